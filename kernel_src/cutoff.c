@@ -40,24 +40,59 @@ bool kiln__lattice_range(const kiln__lattice *l, int axis, double at, double rea
     return true;
 }
 
-uint64_t kiln__lattice_points(const kiln__lattice *l, const float *atom)
+/* How many points of the x axis lie within `reach` of `at`: as kiln__lattice_range() counts them, in one expression whose
+ * roundings the compiler makes with an instruction. An empty range gives 0. `binary`: the spacing is a power of two, so
+ * that a product with `inverse` has the bits of the quotient. */
+static inline __attribute__((always_inline)) double points_of_row(double at, double reach, double spacing,
+                                                                  double inverse, bool binary, double end)
+{
+    double low = ceil(binary ? (at - reach) * inverse : (at - reach) / spacing);
+    double high = floor(binary ? (at + reach) * inverse : (at + reach) / spacing);
+    low = low < 0 ? 0 : low;
+    high = high > end ? end : high;
+    return high >= low ? high - low + 1 : 0;
+}
+
+static inline __attribute__((always_inline)) uint64_t count_points(const kiln__lattice *l, const float *atom,
+                                                                   bool binary)
 {
     uint64_t count = 0;
-    int64_t x[2], y[2], z[2];
-    double squared = l->radius * l->radius;
+    int64_t y[2], z[2];
+    const double squared = l->radius * l->radius, end = (double)l->n[0] - 1, inverse = 1 / l->spacing;
     if (!kiln__lattice_range(l, 2, (double)atom[2], l->radius, z))
         return 0;
     for (int64_t k = z[0]; k <= z[1]; k++) {
-        double dz = (double)atom[2] - (double)k * l->spacing, rest = squared - dz * dz;
+        double dz = (double)atom[2] - (double)k * l->spacing, rest = squared - dz * dz, sum = 0;
         if (rest <= 0 || !kiln__lattice_range(l, 1, (double)atom[1], sqrt(rest), y))
             continue;
         for (int64_t j = y[0]; j <= y[1]; j++) {
             double dy = (double)atom[1] - (double)j * l->spacing, last = rest - dy * dy;
-            if (last > 0 && kiln__lattice_range(l, 0, (double)atom[0], sqrt(last), x))
-                count += (uint64_t)(x[1] - x[0] + 1);
+            double reach = sqrt(last > 0 ? last : 0);
+            double points = points_of_row((double)atom[0], reach, l->spacing, inverse, binary, end);
+            sum += last > 0 ? points : 0;
         }
+        count += (uint64_t)sum;
     }
     return count;
+}
+
+static uint64_t points_base(const kiln__lattice *l, const float *atom) { return count_points(l, atom, false); }
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static uint64_t points_avx2(const kiln__lattice *l, const float *atom)
+{
+    int exponent;
+    return frexp(l->spacing, &exponent) == 0.5 ? count_points(l, atom, true) : count_points(l, atom, false);
+}
+#endif
+
+uint64_t kiln__lattice_points(const kiln__lattice *l, const float *atom)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2"))
+        return points_avx2(l, atom);
+#endif
+    return points_base(l, atom);
 }
 
 bool kiln__atoms_ok(const kiln_array *atoms)

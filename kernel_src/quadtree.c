@@ -79,12 +79,56 @@ static point make_point(point_kind kind, kiln__random *random, uint64_t seed)
     return (point){x, y};
 }
 
+/* The draws of a point. random_below() draws again with a probability below 2^-57: make_all() finds out. */
+static const uint64_t DRAWS[] = {[POINTS_uniform] = 2, [POINTS_clustered] = 4, [POINTS_same] = 0,
+                                 [POINTS_line] = 1,    [POINTS_borders] = 2,   [POINTS_special] = 2};
+
+enum { POINTS_A_PART = 1 << 16 };
+
+typedef struct making {
+    point_kind kind;
+    uint64_t seed, count, first_state;
+    point *points;
+    bool differs; /* atomic: a part made more draws than DRAWS says */
+} making;
+
+/* SplitMix64's state is a counter, so that a part of the points begins at a known state. */
+static uint64_t state_of(const making *m, uint64_t i)
+{
+    return m->first_state + i * DRAWS[m->kind] * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static void make_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    making *m = user;
+    const uint64_t first = (uint64_t)part * POINTS_A_PART;
+    uint64_t end = first + POINTS_A_PART;
+    end = end < m->count ? end : m->count;
+    kiln__random random = {state_of(m, first)};
+    for (uint64_t i = first; i < end; i++)
+        m->points[i] = make_point(m->kind, &random, m->seed);
+    if (random.state != state_of(m, end))
+        __atomic_store_n(&m->differs, true, __ATOMIC_RELAXED);
+}
+
+/* The points are those of one stream of random numbers, whatever the number of threads. */
+static void make_all(point_kind kind, uint64_t seed, point *points, uint64_t count)
+{
+    making m = {kind, seed, count, kiln__random_mix(seed), points, false};
+    kiln__parallel(0, (size_t)((count + POINTS_A_PART - 1) / POINTS_A_PART), make_part, &m);
+    kiln__random random = {m.first_state};
+    for (uint64_t i = 0; i < count && m.differs; i++)
+        points[i] = make_point(kind, &random, seed);
+}
+
 /* ---- a tree from sorted codes ---- */
 
 typedef struct tree {
     unsigned depth;
     uint32_t cap, count;
     uint64_t *items, *scratch; /* code << 32 | index */
+    size_t threads;            /* 0: all cores; 1 for the build by the host, which a variant measures */
 } tree;
 
 static uint32_t coordinate(const tree *t, float x)
@@ -102,20 +146,63 @@ static uint32_t code_of(const tree *t, point p)
     return code;
 }
 
-/* A stable sort of the items by code, a byte a pass. */
-static void sort_items(tree *t)
+enum { SORT_PARTS = 64, SORT_LEAST = 1 << 16 };
+
+/* One pass of a stable sort of the items by code: parts of the items count a byte, and then move their items. */
+typedef struct pass {
+    const tree *t;
+    const point *points;
+    unsigned shift;
+    uint32_t stretch;
+    uint32_t at[SORT_PARTS][BINS]; /* where each part's next item with a byte goes */
+} pass;
+
+static uint32_t end_of(const pass *p, size_t part)
 {
-    for (unsigned shift = 0; shift < 2 * t->depth; shift += 8) {
-        uint32_t at[BINS] = {0}, sum = 0;
-        for (uint32_t i = 0; i < t->count; i++)
-            at[t->items[i] >> (32 + shift) & 0xFF]++;
-        for (size_t bin = 0; bin < BINS; bin++) {
-            uint32_t count = at[bin];
-            at[bin] = sum;
-            sum += count;
-        }
-        for (uint32_t i = 0; i < t->count; i++)
-            t->scratch[at[t->items[i] >> (32 + shift) & 0xFF]++] = t->items[i];
+    uint64_t end = ((uint64_t)part + 1) * p->stretch;
+    return end < p->t->count ? (uint32_t)end : p->t->count;
+}
+
+static void encode_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const pass *p = user;
+    for (uint32_t i = (uint32_t)part * p->stretch; i < end_of(p, part); i++)
+        p->t->items[i] = (uint64_t)code_of(p->t, p->points[i]) << 32 | i;
+}
+
+static void count_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    pass *p = user;
+    memset(p->at[part], 0, sizeof p->at[part]);
+    for (uint32_t i = (uint32_t)part * p->stretch; i < end_of(p, part); i++)
+        p->at[part][p->t->items[i] >> p->shift & 0xFF]++;
+}
+
+static void move_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    pass *p = user;
+    for (uint32_t i = (uint32_t)part * p->stretch; i < end_of(p, part); i++) {
+        const uint64_t item = p->t->items[i];
+        p->t->scratch[p->at[part][item >> p->shift & 0xFF]++] = item;
+    }
+}
+
+/* A stable sort of the items by code, a byte a pass. */
+static void sort_items(tree *t, pass *p, size_t parts)
+{
+    for (p->shift = 32; p->shift < 32 + 2 * t->depth; p->shift += 8) {
+        uint32_t sum = 0;
+        kiln__parallel(t->threads, parts, count_part, p);
+        for (size_t bin = 0; bin < BINS; bin++)
+            for (size_t part = 0; part < parts; part++) {
+                uint32_t count = p->at[part][bin];
+                p->at[part][bin] = sum;
+                sum += count;
+            }
+        kiln__parallel(t->threads, parts, move_part, p);
         uint64_t *sorted = t->scratch;
         t->scratch = t->items;
         t->items = sorted;
@@ -124,13 +211,17 @@ static void sort_items(tree *t)
 
 static bool sort_points(tree *t, const point *points, const kiln_allocator *mem)
 {
+    pass p = {.t = t, .points = points, .stretch = (t->count + SORT_PARTS - 1) / SORT_PARTS};
+    p.stretch = p.stretch < SORT_LEAST ? SORT_LEAST : p.stretch;
+    const size_t parts = (t->count + p.stretch - 1) / p.stretch;
     t->items = kiln__alloc(mem, (size_t)t->count * sizeof *t->items);
     t->scratch = kiln__alloc(mem, (size_t)t->count * sizeof *t->scratch);
     if (!t->items || !t->scratch)
         return false;
-    for (uint32_t i = 0; i < t->count; i++)
-        t->items[i] = (uint64_t)code_of(t, points[i]) << 32 | i;
-    sort_items(t);
+    kiln__huge_pages(mem, t->items, t->count * sizeof *t->items);
+    kiln__huge_pages(mem, t->scratch, t->count * sizeof *t->scratch);
+    kiln__parallel(t->threads, parts, encode_part, &p);
+    sort_items(t, &p, parts);
     return true;
 }
 
@@ -145,17 +236,35 @@ static uint64_t cell_of(const tree *t, uint32_t i, unsigned depth)
     return t->items[i] >> 32 >> 2 * (t->depth - depth);
 }
 
+typedef struct splitting {
+    const tree *t;
+    uint64_t splits; /* atomic */
+} splitting;
+
 /* The nodes with children: each begins where its cell does, and the cell has more than `cap` points. */
-static uint64_t count_splits(const tree *t)
+static void count_splits(void *user, size_t part, size_t worker)
 {
+    (void)worker;
+    splitting *s = user;
+    const tree *t = s->t;
+    const uint64_t first = (uint64_t)part * SORT_LEAST;
     uint64_t splits = 0;
-    for (uint32_t i = 0; i + (uint64_t)t->cap < t->count; i++)
+    for (uint64_t at = first; at < first + SORT_LEAST && at + t->cap < t->count; at++) {
+        const uint32_t i = (uint32_t)at;
         for (unsigned depth = t->depth; depth-- > 0;) {
             if (i > 0 && cell_of(t, i, depth) == cell_of(t, i - 1, depth))
                 break;
             splits += cell_of(t, i, depth) == cell_of(t, i + t->cap, depth);
         }
-    return splits;
+    }
+    __atomic_fetch_add(&s->splits, splits, __ATOMIC_RELAXED);
+}
+
+static uint64_t splits_of(const tree *t)
+{
+    splitting s = {t, 0};
+    kiln__parallel(t->threads, (t->count + (size_t)SORT_LEAST - 1) / SORT_LEAST, count_splits, &s);
+    return s.splits;
 }
 
 /* The first item from `first` to `end` whose cell is not before `cell`. */
@@ -250,12 +359,10 @@ static kiln_status quadtree_points(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     t.count = (uint32_t)count;
     point *points = array->data;
-    kiln__random random = {kiln__random_mix((uint64_t)seed)};
-    for (uint32_t i = 0; i < t.count; i++)
-        points[i] = make_point((point_kind)kind, &random, (uint64_t)seed);
+    make_all((point_kind)kind, (uint64_t)seed, points, t.count);
     kiln_status status = KILN_OK;
     if (sort_points(&t, points, kiln_call_allocator(call)))
-        status = kiln_call_export_int(call, "nodes", (int64_t)(1 + 4 * count_splits(&t)));
+        status = kiln_call_export_int(call, "nodes", (int64_t)(1 + 4 * splits_of(&t)));
     else
         status = kiln_call_fail(call, "out of host memory");
     free_tree(&t, kiln_call_allocator(call));
@@ -288,7 +395,7 @@ static kiln_status no_room(kiln_call *call) { return kiln_call_fail(call, "nodes
 static kiln_status quadtree_host(void *user, kiln_call *call)
 {
     (void)user;
-    tree t = {0};
+    tree t = {.threads = 1};
     outputs o;
     kiln_status status = take_outputs(call, &o, &t);
     if (status != KILN_OK)
@@ -320,74 +427,145 @@ typedef struct cell {
 
 static const uint32_t NO_NODE = UINT32_MAX;
 
+enum { CELLS_A_PART = 64 };
+
+/* The four counts of a cell's parts. */
+typedef struct quarter {
+    uint32_t counts[4];
+} quarter;
+
+/* Of some cells of a level: how many are split, and how many of their parts are divided further. Later what comes before. */
+typedef struct tally {
+    uint64_t splits, more;
+} tally;
+
 typedef struct work {
     const tree *limits;
+    const point *points;
     entry *entries, *scratch;
     cell *now, *next;
+    quarter *quarters; /* of each cell of the level */
+    tally *tallies;    /* of each part of the level's cells */
     uint32_t *nodes;
     uint64_t room, made;
+    size_t cells;
+    unsigned depth;
+    double half; /* of the side of the level's cells */
 } work;
 
 static unsigned quadrant_of(point p, double x, double y) { return 2U * !((double)p.y < y) + !((double)p.x < x); }
 
-/* The four parts of a cell, in order; those worth dividing further to `next`, which has `more` cells. */
-static bool divide(work *w, const cell *c, unsigned depth, double half, size_t *more)
+static bool is_split(const work *w, const cell *c) { return c->node != NO_NODE && c->count > w->limits->cap; }
+
+static size_t end_of_part(const work *w, size_t part)
 {
-    uint32_t counts[4] = {0}, at[4] = {0};
-    double x = c->x + half, y = c->y + half;
-    entry *e = w->entries + c->first;
-    for (uint32_t i = 0; i < c->count; i++)
-        counts[quadrant_of(e[i].p, x, y)]++;
-    for (int q = 1; q < 4; q++)
-        at[q] = at[q - 1] + counts[q - 1];
-    bool split = c->node != NO_NODE && c->count > w->limits->cap;
-    uint64_t child = w->made;
-    if (split) {
-        if (w->room - w->made < 4)
-            return false;
-        w->nodes[4 * (size_t)c->node + 2] = (uint32_t)child;
-        w->made += 4;
+    return w->cells - part * CELLS_A_PART < CELLS_A_PART ? w->cells : (part + 1) * CELLS_A_PART;
+}
+
+/* Orders the entries of each cell by its four parts, and counts them. */
+static void divide_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const work *w = user;
+    tally sum = {0};
+    for (size_t k = part * CELLS_A_PART; k < end_of_part(w, part); k++) {
+        const cell *c = &w->now[k];
+        const double x = c->x + w->half, y = c->y + w->half;
+        entry *e = w->entries + c->first, *scratch = w->scratch + c->first;
+        quarter q = {{0}};
+        for (uint32_t i = 0; i < c->count; i++)
+            q.counts[quadrant_of(e[i].p, x, y)]++;
+        uint32_t at[4] = {0, q.counts[0], q.counts[0] + q.counts[1], c->count - q.counts[3]};
+        for (uint32_t i = 0; i < c->count; i++)
+            scratch[at[quadrant_of(e[i].p, x, y)]++] = e[i];
+        memcpy(e, scratch, c->count * sizeof *e);
+        w->quarters[k] = q;
+        sum.splits += is_split(w, c);
+        for (int i = 0; i < 4; i++)
+            sum.more += q.counts[i] > 1;
     }
-    for (unsigned q = 0; q < 4; q++) {
-        cell part = {q & 1 ? x : c->x, q & 2 ? y : c->y, c->first + at[q], counts[q], NO_NODE};
-        if (split) {
-            part.node = (uint32_t)(child + q);
-            memcpy(w->nodes + 4 * (child + q), (uint32_t[4]){part.first, part.count, 0, depth + 1}, 16);
+    w->tallies[part] = sum;
+}
+
+/* Writes the nodes of the cells that are split, and the parts that are divided further, where the tallies say. */
+static void write_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const work *w = user;
+    uint64_t child = w->made + 4 * w->tallies[part].splits, more = w->tallies[part].more;
+    for (size_t k = part * CELLS_A_PART; k < end_of_part(w, part); k++) {
+        const cell *c = &w->now[k];
+        const double x = c->x + w->half, y = c->y + w->half;
+        const bool split = is_split(w, c);
+        uint32_t first = c->first;
+        if (split)
+            w->nodes[4 * (size_t)c->node + 2] = (uint32_t)child;
+        for (unsigned q = 0; q < 4; q++) {
+            cell quadrant = {q & 1 ? x : c->x, q & 2 ? y : c->y, first, w->quarters[k].counts[q], NO_NODE};
+            if (split) {
+                quadrant.node = (uint32_t)(child + q);
+                memcpy(w->nodes + 4 * (child + q), (uint32_t[4]){first, quadrant.count, 0, w->depth + 1}, 16);
+            }
+            if (quadrant.count > 1)
+                w->next[more++] = quadrant;
+            first += quadrant.count;
         }
-        if (part.count > 1)
-            w->next[(*more)++] = part;
+        child += split ? 4 : 0;
     }
-    for (uint32_t i = 0; i < c->count; i++)
-        w->scratch[at[quadrant_of(e[i].p, x, y)]++] = e[i];
-    memcpy(e, w->scratch, c->count * sizeof *e);
+}
+
+/* One level: the cells are divided in parallel, a sum over the parts numbers the nodes, and the parts are written in
+ * parallel. False: there is no room for the nodes. */
+static bool divide_level(work *w)
+{
+    const size_t parts = (w->cells + CELLS_A_PART - 1) / CELLS_A_PART;
+    tally before = {0};
+    kiln__parallel(0, parts, divide_part, w);
+    for (size_t part = 0; part < parts; part++) {
+        const tally here = w->tallies[part];
+        w->tallies[part] = before;
+        before.splits += here.splits;
+        before.more += here.more;
+    }
+    if ((w->room - w->made) / 4 < before.splits)
+        return false;
+    kiln__parallel(0, parts, write_part, w);
+    w->made += 4 * before.splits;
+    w->cells = (size_t)before.more;
+    cell *next = w->next;
+    w->next = w->now;
+    w->now = next;
     return true;
 }
 
 static bool divide_all(work *w, uint32_t *levels)
 {
     const tree *t = w->limits;
-    size_t cells = t->count > 1;
-    double half = 0.5;
     if (w->room == 0)
         return false;
     w->now[0] = (cell){0, 0, 0, t->count, 0};
+    w->cells = t->count > 1;
     memcpy(w->nodes, (uint32_t[4]){0, t->count, 0, 0}, 16);
     w->made = 1;
     levels[0] = 0;
     levels[1] = 1;
-    for (unsigned depth = 0; depth < t->depth; depth++) {
-        size_t more = 0;
-        for (size_t i = 0; i < cells; i++)
-            if (!divide(w, &w->now[i], depth, half, &more))
-                return false;
-        half /= 2;
-        levels[depth + 2] = (uint32_t)w->made;
-        cell *next = w->next;
-        w->next = w->now;
-        w->now = next;
-        cells = more;
+    w->half = 0.5;
+    for (w->depth = 0; w->depth < t->depth; w->depth++) {
+        if (!divide_level(w))
+            return false;
+        w->half /= 2;
+        levels[w->depth + 2] = (uint32_t)w->made;
     }
     return w->made == w->room;
+}
+
+static void take_entries(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const work *w = user;
+    const uint64_t first = (uint64_t)part * POINTS_A_PART;
+    for (uint64_t i = first; i < first + POINTS_A_PART && i < w->limits->count; i++)
+        w->entries[i] = (entry){w->points[i], (uint32_t)i};
 }
 
 /* The reference: divides cells level by level and compares coordinates with the middles of cells. The kernels sort
@@ -402,15 +580,19 @@ static kiln_status quadtree_exact(void *user, kiln_call *call)
         return status;
     size_t n = t.count;
     const kiln_allocator *mem = kiln_call_allocator(call);
-    work w = {.limits = &t, .nodes = o.nodes->data, .room = o.nodes->shape[0]};
+    work w = {.limits = &t, .points = o.points->data, .nodes = o.nodes->data, .room = o.nodes->shape[0]};
     w.entries = kiln__alloc(mem, n * sizeof *w.entries);
     w.scratch = kiln__alloc(mem, n * sizeof *w.scratch);
     w.now = kiln__alloc(mem, (n / 2 + 1) * sizeof *w.now);
     w.next = kiln__alloc(mem, (n / 2 + 1) * sizeof *w.next);
-    if (w.entries && w.scratch && w.now && w.next) {
-        const point *points = o.points->data;
-        for (uint32_t i = 0; i < t.count; i++)
-            w.entries[i] = (entry){points[i], i};
+    w.quarters = kiln__alloc(mem, (n / 2 + 1) * sizeof *w.quarters);
+    w.tallies = kiln__alloc(mem, (n / 2 / CELLS_A_PART + 1) * sizeof *w.tallies);
+    if (w.entries && w.scratch && w.now && w.next && w.quarters && w.tallies) {
+        kiln__huge_pages(mem, w.entries, n * sizeof *w.entries);
+        kiln__huge_pages(mem, w.scratch, n * sizeof *w.scratch);
+        kiln__huge_pages(mem, w.now, n / 2 * sizeof *w.now);
+        kiln__huge_pages(mem, w.next, n / 2 * sizeof *w.next);
+        kiln__parallel(0, (n + POINTS_A_PART - 1) / POINTS_A_PART, take_entries, &w);
         if (!divide_all(&w, o.levels->data))
             status = no_room(call);
         for (uint32_t i = 0; i < t.count; i++)
@@ -418,6 +600,8 @@ static kiln_status quadtree_exact(void *user, kiln_call *call)
     } else {
         status = kiln_call_fail(call, "out of host memory");
     }
+    kiln__free(mem, w.tallies);
+    kiln__free(mem, w.quarters);
     kiln__free(mem, w.next);
     kiln__free(mem, w.now);
     kiln__free(mem, w.scratch);

@@ -1,7 +1,8 @@
 /* radixsort_keys, radixsort_exact: the inputs of radix sorts and their reference, of integers and floats of 32 and 64 bits.
  *
  * Floats are in the total order of IEEE 754, so that answers are equal in every bit: `ordered` maps bits to unsigned numbers
- * in that order. The reference is a merge sort, which looks at no digits. Threads sort runs, and then merge two runs each. */
+ * in that order. The reference is a merge sort, which looks at no digits. Threads sort runs, and then merge pieces of two
+ * runs each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,17 @@ static uint64_t ordered(kiln_type type, uint64_t bits)
     if (type == KILN_i32 || type == KILN_i64 || !(bits & sign))
         return bits ^ sign;
     return ~bits & (sign | (sign - 1));
+}
+
+/* The inverse of ordered(). */
+static uint64_t raw(kiln_type type, uint64_t number)
+{
+    const uint64_t sign = sign_of(type);
+    if (type == KILN_u32 || type == KILN_u64)
+        return number;
+    if (type == KILN_i32 || type == KILN_i64 || number & sign)
+        return number ^ sign;
+    return ~number & (sign | (sign - 1));
 }
 
 static uint64_t read_key(const kiln_array *from, uint64_t i)
@@ -142,10 +154,11 @@ static kiln_status radixsort_keys(void *user, kiln_call *call)
 
 /* ---- the reference ---- */
 
-typedef struct item {
-    uint64_t key; /* the ordered number's bits that are compared */
-    uint64_t index;
-} item;
+/* A key that is compared and the number of its place, so that no two items are equal: the order of items is the stable
+ * order of keys. With keys of at most 32 bits both fit into a word, which halves the memory and the time. */
+__extension__ typedef unsigned __int128 wide_item;
+
+enum { INDEX_BITS_NARROW = 32, INDEX_BITS_WIDE = 64, PIECE = 1 << 18 /* items that one task merges */ };
 
 typedef struct sorting {
     const kiln_array *keys, *values;
@@ -153,49 +166,127 @@ typedef struct sorting {
     uint64_t n, width;                       /* items; of a run */
     unsigned begin;
     uint64_t mask;
-    item *from, *to;
+    bool wide;       /* items are wide_item, otherwise uint64_t */
+    void *from, *to; /* items */
 } sorting;
 
-/* Merges two neighbouring runs. Equal items of the first run come first, so that the sort is stable. */
-static void merge(const item *from, item *to, size_t middle, size_t end)
+static uint64_t sorting_key(const sorting *s, uint64_t i)
 {
-    size_t a = 0, b = middle;
-    for (size_t i = 0; i < end; i++)
-        to[i] = a < middle && (b >= end || from[a].key <= from[b].key) ? from[a++] : from[b++];
+    return ordered(s->keys->type, read_key(s->keys, i)) >> s->begin & s->mask;
 }
 
-/* Makes a sorted run of LEAST items, by merging runs of 1, 2, 4, ... items. */
+/* How many items of the first run are among the `count` smallest of two sorted runs: a binary search for the pair of
+ * prefixes none of whose items is above an item behind the other one ("merge path": Odeh and others, 2012). */
+#define DEFINE_MERGES(item, tag)                                                                                         \
+    static size_t split_##tag(const item *a, size_t a_count, const item *b, size_t b_count, size_t count)                \
+    {                                                                                                                    \
+        size_t low = count > b_count ? count - b_count : 0, high = count < a_count ? count : a_count;                    \
+        while (low < high) {                                                                                             \
+            size_t middle = low + (high - low) / 2;                                                                      \
+            if (a[middle] < b[count - middle - 1])                                                                       \
+                low = middle + 1;                                                                                        \
+            else                                                                                                         \
+                high = middle;                                                                                           \
+        }                                                                                                                \
+        return low;                                                                                                      \
+    }                                                                                                                    \
+    /* Merges without a branch that depends on the items: half of such branches would be predicted wrongly. */           \
+    static void merge_##tag(const item *a, size_t a_count, const item *b, size_t b_count, item *to)                      \
+    {                                                                                                                    \
+        const item *a_end = a + a_count, *b_end = b + b_count;                                                           \
+        while (a < a_end && b < b_end) {                                                                                 \
+            item x = *a, y = *b;                                                                                         \
+            bool first = x < y;                                                                                          \
+            *to++ = first ? x : y;                                                                                       \
+            a += first;                                                                                                  \
+            b += !first;                                                                                                 \
+        }                                                                                                                \
+        memcpy(to, a, (size_t)(a_end - a) * sizeof *a);                                                                  \
+        memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);                                                    \
+    }                                                                                                                    \
+    /* Makes a sorted run of LEAST items, by merging runs of 1, 2, 4, ... items. */                                      \
+    static void make_run_##tag(const sorting *s, uint64_t first, size_t count)                                           \
+    {                                                                                                                    \
+        item *const begin = (item *)s->from + first;                                                                     \
+        item *from = begin, *to = (item *)s->to + first;                                                                 \
+        for (size_t i = 0; i < count; i++)                                                                               \
+            from[i] = (item)sorting_key(s, first + i) << INDEX_BITS_##tag | (first + i);                                 \
+        for (size_t width = 1; width < count; width *= 2) {                                                              \
+            for (size_t i = 0; i < count; i += 2 * width) {                                                              \
+                const size_t left = count - i, here = left < width ? left : width;                                       \
+                const size_t behind = left - here < width ? left - here : width;                                         \
+                merge_##tag(from + i, here, from + i + here, behind, to + i);                                            \
+            }                                                                                                            \
+            item *const next = to;                                                                                       \
+            to = from;                                                                                                   \
+            from = next;                                                                                                 \
+        }                                                                                                                \
+        if (from != begin)                                                                                               \
+            memcpy(begin, from, count * sizeof *from);                                                                   \
+    }                                                                                                                    \
+    /* The items [first, first + count) of the result of merging two neighbouring runs, the first of which begins at   \
+     * `begin`. */ \
+    static void merge_piece_##tag(const sorting *s, uint64_t begin, size_t first, size_t count)                          \
+    {                                                                                                                    \
+        const uint64_t left = s->n - begin;                                                                              \
+        const size_t a_count = (size_t)(left < s->width ? left : s->width);                                              \
+        const size_t b_count = (size_t)(left - a_count < s->width ? left - a_count : s->width);                          \
+        const item *a = (const item *)s->from + begin, *b = a + a_count;                                                 \
+        const size_t from = split_##tag(a, a_count, b, b_count, first);                                                  \
+        const size_t to = split_##tag(a, a_count, b, b_count, first + count);                                            \
+        merge_##tag(a + from, to - from, b + (first - from), first + count - to - (first - from),                        \
+                    (item *)s->to + begin + first);                                                                      \
+    }
+
+#define INDEX_BITS_narrow INDEX_BITS_NARROW
+#define INDEX_BITS_wide INDEX_BITS_WIDE
+DEFINE_MERGES(uint64_t, narrow)
+DEFINE_MERGES(wide_item, wide)
+#undef INDEX_BITS_narrow
+#undef INDEX_BITS_wide
+#undef DEFINE_MERGES
+
 static void make_run(void *user, size_t run, size_t worker)
 {
     (void)worker;
     const sorting *s = user;
     const uint64_t first = (uint64_t)run * LEAST;
     const size_t count = s->n - first < LEAST ? (size_t)(s->n - first) : LEAST;
-    item *from = s->from + first, *to = s->to + first;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t number = ordered(s->keys->type, read_key(s->keys, first + i));
-        from[i] = (item){number >> s->begin & s->mask, first + i};
-    }
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t i = 0; i < count; i += 2 * width) {
-            const size_t left = count - i;
-            merge(from + i, to + i, left < width ? left : width, left < 2 * width ? left : 2 * width);
-        }
-        item *const next = to;
-        to = from;
-        from = next;
-    }
-    if (from != s->from + first)
-        memcpy(s->from + first, from, count * sizeof *from);
+    if (s->wide)
+        make_run_wide(s, first, count);
+    else
+        make_run_narrow(s, first, count);
 }
 
-static void merge_pair(void *user, size_t pair, size_t worker)
+/* Merges a piece of the result of one pair of runs. A piece lies in one pair: two runs are a multiple of a piece, or
+ * several pairs are a piece, which are merged one after the other. */
+static void merge_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
     const sorting *s = user;
-    const uint64_t first = (uint64_t)pair * 2 * s->width, left = s->n - first;
-    merge(s->from + first, s->to + first, (size_t)(left < s->width ? left : s->width),
-          (size_t)(left < 2 * s->width ? left : 2 * s->width));
+    const uint64_t end = ((uint64_t)part + 1) * PIECE < s->n ? ((uint64_t)part + 1) * PIECE : s->n;
+    for (uint64_t at = (uint64_t)part * PIECE; at < end;) {
+        const uint64_t begin = at / (2 * s->width) * (2 * s->width), pair_end = begin + 2 * s->width;
+        const size_t count = (size_t)((pair_end < end ? pair_end : end) - at);
+        if (s->wide)
+            merge_piece_wide(s, begin, (size_t)(at - begin), count);
+        else
+            merge_piece_narrow(s, begin, (size_t)(at - begin), count);
+        at += count;
+    }
+}
+
+static uint64_t index_of(const sorting *s, uint64_t i)
+{
+    return s->wide ? (uint64_t)((const wide_item *)s->from)[i] : (uint32_t)((const uint64_t *)s->from)[i];
+}
+
+/* The key of an item. An item with all bits of its key spares a read at a random place. */
+static uint64_t key_of(const sorting *s, uint64_t i)
+{
+    if (s->wide || s->mask != UINT32_MAX || is_wide(s->keys->type))
+        return read_key(s->keys, index_of(s, i));
+    return raw(s->keys->type, ((const uint64_t *)s->from)[i] >> 32);
 }
 
 static void write_part(void *user, size_t part, size_t worker)
@@ -204,9 +295,9 @@ static void write_part(void *user, size_t part, size_t worker)
     const sorting *s = user;
     const uint64_t first = (uint64_t)part * LEAST;
     for (uint64_t i = first; i < first + LEAST && i < s->n; i++) {
-        write_key(s->sorted_keys, i, read_key(s->keys, s->from[i].index));
+        write_key(s->sorted_keys, i, key_of(s, i));
         if (s->values->shape[0] > 0)
-            ((uint32_t *)s->sorted_values->data)[i] = ((const uint32_t *)s->values->data)[s->from[i].index];
+            ((uint32_t *)s->sorted_values->data)[i] = ((const uint32_t *)s->values->data)[index_of(s, i)];
     }
 }
 
@@ -215,8 +306,8 @@ static void sort_all(sorting *s)
     const size_t parts = (size_t)((s->n + LEAST - 1) / LEAST);
     kiln__parallel(0, parts, make_run, s);
     for (s->width = LEAST; s->width < s->n; s->width *= 2) {
-        kiln__parallel(0, (size_t)((s->n + 2 * s->width - 1) / (2 * s->width)), merge_pair, s);
-        item *const next = s->to;
+        kiln__parallel(0, (size_t)((s->n + PIECE - 1) / PIECE), merge_part, s);
+        void *const next = s->to;
         s->to = s->from;
         s->from = next;
     }
@@ -252,10 +343,14 @@ static kiln_status radixsort_exact(void *user, kiln_call *call)
     s.mask = end - begin == 64 ? UINT64_MAX : (UINT64_C(1) << (end - begin)) - 1;
     if (s.n == 0)
         return KILN_OK;
-    item *const first = kiln__alloc(kiln_call_allocator(call), (size_t)s.n * sizeof *first);
-    item *const second = kiln__alloc(kiln_call_allocator(call), (size_t)s.n * sizeof *second);
+    s.wide = end - begin > 32 || s.n > UINT32_MAX;
+    const size_t item_bytes = s.wide ? sizeof(wide_item) : sizeof(uint64_t);
+    void *const first = kiln__alloc(kiln_call_allocator(call), (size_t)s.n * item_bytes);
+    void *const second = kiln__alloc(kiln_call_allocator(call), (size_t)s.n * item_bytes);
     kiln_status status = KILN_OK;
     s.from = first, s.to = second;
+    kiln__huge_pages(kiln_call_allocator(call), first, s.n * item_bytes);
+    kiln__huge_pages(kiln_call_allocator(call), second, s.n * item_bytes);
     if (first && second)
         sort_all(&s);
     else

@@ -3,9 +3,9 @@
 #
 #   tools/setup.sh           what building and running needs
 #   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, lld, gnuplot, zsh,
-#                            fish, jq, groff, abigail-tools, Open MPI, on Debian Chromium without windows, Python's
-#                            jsonschema, yaml, cffi, numpy and headers, clang-format, clang-tidy, cppcheck, gcovr,
-#                            lintian, dpkg-dev)
+#                            fish, jq, git, groff, abigail-tools, Open MPI, on Debian Chromium without windows,
+#                            Python's jsonschema, yaml, cffi, numpy, Sphinx with MyST and headers, clang-format,
+#                            clang-tidy, cppcheck, gcovr, lintian, dpkg-dev)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -60,6 +60,7 @@ if [ $test = 1 ]; then
     has chromium || has chromium-headless-shell || ! grep -q '^ID=debian' /etc/os-release 2>/dev/null ||
         want chromium-headless-shell
     has jq || want jq
+    has git || want git # the test of tools/release.sh
     has groff || want groff-base # the manual page
     has zsh || want zsh # the completions are typed into each shell
     has fish || want fish
@@ -69,6 +70,8 @@ if [ $test = 1 ]; then
     [ -x $python ] || python=python3
     $python -c 'import jsonschema' 2>/dev/null || want python3-jsonschema # specs against their schema
     $python -c 'import yaml' 2>/dev/null || want python3-yaml
+    $python -c 'import sphinx' 2>/dev/null || want python3-sphinx # the book
+    $python -c 'import myst_parser' 2>/dev/null || want python3-myst-parser
     $python -c 'import cffi' 2>/dev/null || want python3-cffi # tools/python
     $python -c 'import numpy' 2>/dev/null || want python3-numpy
     $python -c 'import pathlib, sysconfig; exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' \

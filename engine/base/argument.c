@@ -171,11 +171,9 @@ static kiln_status check_run(const kiln_allocator *mem, kiln_error **error, cons
     const struct {
         const char *name;
         double value;
-    } numbers[] = {{"budget", run->budget},
-                   {"precision", run->precision},
-                   {"stop_early_above", run->stop_early_above},
-                   {"cut_above", run->cut_above},
-                   {"most_seconds", run->most_seconds}};
+    } numbers[] = {
+        {"budget", run->budget},       {"precision", run->precision},       {"stop_early_above", run->stop_early_above},
+        {"cut_above", run->cut_above}, {"most_seconds", run->most_seconds}, {"verify_seconds", run->verify_seconds}};
     snprintf(text[0], sizeof text[0], "%s.flags", argument);
     if (run->flags & ~RUN_FLAGS)
         return kiln__fail_flags(mem, error, function, text[0], run->flags & ~RUN_FLAGS);

@@ -1,5 +1,5 @@
-/* base.h - what every room of the engine uses: memory, errors, strings, files, hashing, time.
- * Knows nothing of the other rooms. `kiln__` names are shared between files but are not public. */
+/* base.h - functions that every room of the engine uses: memory, errors, strings, files, hashing, time. This code
+ * knows nothing about the other rooms. Files share `kiln__` names, but these names are not public. */
 #ifndef KILN_BASE_H
 #define KILN_BASE_H
 
@@ -139,13 +139,14 @@ enum { KILN__MOST_ITEMS = 1 << 20 }; /* limit for a list that a caller passes */
 #define KILN__TAKE(mem, error, argument, given, taken)                                                                 \
     KILN__TRY(kiln__take_struct(mem, error, __func__, argument, given, taken, sizeof *(taken)))
 
-/* A struct that the library fills, whose first member is `size_t size`, set by the caller: `wanted` under its own name. */
+/* Checks a struct that the library fills. Its first member is `size_t size`, which the caller sets. Messages use the
+ * name of `wanted`. */
 #define KILN__NEEDS_SIZED(mem, error, wanted)                                                                          \
     do {                                                                                                               \
         KILN__NEEDS(mem, error, wanted);                                                                               \
         KILN__TRY(kiln__check_size(mem, error, __func__, #wanted, (wanted)->size));                                    \
     } while (0)
-/* Fills it from the whole struct `made`; what `made` does not have becomes zero. */
+/* Fills the caller's struct from the whole struct `made`. Members that `made` lacks become zero. */
 #define KILN__GIVE(wanted, made) kiln__give_struct(wanted, (wanted)->size, made, sizeof *(made))
 
 kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
@@ -196,9 +197,9 @@ uint32_t kiln__utf8_next(const char **at);
 
 /* ---- source positions and diagnostics: all errors of a file are reported together ---- */
 
-/* A file's text. What was parsed from it references it, so it must live as long as positions in it may be shown. */
+/* The text of a file. Parsed objects refer to it, so it must live as long as messages may show positions in it. */
 typedef struct kiln__source {
-    const char *name; /* as messages show it */
+    const char *name; /* the name in messages */
     const char *text;
     size_t length;
 } kiln__source;
@@ -215,21 +216,22 @@ typedef struct kiln__diag {
     unsigned count, limit; /* limit 0: 100; further errors are only counted, in a last line */
 } kiln__diag;
 void kiln__diag_add(kiln__diag *diag, kiln__pos pos, const char *format, ...) KILN__PRINTF(3, 4);
-/* KILN_OK if nothing was added, else `status` and an error with the whole text and the number of errors. Frees what
- * diag holds. */
+/* Returns KILN_OK if no error was added. Otherwise returns `status` and creates an error with the whole text and the
+ * number of errors. Frees the contents of `diag`. */
 kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error **error);
 /* One error at a position. */
 kiln_status kiln__diag_fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, kiln__pos pos,
                             const char *format, va_list arguments);
 
-/* The name that is nearest to `name` by edit distance; NULL if every distance is above a third of its length. */
+/* Returns the name that is nearest to `name` by edit distance, or NULL if every distance is above a third of its
+ * length. */
 const char *kiln__nearest(const char *name, const char *const *names, size_t count);
 
 /* ---- files ---- */
 
-/* Opens a file for reading, without ever waiting. Anything but a regular file is refused, and the message says what it
- * is ("is a FIFO (named pipe), not a regular file"). `resolved`: the path is the result of realpath() when it was
- * checked; it is refused if it contains a symbolic link now. */
+/* Opens a file for reading, and never waits. It refuses everything but a regular file, and the message tells the kind
+ * ("is a FIFO (named pipe), not a regular file"). `resolved` is true if the path is the result of realpath() at the
+ * time of its check. The function then refuses a path that contains a symbolic link now. */
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *fd, kiln_error **error);
 /* The same check without opening, for files that a library opens itself: closing a descriptor of ours would drop this
  * process's locks on the file. A path where nothing exists passes. */
@@ -240,7 +242,7 @@ kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t 
                             kiln_error **error);
 kiln_status kiln__file_read_resolved(const kiln_allocator *mem, const char *path, size_t limit, char **data,
                                      size_t *length, kiln_error **error); /* as `resolved` above */
-/* The same, only if the resolved path lies in one of the folders. The folders must be resolved already. */
+/* Reads a file only if its resolved path lies in one of the folders. The folders must be resolved already. */
 kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, const char *const *folders, size_t count,
                                   size_t limit, char **data, size_t *length, kiln_error **error);
 
@@ -277,14 +279,16 @@ bool kiln__path_below(const char *path, const char *folder); /* the same for two
 /* ---- architectures by name (target.c) ---- */
 
 typedef struct kiln__target {
-    int arch;  /* 90 */
-    char kind; /* 'a' as in sm_90a: with what this architecture alone has; 'f' as in sm_100f: its family; else 0 */
+    int arch; /* 90 */
+    /* 'a' in sm_90a: code for this architecture alone; 'f' in sm_100f: code for its family; otherwise 0 */
+    char kind;
 } kiln__target;
 #define KILN__TARGET_TEXT 24
 bool kiln__target_parse(const char *text, kiln__target *target); /* "sm_90a", "compute_90", "90" */
 /* "sm_90a" with the prefix "sm"; returns `text`. */
 const char *kiln__target_print(kiln__target target, const char *prefix, char text[KILN__TARGET_TEXT]);
-bool kiln__target_runs(kiln__target target, int cc); /* PTX for it loads on a device of compute capability cc (90) */
+/* true if PTX for it loads on a device of compute capability cc (90) */
+bool kiln__target_runs(kiln__target target, int cc);
 
 /* ---- the C locale (locale.c) ----
  *
@@ -295,6 +299,10 @@ bool kiln__target_runs(kiln__target target, int cc); /* PTX for it loads on a de
  * callback of the caller must not run in between. */
 locale_t kiln__locale_enter(void);
 void kiln__locale_leave(locale_t before);
+/* strerror() and strsignal(). A text is valid until the next call in this thread. Messages are the same under every locale, so
+ * that a program or a person can search for them. */
+const char *kiln__error_text(int error);
+const char *kiln__signal_text(int number);
 double kiln__parse_double(const char *text, char **end);                               /* strtod() */
 int kiln__format(char *room, size_t size, const char *format, ...) KILN__PRINTF(3, 4); /* snprintf() */
 int kiln__vformat(char *room, size_t size, const char *format, va_list arguments) KILN__PRINTF(3, 0);
@@ -340,15 +348,16 @@ int kiln__thread_start(pthread_t *thread, void *(*run)(void *user), void *user);
 
 unsigned kiln__cpu_count(void);            /* cores this process may run on */
 void kiln__host_describe(kiln__text *out); /* its name, system, and processor: "a1, Linux 6.1 x86_64, 64 x AMD EPYC" */
-/* The kind of network file system ("NFS", "Lustre") that a folder is on, where locks and shared memory may not reach other
- * machines; NULL: none that is known. */
+/* Returns the kind of the network file system ("NFS", "Lustre") of a folder, on which locks and shared memory may not
+ * reach other machines. Returns NULL if it is not a known network file system. */
 const char *kiln__network_disk(const char *folder);
-/* Binds the calling thread, and what it starts from then on, to those of its cores that are near a PCI device, and returns
- * how many these are. 0: it stays as it is, because it is not known which are near, all are, or it may use none of them
- * (*far: true). `list`: the file that names them, as "0-15,32-47" (local_cpulist of the device in /sys). */
+/* Binds the calling thread, and the threads that it starts later, to those of its cores that are near a PCI device.
+ * Returns their number. Returns 0 and changes nothing if it is not known which cores are near, if all are near, or if
+ * the thread may use none of the near ones (*far is then true). `list` is the file in /sys with the near cores,
+ * "0-15,32-47" (local_cpulist of the device). */
 unsigned kiln__host_go_near(const char *list, bool *far);
 uint64_t kiln__host_memory(void);      /* bytes of physical memory, as limited by a cgroup */
-uint64_t kiln__host_memory_free(void); /* of it, what is available now without swapping */
+uint64_t kiln__host_memory_free(void); /* bytes of memory that are available now without swapping */
 
 /* ---- logging ---- */
 

@@ -39,7 +39,8 @@ int kiln__child_start(kiln__child *child, const char *const *arguments)
         failed = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     if (!failed)
         failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    /* A process group of its own, so that Ctrl-C reaches only the host. No signal stays blocked or ignored. */
+    /* Give the process its own process group, so that Ctrl-C reaches only the host. No signal stays blocked or
+     * ignored. */
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -108,7 +109,7 @@ bool kiln__child_is_gone(const kiln__child *child)
 void kiln__child_describe(int how, char *text, size_t room)
 {
     if (how >= 0 && WIFSIGNALED(how))
-        snprintf(text, room, "it was ended by signal %d, %s%s", WTERMSIG(how), strsignal(WTERMSIG(how)),
+        snprintf(text, room, "it was ended by signal %d, %s%s", WTERMSIG(how), kiln__signal_text(WTERMSIG(how)),
                  WTERMSIG(how) == SIGKILL ? " (the system does that when memory runs out)" : "");
     else if (how >= 0 && WIFEXITED(how))
         snprintf(text, room, "it exited with status %d", WEXITSTATUS(how));

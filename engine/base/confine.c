@@ -76,7 +76,7 @@ static bool use_landlock(const kiln__confinement *want, char *how, size_t room)
     static const uint64_t files[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
     long version = syscall(__NR_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
     if (version < 1) {
-        snprintf(how, room, "Landlock: %s", strerror(errno));
+        snprintf(how, room, "Landlock: %s", kiln__error_text(errno));
         return false;
     }
     size_t known = (size_t)version < KILN__COUNT(files) ? (size_t)version : KILN__COUNT(files) - 1;
@@ -92,7 +92,7 @@ static bool use_landlock(const kiln__confinement *want, char *how, size_t room)
     if (want->writable && good)
         good = allow(rules, want->writable, writing & wanted.fs);
     good = good && syscall(__NR_landlock_restrict_self, rules, 0) == 0;
-    snprintf(how, room, good ? "Landlock, version %ld" : "Landlock, version %ld: %s", version, strerror(errno));
+    snprintf(how, room, good ? "Landlock, version %ld" : "Landlock, version %ld: %s", version, kiln__error_text(errno));
     if (rules >= 0)
         close(rules);
     return good;
@@ -169,7 +169,7 @@ static bool use_namespace(const kiln__confinement *want, char *how, size_t room)
         good = syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0 && chdir("/") == 0 &&
                mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
     }
-    snprintf(how, room, good ? "a namespace" : "a namespace: %s: %s", step, strerror(errno));
+    snprintf(how, room, good ? "a namespace" : "a namespace: %s: %s", step, kiln__error_text(errno));
     return good;
 }
 
@@ -215,7 +215,8 @@ static void answer_call(filter *f, long number, uint32_t answer)
     put_return(f, answer);
 }
 
-/* A call is allowed if the lower half of an argument, all that the kernel reads of it, is one of these values. */
+/* Allows a call if the lower half of an argument is one of these values. The kernel reads only this half of the
+ * argument. */
 static void allow_values(filter *f, long number, unsigned argument, const uint32_t *values, unsigned count)
 {
     put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, (uint8_t)(2 * count + 2)));
@@ -459,7 +460,7 @@ unsigned kiln__confine_look(char *how, size_t room)
     const uint32_t answer = SECCOMP_RET_ERRNO;
     long version = syscall(__NR_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
     if (version < 1)
-        snprintf(first, sizeof first, "Landlock: %s", strerror(errno));
+        snprintf(first, sizeof first, "Landlock: %s", kiln__error_text(errno));
     else
         snprintf(first, sizeof first, "Landlock, version %ld", version);
 #ifdef THIS_ARCH
@@ -469,7 +470,7 @@ unsigned kiln__confine_look(char *how, size_t room)
     (void)answer;
     errno = ENOSYS;
 #endif
-    const char *why = calls ? "seccomp" : strerror(errno);
+    const char *why = calls ? "seccomp" : kiln__error_text(errno);
     snprintf(how, room, "%s, %s%s", first, calls ? "" : "seccomp: ", why);
     return (version >= 1 ? KILN__CONFINED_FILES : 0) | (calls ? KILN__CONFINED_CALLS : 0);
 }
@@ -495,7 +496,7 @@ unsigned kiln__confine(const kiln__confinement *want, char *how, size_t room)
     if (!files && !want->kernels) /* a namespace changes what relative paths mean, so kernels run without */
         files = use_namespace(want, second, sizeof second);
     bool calls = refuse_calls(want, files);
-    const char *why = calls ? "seccomp" : strerror(errno);
+    const char *why = calls ? "seccomp" : kiln__error_text(errno);
     if (want->kernels)
         snprintf(how, room, "%s%s%s%s", first, *first ? ", " : "", calls ? "" : "seccomp: ", why);
     else if (files)

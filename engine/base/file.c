@@ -66,7 +66,7 @@ static kiln_status check_target(const kiln_allocator *mem, const char *path, boo
     *exists = lstat(path, &info) == 0;
     *mode = 0666;
     if (!*exists && errno != ENOENT)
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, kiln__error_text(errno));
     if (!*exists)
         return KILN_OK;
     if (S_ISLNK(info.st_mode))
@@ -75,7 +75,7 @@ static kiln_status check_target(const kiln_allocator *mem, const char *path, boo
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, and only regular files are written", path,
                           kiln__file_kind(info.st_mode));
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) /* write-protected; rename() would not check that */
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, kiln__error_text(errno));
     *mode = info.st_mode & 0777;
     return KILN_OK;
 }
@@ -129,7 +129,7 @@ kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln
         kiln__text_free(&out->temporary);
         return failed ? kiln__fail_memory(error)
                       : kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot create a file in the folder %s: %s", path,
-                                   folder, strerror(why));
+                                   folder, kiln__error_text(why));
     }
     if (out->replaces) /* ignores the umask; a failure is accepted, as some file systems have no modes */
         (void)!fchmod(out->fd, mode);
@@ -142,7 +142,7 @@ static kiln_status fail_writing(kiln__output *out, int why, kiln_error **error)
     kiln_status status = why == ENOMEM
                              ? kiln__fail_memory(error)
                              : kiln__fail(out->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s%s%s", path,
-                                          strerror(why),
+                                          kiln__error_text(why),
                                           why == EFBIG ? " (the limit on the size of files: ulimit -f)" : "", kept);
     kiln__output_drop(out);
     return status;
@@ -237,7 +237,7 @@ kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsi
             if (!there || !S_ISDIR(info.st_mode)) {
                 status = there ? kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, not a folder", copy,
                                             kiln__file_kind(info.st_mode))
-                               : kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", copy, strerror(why));
+                               : kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", copy, kiln__error_text(why));
                 break;
             }
         }

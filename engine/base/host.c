@@ -1,4 +1,4 @@
-/* host.c - the machine that this process runs on, and what of it the process may use. */
+/* host.c - the machine on which this process runs, and the resources that the process may use. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ unsigned kiln__cpu_count(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-/* "0-15,32" and an end of line; what a set has no room for is left out. */
+/* Reads "0-15,32" and the end of a line. Cores beyond the size of the set are left out. */
 static bool read_cores(const char *text, cpu_set_t *set)
 {
     CPU_ZERO(set);

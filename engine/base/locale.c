@@ -1,6 +1,7 @@
-/* locale.c - numbers, letters and days as the C locale has them, whatever locale the host program has set. The
- * functions switch the calling thread to the C locale and back. They touch no locale of the process and of no other
- * thread. glibc and musl keep the C locale as a constant object: newlocale() allocates nothing for it and cannot fail. */
+/* locale.c - numbers, letters and dates in the C locale, independent of the locale of the host program. The functions
+ * switch the calling thread to the C locale and back. They do not touch the locale of the process or of another
+ * thread. glibc and musl have the C locale as a constant object: newlocale() allocates nothing for it and cannot
+ * fail. */
 #include <fnmatch.h>
 #include <locale.h>
 #include <stdio.h>
@@ -13,6 +14,16 @@
 locale_t kiln__locale_enter(void) { return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); }
 
 void kiln__locale_leave(locale_t before) { uselocale(before); }
+
+const char *kiln__error_text(int error) { return strerror_l(error, newlocale(LC_ALL_MASK, "C", (locale_t)0)); }
+
+const char *kiln__signal_text(int number)
+{
+    const locale_t before = kiln__locale_enter();
+    const char *text = strsignal(number);
+    kiln__locale_leave(before);
+    return text;
+}
 
 double kiln__parse_double(const char *text, char **end)
 {

@@ -72,6 +72,8 @@ struct kiln__block {
     max_align_t data[];
 };
 
+/* Returns zeroed memory that is aligned for any type. It comes from the newest block, or from a new block, which is
+ * twice as large as the last one, up to 1 MiB. On failure it sets arena->failed and returns NULL. */
 void *kiln__arena_alloc(kiln__arena *arena, size_t size)
 {
     const size_t align = sizeof(max_align_t);

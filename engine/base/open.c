@@ -90,9 +90,9 @@ kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool re
                           path);
     if (fd < 0)
         return kiln__fail(mem, error, errno == ENOENT ? KILN_ERROR_NOT_FOUND : KILN_ERROR_IO, "%s: %s", path,
-                          strerror(errno));
+                          kiln__error_text(errno));
     if (fstat(fd, &info) != 0)
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
+        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, kiln__error_text(errno));
     else if (!S_ISREG(info.st_mode))
         status = not_regular(mem, path, info.st_mode, error);
     if (status != KILN_OK) {
@@ -123,7 +123,7 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
+            status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, kiln__error_text(errno));
         if (got <= 0)
             break;
         used += (size_t)got;
@@ -173,7 +173,7 @@ kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, c
     char *full = realpath(path, NULL);
     if (!full)
         return kiln__fail(mem, error, errno == ENOENT ? KILN_ERROR_NOT_FOUND : KILN_ERROR_IO, "%s: %s", path,
-                          strerror(errno));
+                          kiln__error_text(errno));
     bool below = false;
     for (size_t i = 0; i < count && !below; i++)
         below = kiln__path_below(full, folders[i]);

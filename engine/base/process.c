@@ -29,7 +29,8 @@ static int start(const kiln__process *program, pid_t *pid)
         posix_spawn_file_actions_destroy(&actions);
         return failed;
     }
-    /* A process group of its own, so that all that it starts is ended with it. No signal stays blocked or ignored. */
+    /* Give the process its own process group, so that all processes that it starts can be ended with it. No signal
+     * stays blocked or ignored. */
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -80,7 +81,7 @@ int kiln__process_run(const kiln__process *program, int *how, kiln__ended *ended
         else
             wait_a_while(pidfd, pidfd >= 0 ? 50 : 5);
     }
-    kill(-pid, SIGKILL); /* with what it has started; it has not been waited for, so the number is still its own */
+    kill(-pid, SIGKILL); /* end its whole group; nobody has waited for it, so its number is still valid */
     pid_t got;
     do
         got = waitpid(pid, how, 0);

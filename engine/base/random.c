@@ -1,15 +1,6 @@
 /* random.c - random numbers that are the same everywhere. */
 #include "random.h"
 
-uint64_t kiln__random_mix(uint64_t x) /* splitmix64: Steele, Lea and Flood, OOPSLA 2014 */
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-uint64_t kiln__random_next(kiln__random *random) { return kiln__random_mix(random->state += 0x9e3779b97f4a7c15u); }
-
 __extension__ typedef unsigned __int128 wide;
 
 uint64_t kiln__random_below(kiln__random *random, uint64_t bound) /* Lemire, TOMACS 2019: almost never divides */

@@ -35,7 +35,7 @@ bool kiln__target_runs(kiln__target target, int cc)
 {
     if (target.kind == 'a')
         return target.arch == cc;
-    if (target.kind == 'f') /* of a family: the later ones of the same major generation */
+    if (target.kind == 'f') /* a family: the later architectures of the same major generation */
         return target.arch / 10 == cc / 10 && target.arch <= cc;
     return target.arch <= cc;
 }

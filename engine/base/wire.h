@@ -47,14 +47,15 @@ bool kiln__socket_message(int fd, kiln__message_header *header, char **body);
 /* ---- used by the parent (child.c): a process of another program, whose standard input is a socket ---- */
 typedef struct kiln__child kiln__child;
 
-/* Where processes are started that are not children of this one: on another machine (ranks/). A child of a place is used
- * as any other; its socket is that of a relay, and its pid the relay's number for it. */
+/* A place where processes are started that are not children of this one: another machine (ranks/). A child at a place
+ * is used like any other child. Its socket leads to a relay, and its pid is a number that the relay chose. */
 typedef struct kiln__place {
     void *self;
     char name[96];                                                              /* for messages: "rank 3 (node7)" */
     int (*start)(void *self, kiln__child *child, const char *const *arguments); /* as kiln__child_start() */
     int (*end)(void *self, kiln__child *child);                                 /* as kiln__child_end() */
-    bool (*gone)(void *self); /* nothing can be started there any more: what it had is lost */
+    /* returns true if nothing can be started there any more, and its children are lost */
+    bool (*gone)(void *self);
 } kiln__place;
 
 struct kiln__child {
@@ -63,7 +64,8 @@ struct kiln__child {
     int pidfd;
     int wake;                 /* stop waiting when it becomes readable; -1: none */
     const kiln__place *place; /* NULL: this machine; never changed by the functions below */
-    bool shows;               /* what it writes to standard output goes to this process's; else nowhere */
+    /* its standard output goes to the standard output of this process; otherwise it is discarded */
+    bool shows;
 };
 bool kiln__child_place_gone(const kiln__child *child);
 
@@ -76,8 +78,8 @@ typedef enum kiln__io {
     KILN__IO_MEMORY
 } kiln__io;
 
-/* Starts arguments[0], in a process group of its own and with no signal blocked or ignored; never forks without exec.
- * 0, or an errno. Does not change `wake`, `place` and `shows`. */
+/* Starts the program arguments[0] in its own process group, with no signal blocked or ignored. It never forks without
+ * exec. Returns 0 or an errno. It does not change `wake`, `place` and `shows`. */
 int kiln__child_start(kiln__child *child, const char *const *arguments);
 /* Ends it and returns its status as waitpid() gives it; -1: not known, or no process. The second function first waits a
  * short time for a process that closed its socket, so that the status is its own and not our kill. */
@@ -109,12 +111,13 @@ kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator
 typedef struct kiln__process {
     const char *const *arguments; /* ends with NULL; the first is looked for in PATH. No shell sees them. */
     const char *folder;           /* in which it works */
-    const char *output;           /* a new file for what it prints */
+    const char *output;           /* a new file for its standard output */
     double seconds;               /* 0: no limit */
     const volatile int *stop;     /* NULL, or nonzero once the caller wants it to end */
 } kiln__process;
 typedef enum kiln__ended { KILN__ENDED_ITSELF, KILN__ENDED_LATE, KILN__ENDED_STOPPED } kiln__ended;
-/* 0 and *how as of waitpid() (-1: not known), or the errno of the start. All processes of its group are ended. */
+/* Returns 0 and sets *how to the status of waitpid() (-1: not known), or returns the errno of the start. All
+ * processes of its group are ended. */
 int kiln__process_run(const kiln__process *program, int *how, kiln__ended *ended);
 /* A new folder for this user alone, in $TMPDIR or /tmp; NULL, and errno. */
 const char *kiln__folder_private(kiln__arena *arena);

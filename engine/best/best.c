@@ -1,4 +1,5 @@
-/* best.c - the best known configuration for a problem: the candidates, in order, and which of them is valid. */
+/* best.c - the best known configuration for a problem: lists the candidates, sorts them, and returns the first that is
+ * valid. README.md explains the order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ const char *kiln_best_text(kiln_best_from from)
 
 /* ---- candidates ---- */
 
-static bool is_pinned_otherwise(const kiln_choice *choice, const kiln__known *known)
+static bool differs_from_choice(const kiln_choice *choice, const kiln__known *known)
 {
     for (size_t c = 0; c < choice->param_count; c++) {
         const kiln_setting *found = kiln__settings_find(known->params, choice->params[c].name);
@@ -28,14 +29,15 @@ static bool is_pinned_otherwise(const kiln_choice *choice, const kiln__known *kn
     return choice->variant && strcmp(choice->variant, known->variant) != 0;
 }
 
-/* A variant that is not a contender may answer only if it was named. One that the spec no longer has may not. */
+/* Returns whether a variant may be an answer. A variant that is no contender may be one only if it was named. A variant
+ * that the spec no longer has is none. */
 static bool may_answer(const kiln__best_search *s, const char *variant)
 {
     const kiln__variant *found = kiln__spec_variant(s->spec, variant);
     return found && (found->contender || s->choice->variant);
 }
 
-static void consider_all(kiln__best_search *s)
+static void list_candidates(kiln__best_search *s)
 {
     const kiln_device_info *info = &s->engine->info;
     int cc = 10 * info->cc_major + info->cc_minor;
@@ -43,7 +45,7 @@ static void consider_all(kiln__best_search *s)
         const kiln__known *known = &s->list.items[i];
         kiln__candidate *candidate = &s->items[s->count];
         bool same;
-        if (is_pinned_otherwise(s->choice, known) || !may_answer(s, known->variant) ||
+        if (differs_from_choice(s->choice, known) || !may_answer(s, known->variant) ||
             !kiln__size_distance(s->asked->sizes, known->sizes, &candidate->distance, &same))
             continue;
         bool here = strcmp(known->device, info->name) == 0 && kiln__capability(known->cc) == cc;
@@ -57,7 +59,7 @@ static void consider_all(kiln__best_search *s)
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
 /* The order of kinds: these sizes, similar inputs, near sizes, other devices. */
-static int place_of(const kiln__candidate *candidate)
+static int rank_kind(const kiln__candidate *candidate)
 {
     return candidate->from == KILN_BEST_EXACT     ? 0
            : candidate->from == KILN_BEST_SIMILAR ? 1
@@ -65,10 +67,10 @@ static int place_of(const kiln__candidate *candidate)
                                                   : 3;
 }
 
-static int by_nearness(const void *left, const void *right)
+static int compare_nearness(const void *left, const void *right)
 {
     const kiln__candidate *a = left, *b = right;
-    int order = place_of(a) - place_of(b);
+    int order = rank_kind(a) - rank_kind(b);
     order = order ? order : a->device_distance - b->device_distance;
     order = order ? order : (b->inputs > 0) - (a->inputs > 0);
     order = order ? order : compare_numbers(a->rank, b->rank);
@@ -81,9 +83,9 @@ static int by_nearness(const void *left, const void *right)
     return order ? order : strcmp(a->known->params_text, b->known->params_text);
 }
 
-/* The list of candidates, deduplicated: of a configuration in both store and file the later sample counts. What is
- * shipped beside the spec counts unless the caller brings knowledge of its own. */
-static kiln_status gather(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
+/* Lists everything that is known about the spec, without duplicates: the later sample of a configuration counts, from
+ * store or file. Knowledge beside the spec is read unless the caller gives its own. */
+static kiln_status gather_known(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
 {
     const kiln_knowledge *knowledge = options->knowledge;
     kiln_store_filter filter = {.size = sizeof filter, .spec = s->spec->name, .path = s->spec->path};
@@ -96,7 +98,7 @@ static kiln_status gather(kiln__best_search *s, const kiln_best_options *options
             status = kiln__fail_memory(error);
     if (status == KILN_OK && !knowledge)
         status = kiln__shipped_read(s->engine, s->spec, &s->list, error);
-    kiln__known_settle(&s->list);
+    kiln__known_deduplicate(&s->list);
     return status;
 }
 
@@ -105,7 +107,7 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
 {
     const kiln_allocator *mem = engine->mem;
     KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
-    kiln_run_options run; /* kiln_tune() checks it again; errors are reported here */
+    kiln_run_options run; /* kiln_tune() checks it again; here the error is reported */
     KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, &run));
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
         return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
@@ -115,7 +117,8 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
                : kiln__fail_number(mem, error, function, "options.tune_seconds", options->tune_seconds);
 }
 
-/* Making the inputs may take long: only where the sizes are not known, and other inputs have features. */
+/* Returns whether features are needed: the sizes are unknown, and other inputs have features. Making inputs may take
+ * long. */
 static bool needs_features(const kiln__best_search *s)
 {
     bool any = false;
@@ -139,6 +142,7 @@ static kiln_status find_features(kiln__best_search *s, kiln_error **error)
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }
 
+/* Prepares a search: the requested sizes, the candidates, the features if they are needed, and the order. */
 kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                             const kiln_best_options *options, kiln__best_search *s, kiln_error **error)
 {
@@ -148,18 +152,18 @@ kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const ki
                              .choice = choice ? choice : &nothing,
                              .list.arena.mem = engine->mem,
                              .arena.mem = engine->mem};
-    kiln_choice sizes = *s->choice; /* params may be of a variant that was not named */
+    kiln_choice sizes = *s->choice; /* the params may belong to a variant that was not named */
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
     if (status == KILN_OK)
-        status = gather(s, options, error);
+        status = gather_known(s, options, error);
     if (status == KILN_OK && !(s->items = kiln__calloc(engine->mem, s->list.count + 1, sizeof *s->items)))
         status = kiln__fail_memory(error);
     if (status != KILN_OK) {
         kiln__best_close(s);
         return status;
     }
-    consider_all(s);
+    list_candidates(s);
     if (needs_features(s))
         status = find_features(s, error);
     if (status == KILN_OK && s->features.count && !kiln__best_similar(s))
@@ -169,7 +173,7 @@ kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const ki
         return status;
     }
     if (s->count)
-        qsort(s->items, s->count, sizeof *s->items, by_nearness);
+        qsort(s->items, s->count, sizeof *s->items, compare_nearness);
     return KILN_OK;
 }
 
@@ -187,8 +191,9 @@ void kiln__best_close(kiln__best_search *s)
 
 /* ---- answers ---- */
 
+/* An answer as it is allocated: the public part first, then the memory of its texts. */
 typedef struct answer {
-    kiln_best best; /* first: the caller's pointer */
+    kiln_best best; /* the first member: the caller's pointer leads back to this struct */
     kiln_allocator mem_copy;
     kiln__arena arena;
 } answer;
@@ -217,7 +222,7 @@ void kiln_best_free(kiln_best *best)
     kiln__free(mem, a);
 }
 
-/* An answer with a complete configuration; `candidate` NULL: not from a sample. */
+/* Makes an answer with a complete configuration. `candidate` NULL: it does not come from a sample. */
 static kiln_status make_answer(const kiln__best_search *s, const kiln__config *config, const kiln__candidate *candidate,
                                kiln_best **best, kiln_error **error)
 {
@@ -268,9 +273,9 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     return KILN_OK;
 }
 
-/* The candidate's configuration in the current spec. *config stays NULL if it is not valid here. */
-static kiln_status validate(const kiln__best_search *s, const char *variant, kiln__settings params,
-                            kiln__config **config, kiln_error **error)
+/* Makes the candidate's configuration in the current spec. *config stays NULL if it is not valid here. */
+static kiln_status validate_candidate(const kiln__best_search *s, const char *variant, kiln__settings params,
+                                      kiln__config **config, kiln_error **error)
 {
     kiln_choice choice = {.variant = variant,
                           .params = params.items,
@@ -286,17 +291,18 @@ static kiln_status validate(const kiln__best_search *s, const char *variant, kil
 
 /* ---- the defaults ---- */
 
-/* Limits of the search for one valid configuration: in order first, where a good one is more likely than at random,
- * then at random. In units of kiln__effort, so that the answer is the same on every machine; the clock is for slow
- * machines. */
+/* Limits of the search for one valid configuration, in units of kiln__effort, so that the answer is the same on every
+ * machine; the seconds are for slow machines. The search goes through the space in order first, where a good
+ * configuration is more likely, and then draws at random. */
 #define LOOK_UNITS ((uint64_t)1 << 26)
 #define LOOK_SECONDS 2.0
 
-static uint64_t random_below(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
+static uint64_t draw_number(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
 
-/* *found false: none within the limits, or none exists. The caller provides `settings`, param_count of the variant. */
-static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, const kiln__space *space,
-                            kiln_setting *settings, bool *found, kiln_error **error)
+/* Looks for one valid configuration. *found is false if none was found within the limits, or if none exists. The caller
+ * provides `settings` with param_count elements. */
+static kiln_status find_valid(kiln__best_search *s, const kiln__variant *variant, const kiln__space *space,
+                              kiln_setting *settings, bool *found, kiln_error **error)
 {
     uint64_t start = kiln__now_ns(), most = (uint64_t)(LOOK_SECONDS * 1e9);
     kiln__effort walking = {.most = LOOK_UNITS, .deadline = start + most};
@@ -323,7 +329,7 @@ static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, 
     if (status == KILN_OK && !positions)
         status = kiln__fail_memory(error);
     if (status == KILN_OK)
-        status = kiln__sampler_draw(sampler, random_below, &random, &drawing, positions, found, error);
+        status = kiln__sampler_draw(sampler, draw_number, &random, &drawing, positions, found, error);
     for (size_t i = 0; status == KILN_OK && *found && i < variant->param_count; i++) {
         const kiln_value *values;
         kiln__space_values(space, i, &values);
@@ -336,9 +342,9 @@ static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, 
     return status;
 }
 
-/* The first configuration of a variant that satisfies the constraints, with the given params of the choice. */
-static kiln_status first_valid(kiln__best_search *s, const kiln__variant *variant, kiln__config **config,
-                               kiln_error **error)
+/* Finds the first configuration of a variant that satisfies the constraints and has the params of the choice. */
+static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *variant, kiln__config **config,
+                                    kiln_error **error)
 {
     kiln_choice choice = *s->choice;
     choice.variant = variant->name;
@@ -352,20 +358,20 @@ static kiln_status first_valid(kiln__best_search *s, const kiln__variant *varian
     size_t count = 0;
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
-    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* with the spec's values */
+    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* with the values as the spec has them */
         if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
             fixed[count++] = open->params.items[p];
     if (status == KILN_OK)
         status = kiln__space_open(s->engine->mem, variant, &open->scopes[1], (kiln__settings){count, fixed}, &space,
                                   &why);
     if (status == KILN_OK)
-        status = find_any(s, variant, space, settings, &found, &why);
+        status = find_valid(s, variant, space, settings, &found, &why);
     if (status == KILN_OK && found)
-        status = validate(s, variant->name, (kiln__settings){variant->param_count, settings}, config, error);
+        status = validate_candidate(s, variant->name, (kiln__settings){variant->param_count, settings}, config, error);
     else if (status == KILN_ERROR_MEMORY)
         kiln__fail_memory(error);
     else
-        status = KILN_OK; /* another variant may have one */
+        status = KILN_OK; /* another variant may have a valid configuration */
     kiln_error_free(why);
     kiln__space_free(space);
     kiln__config_free(open);
@@ -374,7 +380,9 @@ static kiln_status first_valid(kiln__best_search *s, const kiln__variant *varian
     return status;
 }
 
-static kiln_status defaults(kiln__best_search *s, kiln_best **best, kiln_error **error)
+/* The answer without knowledge: the defaults of the choice. If they break a constraint, the first valid configuration
+ * of a variant that may answer. */
+static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_error **error)
 {
     kiln__config *config = NULL;
     kiln_error *why = NULL;
@@ -384,7 +392,7 @@ static kiln_status defaults(kiln__best_search *s, kiln_best **best, kiln_error *
         for (size_t v = 0; v < s->spec->variant_count && !config && status == KILN_OK; v++)
             if (s->choice->variant ? strcmp(s->choice->variant, s->spec->variants[v].name) == 0
                                    : may_answer(s, s->spec->variants[v].name))
-                status = first_valid(s, &s->spec->variants[v], &config, error);
+                status = find_first_valid(s, &s->spec->variants[v], &config, error);
         if (status != KILN_OK) {
             kiln_error_free(why);
             return status;
@@ -396,7 +404,7 @@ static kiln_status defaults(kiln__best_search *s, kiln_best **best, kiln_error *
         kiln__config_free(config);
         return status;
     }
-    if (s->cut) { /* more informative than "the defaults are not valid" */
+    if (s->cut) { /* this says more than "the defaults are not valid" */
         kiln_error_free(why);
         why = s->cut;
         s->cut = NULL;
@@ -418,7 +426,7 @@ kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error *
         const kiln__candidate *candidate = &s->items[s->at++];
         const kiln__known *known = candidate->known;
         kiln__config *config = NULL;
-        kiln_status status = validate(s, known->variant, known->params, &config, error);
+        kiln_status status = validate_candidate(s, known->variant, known->params, &config, error);
         if (status == KILN_OK && config)
             status = make_answer(s, config, candidate, best, error);
         kiln__config_free(config);
@@ -428,7 +436,7 @@ kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error *
     if (s->ended)
         return KILN_OK;
     s->ended = true;
-    return defaults(s, best, error);
+    return answer_defaults(s, best, error);
 }
 
 kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample, kiln_best **best, kiln_error **error)
@@ -450,7 +458,7 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
                          .input_functions = sample->result->input_functions.text};
     kiln__candidate candidate = {.known = &known, .from = KILN_BEST_TUNED};
     kiln_status status = cc.failed ? kiln__fail_memory(error)
-                                   : validate(s, sample->variant, KILN__PARAMS(sample), &config, error);
+                                   : validate_candidate(s, sample->variant, KILN__PARAMS(sample), &config, error);
     if (status == KILN_OK && config)
         status = make_answer(s, config, &candidate, best, error);
     kiln__config_free(config);

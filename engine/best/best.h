@@ -1,4 +1,4 @@
-/* best.h - best-known configurations, shared by the files of best/: what was collected, and the order for a problem. */
+/* best.h - declarations that the files of best/ share: collected knowledge, and the candidates for one problem. */
 #ifndef KILN_BEST_H
 #define KILN_BEST_H
 
@@ -7,38 +7,41 @@
 #include "shipped.h"
 #include "store.h"
 
+/* Knowledge about many problems, from a store or a file. */
 struct kiln_knowledge {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem; /* NULL: malloc */
-    kiln__known_list list;     /* deduplicated */
+    const kiln_allocator *mem; /* NULL: malloc is used */
+    kiln__known_list list;     /* one entry for each configuration at a problem */
 };
 
-/* Adds the samples of a store that match the filter. The list must be deduplicated afterwards. */
+/* Adds the samples of a store that match the filter. The caller must deduplicate the list afterwards. */
 kiln_status kiln__known_collect(kiln_store *store, const kiln_store_filter *filter, kiln__known_list *list,
                                 kiln_error **error);
 
-/* The candidates for one problem, the best first; each is checked when it is reached. */
+/* A candidate for one problem. Candidates are sorted, the best first; each is validated when its turn comes. */
 typedef struct kiln__candidate {
     const kiln__known *known;
     kiln_best_from from;
-    int device_distance; /* 0: of the same compute capability */
-    double distance;     /* of the sizes; where `inputs` is not 0, of the features */
-    size_t inputs;       /* how many known inputs it was judged by; 0: not by features */
-    double slowdown;     /* the mean there: its time over the best one's */
-    double rank;         /* the same, but the default configuration gets the benefit of the doubt */
+    int device_distance; /* 0: the same compute capability */
+    double distance;     /* distance of the sizes; if `inputs` is not 0, distance of the features */
+    size_t inputs;       /* number of known inputs that judged it; 0: features did not judge it */
+    double slowdown;     /* its mean slowdown at these inputs: its time divided by the best time */
+    /* the slowdown, which is lower for the default configuration: it gets the benefit of the doubt */
+    double rank;
 } kiln__candidate;
+/* The search for one problem. Its candidates are sorted; `at` is the next one to validate. */
 typedef struct kiln__best_search {
     kiln_engine *engine;
     const kiln_spec *spec;
     const kiln_choice *choice;
-    kiln__config *asked;     /* the requested sizes */
-    kiln__arena arena;       /* of the features */
-    kiln__settings features; /* of the requested input; none: not needed, or not known */
-    kiln__known_list list;   /* samples of the spec, from the store and from the caller */
+    kiln__config *asked;     /* a configuration with the requested sizes */
+    kiln__arena arena;       /* memory of the features */
+    kiln__settings features; /* features of the requested input; none if they are unknown or not needed */
+    kiln__known_list list;   /* samples of the spec from the store and the caller */
     kiln__candidate *items;
     size_t count, at;
-    bool ended;      /* the defaults were returned too */
-    kiln_error *cut; /* set if no valid configuration was found within the limits */
+    bool ended;      /* the defaults were returned already */
+    kiln_error *cut; /* the error if no valid configuration was found within the limits */
 } kiln__best_search;
 /* Copies and checks the options of the public function `function`. */
 kiln_status kiln__best_take(const kiln_engine *engine, const char *function, const kiln_best_options *given,
@@ -46,16 +49,18 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
 kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                             const kiln_best_options *options, kiln__best_search *search, kiln_error **error);
 void kiln__best_close(kiln__best_search *search);
-/* The next valid one; the defaults come last. After these *best is NULL. */
+/* Returns the next valid candidate, and at last the defaults. Afterwards *best is NULL. */
 kiln_status kiln__best_next(kiln__best_search *search, kiln_best **best, kiln_error **error);
-/* A copy of a sample as an answer. */
+/* Makes an answer from a copy of a sample. */
 kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *sample, kiln_best **best,
                                  kiln_error **error);
 
-/* Judges the configurations of the known inputs that are the nearest to `features`: those candidates become
- * KILN_BEST_SIMILAR, or of another device. They must be in the order of the list. False: no memory. */
+/* Judges the configurations of the known inputs that are nearest to `features`. These candidates get the kind
+ * KILN_BEST_SIMILAR, or stay those of another device. The candidates must be in the order of the list. Returns false if
+ * there is no memory. */
 bool kiln__best_similar(kiln__best_search *search);
-/* The distance of two inputs: Euclidean, over the logarithms of their features. False: these have other names. */
+/* Computes the distance of two inputs: Euclidean, over the logarithms of their features. Returns false if the features
+ * have other names. */
 bool kiln__feature_distance(kiln__settings a, kiln__settings b, double *distance);
 
 #endif

@@ -1,11 +1,11 @@
-/* best_open.c - opens a plan with the best known configuration; it may tune first, within a time limit. */
+/* best_open.c - opens a plan with the best known configuration. It may tune first, within a time limit. */
 #include <string.h>
 
 #include "best.h"
 
-enum { TRIES = 4 }; /* configurations that are compiled before the defaults */
+enum { TRIES = 4 }; /* known configurations that are tried before the defaults */
 
-/* Failures after which another configuration is tried; others would be the same for all. */
+/* Returns whether a failure belongs to the configuration, so that another one is worth a try. */
 static bool is_of_configuration(kiln_status status)
 {
     return status == KILN_ERROR_COMPILE || status == KILN_ERROR_LAUNCH || status == KILN_ERROR_CONSTRAINT ||
@@ -15,9 +15,9 @@ static bool is_of_configuration(kiln_status status)
 
 /* ---- tuning ---- */
 
-/* A sweep of a variant (NULL: of all) for the remaining time; *best becomes its first sample if that is better. */
-static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
-                         const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
+/* Runs a sweep of a variant (NULL: of all) for the remaining time. *best becomes its first sample if that is better. */
+static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
+                             const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
 {
     double left = how->tune_seconds - kiln__seconds_since(start);
     if (!(left > 0))
@@ -49,7 +49,8 @@ static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uin
             *best = better;
         }
     }
-    if (status != KILN_OK && made && kiln_tuning_sum(made)->end != KILN_END_EARLY) { /* it ended, but none worked */
+    if (status != KILN_OK && made &&
+        kiln_tuning_sum(made)->end != KILN_END_EARLY) { /* the sweep ended, and no configuration worked */
         kiln_error_free(*error);
         *error = NULL;
         status = KILN_OK;
@@ -58,16 +59,18 @@ static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uin
     return status;
 }
 
-/* Measures the suggestion first, so that a short sweep is not worse; then the others, until the time is over. *best
- * stays NULL if nothing worked. */
-static void tune(kiln__best_search *s, const kiln_best_options *options, const kiln_best *suggestion, kiln_best **best)
+/* Measures the suggestion first, so that a short sweep is never worse, then the other configurations until the time is
+ * over. *best stays NULL if nothing worked. */
+static void tune_from(kiln__best_search *s, const kiln_best_options *options, const kiln_best *suggestion,
+                      kiln_best **best)
 {
     uint64_t start = kiln__now_ns();
     kiln_error *why = NULL;
-    kiln_status status = sweep(s, options, start, suggestion->variant, suggestion->params, suggestion->param_count,
-                               best, &why);
+    kiln_status status = run_sweep(s, options, start, suggestion->variant, suggestion->params, suggestion->param_count,
+                                   best, &why);
     if (status == KILN_OK)
-        status = sweep(s, options, start, s->choice->variant, s->choice->params, s->choice->param_count, best, &why);
+        status = run_sweep(s, options, start, s->choice->variant, s->choice->params, s->choice->param_count, best,
+                           &why);
     if (status != KILN_OK && status != KILN_ERROR_INTERRUPTED)
         kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s: not tuned%s: %s", s->spec->name, *best ? " to the end" : "",
                    kiln_error_message(why));
@@ -85,7 +88,8 @@ static kiln_status open_plan(const kiln__best_search *s, const kiln_best *best, 
     return kiln_plan_open(s->engine, s->spec, &choice, plan, error);
 }
 
-/* `first` (the result of tuning, or NULL), then known configurations, then the defaults. */
+/* Opens the first plan that works: `first` (the result of tuning, or NULL), then known configurations, then the
+ * defaults. */
 static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan **plan, kiln_best **best,
                               kiln_error **error)
 {
@@ -123,6 +127,7 @@ static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan 
     }
 }
 
+/* Finds a suggestion, tunes unless it is known for exactly these sizes and this device, and opens a plan. */
 kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                 const kiln_best_options *given, kiln_plan **plan, kiln_best **best, kiln_error **error)
 {
@@ -140,11 +145,11 @@ kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, cons
     status = kiln__best_next(&search, &first, error);
     if (status == KILN_OK && options.tune_seconds > 0 && first->from != KILN_BEST_EXACT) {
         kiln_best *tuned = NULL;
-        tune(&search, &options, first, &tuned);
+        tune_from(&search, &options, first, &tuned);
         if (tuned) {
             kiln_best_free(first);
             first = tuned;
-            search.at = 0; /* start with the suggestion again, if the tuned one cannot be opened */
+            search.at = 0; /* begin with the suggestion again if the tuned plan cannot be opened */
             search.ended = false;
         }
     }

@@ -1,4 +1,4 @@
-/* known.c - best-known configurations of many problems: collected from a store, read from a text file, written to
+/* known.c - the best known configurations of many problems: collected from a store, read from a text file, written to
  * one. */
 #include <math.h>
 #include <string.h>
@@ -7,18 +7,21 @@
 
 /* ---- from a store ---- */
 
+/* The state of collect_sample(). */
 typedef struct collecting {
     kiln__known_list *list;
     bool failed;
 } collecting;
 
-static int collect(void *user, const kiln_record *r)
+/* Adds one sample of a store to the list. A failure that would repeat gets an infinite time, so that it hides earlier
+ * samples of its configuration. */
+static int collect_sample(void *user, const kiln_record *r)
 {
     collecting *c = user;
     const kiln_result *result = r->result;
     bool failed = r->status != KILN_OK;
-    /* A time limit or a lack of memory is not caused by the configuration, and a run under checks has no usable
-     * time. */
+    /* Skips samples that say nothing: a failure that would not repeat (a time limit, a lack of memory) is not caused by
+     * the configuration, and a run under checks has no usable time. */
     if ((failed && !r->reusable) || strstr(r->run, " check"))
         return 0;
     kiln__known known = {
@@ -47,7 +50,7 @@ kiln_status kiln__known_collect(kiln_store *store, const kiln_store_filter *filt
                                 kiln_error **error)
 {
     collecting c = {.list = list};
-    kiln_status status = kiln_store_list(store, filter, collect, &c, error);
+    kiln_status status = kiln_store_list(store, filter, collect_sample, &c, error);
     return status == KILN_OK && c.failed ? kiln__fail_memory(error) : status;
 }
 
@@ -75,14 +78,14 @@ void kiln_knowledge_free(kiln_knowledge *knowledge)
     kiln__free(mem, knowledge);
 }
 
-/* Deduplicates and returns the list, or frees it. */
-static kiln_status finish(kiln_knowledge *made, kiln_status status, kiln_knowledge **knowledge)
+/* Removes duplicates and returns the list, or frees it on failure. */
+static kiln_status finish_knowledge(kiln_knowledge *made, kiln_status status, kiln_knowledge **knowledge)
 {
     if (status != KILN_OK) {
         kiln_knowledge_free(made);
         return status;
     }
-    kiln__known_settle(&made->list);
+    kiln__known_deduplicate(&made->list);
     *knowledge = made;
     return KILN_OK;
 }
@@ -98,7 +101,7 @@ kiln_status kiln_knowledge_collect(kiln_engine *engine, kiln_store *store, const
     kiln_knowledge *made = new_knowledge(engine);
     if (!made)
         return kiln__fail_memory(error);
-    return finish(made, kiln__known_collect(store, &filter, &made->list, error), knowledge);
+    return finish_knowledge(made, kiln__known_collect(store, &filter, &made->list, error), knowledge);
 }
 
 kiln_status kiln_knowledge_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
@@ -112,7 +115,8 @@ kiln_status kiln_knowledge_parse(kiln_engine *engine, const char *text, size_t l
     kiln_knowledge *made = new_knowledge(engine);
     if (!made)
         return kiln__fail_memory(error);
-    return finish(made, kiln__known_read(made->mem, name, text ? text : "", length, &made->list, error), knowledge);
+    return finish_knowledge(made, kiln__known_read(made->mem, name, text ? text : "", length, &made->list, error),
+                            knowledge);
 }
 
 kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_knowledge **knowledge, kiln_error **error)
@@ -140,7 +144,7 @@ kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *pat
     const kiln_allocator *mem = knowledge->mem;
     size_t count = knowledge->list.count;
     kiln__known_list best = {.arena.mem = mem, .count = count};
-    best.items = kiln__calloc(mem, count + 1, sizeof *best.items); /* the texts are not copied */
+    best.items = kiln__calloc(mem, count + 1, sizeof *best.items); /* the texts are shared, not copied */
     if (!best.items)
         return kiln__fail_memory(error);
     if (count)

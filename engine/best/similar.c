@@ -1,33 +1,35 @@
-/* similar.c - which configuration for an input that was not measured: by the features of the inputs that were. */
+/* similar.c - chooses a configuration for an input that was not measured, by the features of measured inputs. This is a
+ * nearest-neighbour method with weights; README.md explains it with its constants. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "best.h"
 
-/* A configuration is judged by the NEAREST inputs. Where one has no sample of it, it counts as UNKNOWN times slower
- * than the best. */
+/* The NEAREST inputs judge a configuration. If an input has no sample of it, it counts as UNKNOWN times slower than the
+ * best. */
 enum { NEAREST = 3, UNKNOWN = 4 };
-#define NEAR 0.1 /* added to distances, so that an equal input does not outweigh all others by any factor */
-/* The further away the nearest input, the less it says: another configuration goes before the default one if it is
- * faster by more than exp(DOUBT * distance). So where nothing near is known, only what is far better is chosen. */
+#define NEAR 0.1 /* added to distances, so that an equal input does not outweigh all others without limit */
+/* The further away the nearest input, the less it says. Another configuration goes before the default only if it is
+ * faster by more than exp(DOUBT * distance). */
 #define DOUBT 0.12
 
-/* An input that is known: samples of one spec, device and set of sizes, which stand together in the list. */
+/* A known input: the samples of one spec, device and set of sizes, which are neighbours in the list. */
 typedef struct input {
-    size_t first, end; /* in the list of candidates */
+    size_t first, end; /* its range in the list of candidates */
     double distance;
     int device_distance;
-    kiln__how how; /* the surest kind of time that it has; others are not compared with it */
-    double best;   /* seconds */
+    kiln__how how; /* the most reliable kind of time that it has; other kinds are not compared */
+    double best;   /* best time in seconds */
 } input;
 
-static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
+static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Counts and shares alike: from 2^20 to 2^21 is 1, from 0 to 1 is 1. */
-static double scale_of(kiln_value value)
+/* Scales a feature by its logarithm, so that counts and shares compare: from 2^20 to 2^21 is 1, and from 0 to 1 is 1.
+ */
+static double scale_feature(kiln_value value)
 {
-    double number = number_of(value);
+    double number = read_number(value);
     return copysign(log2(1 + fabs(number)), number);
 }
 
@@ -40,7 +42,7 @@ bool kiln__feature_distance(kiln__settings a, kiln__settings b, double *distance
         const kiln_setting *other = kiln__settings_find(b, a.items[i].name);
         if (!other || a.items[i].value.kind == KILN_TEXT || other->value.kind == KILN_TEXT)
             return false;
-        double apart = scale_of(a.items[i].value) - scale_of(other->value);
+        double apart = scale_feature(a.items[i].value) - scale_feature(other->value);
         sum += apart * apart;
     }
     *distance = sqrt(sum);
@@ -49,15 +51,15 @@ bool kiln__feature_distance(kiln__settings a, kiln__settings b, double *distance
 
 /* ---- the inputs ---- */
 
-static bool counts(const kiln__candidate *candidate) { return candidate->known->verified; }
+static bool is_usable(const kiln__candidate *candidate) { return candidate->known->verified; }
 
-/* Its best time of the surest kind. False: none of its samples counts. */
-static bool measure(const kiln__best_search *s, input *in)
+/* Finds the best time of an input, of the most reliable kind. Returns false if no sample counts. */
+static bool find_best_time(const kiln__best_search *s, input *in)
 {
     bool any = false;
     for (size_t i = in->first; i < in->end; i++) {
         const kiln__known *known = s->items[i].known;
-        if (!counts(&s->items[i]) || (any && known->how > in->how))
+        if (!is_usable(&s->items[i]) || (any && known->how > in->how))
             continue;
         if (!any || known->how < in->how || known->seconds < in->best)
             in->best = known->seconds;
@@ -75,7 +77,7 @@ static bool find_distance(const kiln__best_search *s, input *in)
     return false;
 }
 
-static int by_distance(const void *left, const void *right)
+static int compare_distance(const void *left, const void *right)
 {
     const input *a = left, *b = right;
     int order = (a->device_distance > b->device_distance) - (a->device_distance < b->device_distance);
@@ -83,8 +85,8 @@ static int by_distance(const void *left, const void *right)
     return order ? order : (a->first > b->first) - (a->first < b->first);
 }
 
-/* The nearest known inputs that can be compared with the one asked for, all of the nearest kind of device. The
- * candidates are in the order of the list. */
+/* Finds the nearest comparable inputs, all on the nearest kind of device. The candidates are in the order of the list.
+ */
 static size_t find_inputs(const kiln__best_search *s, input *inputs)
 {
     size_t count = 0;
@@ -92,11 +94,11 @@ static size_t find_inputs(const kiln__best_search *s, input *inputs)
         for (end = i + 1; end < s->count && kiln__known_same_problem(s->items[i].known, s->items[end].known);)
             end++;
         input in = {.first = i, .end = end, .device_distance = s->items[i].device_distance};
-        if (find_distance(s, &in) && measure(s, &in))
+        if (find_distance(s, &in) && find_best_time(s, &in))
             inputs[count++] = in;
     }
     if (count)
-        qsort(inputs, count, sizeof *inputs, by_distance);
+        qsort(inputs, count, sizeof *inputs, compare_distance);
     size_t near = 0;
     while (near < count && near < NEAREST && inputs[near].device_distance == inputs[0].device_distance)
         near++;
@@ -111,15 +113,16 @@ static int compare_configurations(const kiln__known *a, const kiln__known *b)
     return order ? order : strcmp(a->params_text, b->params_text);
 }
 
-/* The input's sample of a configuration; NULL: none that counts. The samples of an input are in the order of these. */
-static const kiln__candidate *find_in(const kiln__best_search *s, const input *in, const kiln__known *configuration)
+/* Finds an input's sample of a configuration by binary search: an input's samples are sorted by configuration. NULL:
+ * there is none that counts. */
+static const kiln__candidate *find_sample(const kiln__best_search *s, const input *in, const kiln__known *configuration)
 {
     size_t first = in->first, end = in->end;
     while (first < end) {
         size_t middle = first + (end - first) / 2;
         int order = compare_configurations(s->items[middle].known, configuration);
         if (order == 0)
-            return counts(&s->items[middle]) && s->items[middle].known->how == in->how ? &s->items[middle] : NULL;
+            return is_usable(&s->items[middle]) && s->items[middle].known->how == in->how ? &s->items[middle] : NULL;
         if (order < 0)
             first = middle + 1;
         else
@@ -128,13 +131,14 @@ static const kiln__candidate *find_in(const kiln__best_search *s, const input *i
     return NULL;
 }
 
-/* The mean of how many times slower than the best it is, by logarithms, the nearer inputs with the greater weight. */
-static double slowdown_of(const kiln__best_search *s, const input *inputs, size_t count,
-                          const kiln__known *configuration)
+/* Returns the mean slowdown of a configuration relative to the best: the weighted geometric mean, with higher weights
+ * for nearer inputs. */
+static double compute_slowdown(const kiln__best_search *s, const input *inputs, size_t count,
+                               const kiln__known *configuration)
 {
     double sum = 0, weights = 0;
     for (size_t i = 0; i < count; i++) {
-        const kiln__candidate *there = find_in(s, &inputs[i], configuration);
+        const kiln__candidate *there = find_sample(s, &inputs[i], configuration);
         double weight = 1 / ((inputs[i].distance + NEAR) * (inputs[i].distance + NEAR));
         sum += weight * log(there ? there->known->seconds / inputs[i].best : UNKNOWN);
         weights += weight;
@@ -142,7 +146,7 @@ static double slowdown_of(const kiln__best_search *s, const input *inputs, size_
     return exp(sum / weights);
 }
 
-/* Of the variant asked for, or of the first. */
+/* Returns whether a configuration is the default of the requested variant, or of the first. */
 static bool is_default(const kiln__best_search *s, const kiln__known *known)
 {
     const kiln__config *asked = s->asked;
@@ -163,13 +167,14 @@ bool kiln__best_similar(kiln__best_search *s)
     for (size_t i = 0; i < count; i++)
         for (size_t k = inputs[i].first; k < inputs[i].end; k++) {
             kiln__candidate *candidate = &s->items[k];
-            bool first = counts(candidate) && candidate->known->how == inputs[i].how;
-            for (size_t before = 0; before < i && first; before++) /* it stands for itself at its nearest input */
-                first = !find_in(s, &inputs[before], candidate->known);
+            bool first = is_usable(candidate) && candidate->known->how == inputs[i].how;
+            for (size_t before = 0; before < i && first;
+                 before++) /* only its sample at its nearest input stays a candidate */
+                first = !find_sample(s, &inputs[before], candidate->known);
             if (!first)
                 continue;
             candidate->inputs = count;
-            candidate->slowdown = slowdown_of(s, inputs, count, candidate->known);
+            candidate->slowdown = compute_slowdown(s, inputs, count, candidate->known);
             candidate->distance = inputs[i].distance;
             candidate->rank = candidate->slowdown;
             if (is_default(s, candidate->known))

@@ -1,3 +1,6 @@
+/* cache.c - opening the folder, reading and writing entries. There is no lock: files are only created, renamed and
+ * removed, never changed in place. After opening, the state of a cache object consists of atomics, so many threads may
+ * use it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +11,8 @@
 
 #include "cache_internal.h"
 
-/* A hit updates the time of use on disk only if it is older than this: hits stay cheap, and gc is exact enough. */
+/* A hit renews the time of use on disk if it is older than this. So most hits write nothing, and the order of use is
+ * exact enough for gc. */
 enum { TOUCH_SECONDS = 3600 };
 
 void kiln__cache_warn(kiln__cache *cache, const char *format, ...)
@@ -23,12 +27,12 @@ void kiln__cache_warn(kiln__cache *cache, const char *format, ...)
     kiln__logf(&cache->log, KILN_LOG_WARNING, "%s", why);
 }
 
-/* Why a folder is not to be trusted, NULL if it is. */
-static const char *distrust(int fd)
+/* Returns the reason why a folder cannot be trusted, or NULL. */
+static const char *check_trust(int fd)
 {
     struct stat info;
     if (fstat(fd, &info) != 0)
-        return strerror(errno);
+        return kiln__error_text(errno);
     if (info.st_uid != geteuid())
         return "it belongs to another user";
     if (info.st_mode & (S_IWGRP | S_IWOTH))
@@ -36,26 +40,26 @@ static const char *distrust(int fd)
     return NULL;
 }
 
-/* Opens <folder>/v1, and creates it if it is missing; -1 with the reason in *why. */
+/* Opens FOLDER/v1, or creates it. Returns -1 with the reason in *why. */
 static int open_folder(kiln__cache *cache, const char **why)
 {
     kiln_error *ignored = NULL;
-    kiln__make_folders(cache->mem, cache->folder, 0700, &ignored); /* open() below reports the reason */
+    kiln__make_folders(cache->mem, cache->folder, 0700, &ignored); /* the open() below reports the reason */
     kiln_error_free(ignored);
     int outer = open(cache->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (outer < 0) {
-        *why = strerror(errno);
+        *why = kiln__error_text(errno);
         return -1;
     }
     int fd = -1;
-    *why = distrust(outer);
+    *why = check_trust(outer);
     if (!*why) {
         int made = mkdirat(outer, "v1", 0700), reason = errno;
         fd = openat(outer, "v1", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
-            *why = strerror(made != 0 && reason != EEXIST ? reason : errno);
+            *why = kiln__error_text(made != 0 && reason != EEXIST ? reason : errno);
         else
-            *why = distrust(fd);
+            *why = check_trust(fd);
     }
     close(outer);
     if (*why && fd >= 0) {
@@ -86,7 +90,7 @@ kiln_status kiln__cache_open(const kiln_allocator *mem, const char *folder, cons
         kiln__cache_warn(made, "the cache is off: %s: %s", folder, why);
     bool writable = made->fd >= 0 && faccessat(made->fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
     if (made->fd >= 0 && !writable)
-        kiln__cache_warn(made, "the cache is read-only: %s: %s", folder, strerror(errno));
+        kiln__cache_warn(made, "the cache is read-only: %s: %s", folder, kiln__error_text(errno));
     atomic_store(&made->writable, writable);
     *cache = made;
     return KILN_OK;
@@ -157,7 +161,8 @@ bool kiln__cache_remove(const kiln__cache *cache, const char *name, const struct
            now.st_dev == info->st_dev && unlinkat(cache->fd, name, 0) == 0;
 }
 
-static bool get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit)
+/* Reads the entry of a key. An error while reading is a miss that removes nothing; a damaged entry is removed. */
+static bool read_entry(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit)
 {
     char id[KILN__CACHE_ID + 1];
     kiln__cache_id(key, id);
@@ -171,7 +176,7 @@ static bool get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit
     kiln__unit found;
     errno = 0;
     bool read = block && kiln__cache_read(fd, block, length);
-    if (block && !read && errno) { /* of the disk or the file server (ESTALE): it says nothing of the entry */
+    if (block && !read && errno) { /* an error of the disk or the file server (ESTALE) says nothing about the entry */
         kiln__free(cache->mem, block);
         close(fd);
         return false;
@@ -180,7 +185,7 @@ static bool get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit
     bool hit = whole && stored.length == key->length && memcmp(stored.material, key->material, key->length) == 0;
     if (hit) {
         if (time(NULL) - info.st_mtim.tv_sec > TOUCH_SECONDS)
-            (void)futimens(fd, NULL); /* fails on a read-only file system; only gc uses this time */
+            (void)futimens(fd, NULL); /* this fails on a read-only file system; only gc uses the time */
         found.block = block;
         found.mem = cache->mem;
         *unit = found;
@@ -195,15 +200,16 @@ static bool get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit
 
 bool kiln__cache_get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit)
 {
-    bool hit = cache->fd >= 0 && get(cache, key, unit);
+    bool hit = cache->fd >= 0 && read_entry(cache, key, unit);
     atomic_fetch_add_explicit(hit ? &cache->hits : &cache->misses, 1, memory_order_relaxed);
     return hit;
 }
 
 /* ---- writing ---- */
 
-/* Creates a file in the cache's folder, under a name that no other process or thread uses; -1 and errno. */
-static int make_temp(kiln__cache *cache, const char *id, char *name, size_t room)
+/* Creates a file in the cache's folder, under a name that no other process or thread uses. Returns -1 and sets errno on
+ * failure. */
+static int create_temporary(kiln__cache *cache, const char *id, char *name, size_t room)
 {
     for (int attempt = 0; attempt < 16; attempt++) {
         snprintf(name, room, "%s" KILN__CACHE_TEMP "%ld-%llx-%u", id, (long)getpid(),
@@ -215,6 +221,8 @@ static int make_temp(kiln__cache *cache, const char *id, char *name, size_t room
     return -1;
 }
 
+/* Writes an entry: temporary file, fsync, rename. A reader therefore sees the whole entry or none. A failure removes
+ * the temporary file and warns once. A permanent one makes the cache read-only. */
 void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln__unit *unit)
 {
     if (cache->fd < 0 || !atomic_load(&cache->writable))
@@ -225,7 +233,7 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
         return;
     char id[KILN__CACHE_ID + 1], name[128];
     kiln__cache_id(key, id);
-    int why = 0, fd = make_temp(cache, id, name, sizeof name);
+    int why = 0, fd = create_temporary(cache, id, name, sizeof name);
     bool begun = fd >= 0;
     if (!begun) {
         why = errno;
@@ -242,10 +250,11 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     kiln__free(cache->mem, bytes);
     if (!why)
         return;
-    /* A file server that answers late renames a second time, and finds nothing to rename. */
+    /* A late answer makes a file server rename a second time, when there is nothing left to rename. The entry was
+     * written. */
     if (begun && why == ENOENT)
         return;
     if (why == EROFS || why == EACCES || why == EPERM || why == ENOENT) /* permanent */
         atomic_store(&cache->writable, false);
-    kiln__cache_warn(cache, "cannot write an entry to the cache: %s: %s", cache->folder, strerror(why));
+    kiln__cache_warn(cache, "cannot write an entry to the cache: %s: %s", cache->folder, kiln__error_text(why));
 }

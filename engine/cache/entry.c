@@ -2,30 +2,34 @@
  *
  *   header       magic, format version, byte order, the length of each part
  *   labels       source, arch, compiler, options: each NUL-terminated
- *   padding      up to a multiple of 16, zero
+ *   padding      zeros up to a multiple of 16
  *   cubin        as the compiler made it
  *   ptx          NUL-terminated
  *   lowered, log each NUL-terminated
  *   material     the whole key
  *   checksum     XXH3-128 of all bytes before it
  *
- * A missing part has length 0 and takes no bytes, not even its NUL. */
+ * A missing part has length 0 and takes no bytes, not even a NUL. The parser treats the bytes as untrusted. */
 #include <string.h>
 
 #include "cache_internal.h"
 
+/* The first bytes of an entry. A conversion of line ends, or a text mode, would damage them and so be noticed. */
 static const char magic[8] = {'K', 'I', 'L', 'N', '\r', '\n', 0x1a, '\0'};
 enum { VERSION = 1, ALIGN = 16 };
 static const uint32_t byte_order = 0x01020304;
 
-/* Labels are always present, even if empty, each with its NUL. */
+/* Labels are always present with their NUL, even if they are empty. */
 static bool is_label(int part) { return part < KILN__PART_cubin; }
 
 static bool is_text(int part) { return part != KILN__PART_cubin && part != KILN__PART_material; }
 
-static uint64_t room_of(int part, uint64_t length) { return length + (is_text(part) && (length || is_label(part))); }
+static uint64_t measure_part(int part, uint64_t length)
+{
+    return length + (is_text(part) && (length || is_label(part)));
+}
 
-/* Fills offsets[part] and returns the offset of the checksum. The lengths must have been checked. */
+/* Computes offsets[part], and returns the offset of the checksum. The lengths must have been checked. */
 static uint64_t lay_out(const uint64_t *lengths, uint64_t *offsets)
 {
     uint64_t at = sizeof(kiln__cache_header);
@@ -33,7 +37,7 @@ static uint64_t lay_out(const uint64_t *lengths, uint64_t *offsets)
         if (part == KILN__PART_cubin)
             at = (at + ALIGN - 1) / ALIGN * ALIGN;
         offsets[part] = at;
-        at += room_of(part, lengths[part]);
+        at += measure_part(part, lengths[part]);
     }
     return at;
 }
@@ -43,7 +47,7 @@ static bool lengths_fit(const kiln__cache_header *header)
     for (int part = 0; part < KILN__CACHE_PART_COUNT; part++)
         if (header->length[part] > (is_label(part) ? KILN__CACHE_LABEL_MAX : KILN__CACHE_ENTRY_MAX))
             return false;
-    return true; /* so few parts of that size cannot overflow 64 bits when summed */
+    return true; /* the sum of so few parts fits into 64 bits */
 }
 
 bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, kiln__cache_header *header,
@@ -61,7 +65,7 @@ bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, k
     return lay_out(header->length, offsets) + sizeof(kiln__hash128) == total;
 }
 
-/* Whether the text is complete "name\0symbol\0" pairs. */
+/* Returns whether the text consists of complete "name\0symbol\0" pairs. */
 static bool are_pairs(const char *text, uint64_t length)
 {
     uint64_t texts = 0;
@@ -70,6 +74,7 @@ static bool are_pairs(const char *text, uint64_t length)
     return length == 0 || (text[length - 1] == '\0' && texts % 2 == 0);
 }
 
+/* Checks the header, the checksum, the NUL of each text and the pairs of symbols, before any pointer is returned. */
 bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *key, kiln__unit *unit)
 {
     kiln__cache_header header;
@@ -82,7 +87,7 @@ bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *k
     if (stored.low != real.low || stored.high != real.high)
         return false;
     for (int part = 0; part < KILN__CACHE_PART_COUNT; part++) {
-        uint64_t room = room_of(part, header.length[part]);
+        uint64_t room = measure_part(part, header.length[part]);
         const char *start = bytes + offsets[part];
         if (is_text(part) && room && start[room - 1] != '\0')
             return false;
@@ -116,6 +121,7 @@ bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *k
     return true;
 }
 
+/* Checks the lengths, lays the parts out, and writes header, parts and checksum into one block. */
 char *kiln__cache_entry_make(const kiln_allocator *mem, const kiln__cache_key *key, const kiln__unit *unit,
                              size_t *length)
 {

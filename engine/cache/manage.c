@@ -1,5 +1,5 @@
-/* manage.c - listing, verifying, showing and removing entries. Each operation reads the folder as it is at that moment.
- * Other processes may read, write and remove entries meanwhile, so an entry that no longer exists is skipped. */
+/* manage.c - listing, verifying, showing and removing entries. Each operation reads the folder once. Other processes
+ * may read, write and remove entries at the same time, so an entry that no longer exists is skipped. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 
 enum { STALE_TEMP_SECONDS = 3600 };
 
+/* An entry of the folder, as stat() describes it. */
 typedef struct found_entry {
     char id[KILN__CACHE_ID + 1];
     uint64_t bytes;
@@ -19,26 +20,28 @@ typedef struct found_entry {
     struct stat info;
 } found_entry;
 
+/* The entries of the folder at one moment. */
 typedef struct entry_list {
     const kiln_allocator *mem;
     found_entry *items;
     size_t count, capacity;
 } entry_list;
 
-/* Calls the function for each file of the cache in the folder; id is NULL for a temporary file. Other files are
- * ignored. */
-static kiln_status scan(kiln__cache *cache, bool stale_temps_too, entry_list *list, kiln_error **error)
+/* Lists all entries of the folder. With `stale_temps_too` it removes temporary files that are older than
+ * STALE_TEMP_SECONDS. Other files are ignored. */
+static kiln_status list_entries(kiln__cache *cache, bool stale_temps_too, entry_list *list, kiln_error **error)
 {
     list->mem = cache->mem;
     if (cache->fd < 0)
         return KILN_OK;
-    int fd = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* has its own read position */
+    /* a second descriptor, with a read position of its own */
+    int fd = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (!folder) {
         int why = errno;
         if (fd >= 0)
             close(fd);
-        return kiln__fail(cache->mem, error, KILN_ERROR_IO, "%s: %s", cache->folder, strerror(why));
+        return kiln__fail(cache->mem, error, KILN_ERROR_IO, "%s: %s", cache->folder, kiln__error_text(why));
     }
     kiln_status status = KILN_OK;
     for (struct dirent *item; status == KILN_OK && (item = readdir(folder));) {
@@ -68,13 +71,13 @@ static kiln_status scan(kiln__cache *cache, bool stale_temps_too, entry_list *li
     return status;
 }
 
-static void list_free(entry_list *list)
+static void free_list(entry_list *list)
 {
     kiln__free(list->mem, list->items);
     *list = (entry_list){0};
 }
 
-static int by_use(const void *a, const void *b)
+static int compare_use(const void *a, const void *b)
 {
     const found_entry *x = a, *y = b;
     const struct timespec *p = &x->info.st_mtim, *q = &y->info.st_mtim;
@@ -85,14 +88,15 @@ static int by_use(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static void sort(entry_list *list)
+static void sort_by_use(entry_list *list)
 {
     if (list->count)
-        qsort(list->items, list->count, sizeof *list->items, by_use);
+        qsort(list->items, list->count, sizeof *list->items, compare_use);
 }
 
-/* Reads and parses an entry. False with *block NULL: it is gone, or out of memory; otherwise it is damaged. */
-static bool load(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key, kiln__unit *unit)
+/* Reads and parses an entry. Returns false with *block NULL if it is gone or memory is lacking, and false with a *block
+ * if it is damaged. */
+static bool load_entry(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key, kiln__unit *unit)
 {
     *block = NULL;
     int fd = kiln__cache_open_entry(cache, entry->id, &entry->info);
@@ -106,7 +110,7 @@ static bool load(kiln__cache *cache, found_entry *entry, char **block, kiln__cac
     return whole;
 }
 
-/* Reads the labels of an entry from its first bytes; they point into `page`. */
+/* Reads the labels of an entry from its first bytes. They point into `page`. */
 static bool load_labels(kiln__cache *cache, found_entry *entry, char *page, size_t room, kiln_cache_entry *shown)
 {
     int fd = kiln__cache_open_entry(cache, entry->id, &entry->info);
@@ -130,7 +134,7 @@ static bool load_labels(kiln__cache *cache, found_entry *entry, char *page, size
     return true;
 }
 
-static kiln_cache_entry shown_entry(const found_entry *entry)
+static kiln_cache_entry describe_entry(const found_entry *entry)
 {
     return (kiln_cache_entry){.id = entry->id,
                               .source = "",
@@ -141,29 +145,31 @@ static kiln_cache_entry shown_entry(const found_entry *entry)
                               .used = entry->used};
 }
 
+/* Lists the entries, the newest first. Without `verify` it reads only the labels. With `verify` it reads each entry
+ * completely and removes a damaged one. */
 kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
 {
     enum { LABELS = sizeof(kiln__cache_header) + 4 * (KILN__CACHE_LABEL_MAX + 1) + 16 };
     entry_list list = {0};
     char *page = NULL;
-    kiln_status status = scan(cache, false, &list, error);
+    kiln_status status = list_entries(cache, false, &list, error);
     if (status != KILN_OK)
         goto done;
-    sort(&list);
+    sort_by_use(&list);
     if (!verify && !(page = kiln__alloc(cache->mem, LABELS))) {
         status = kiln__fail_memory(error);
         goto done;
     }
     for (size_t i = list.count; i-- > 0;) { /* newest first */
-        kiln_cache_entry shown = shown_entry(&list.items[i]);
+        kiln_cache_entry shown = describe_entry(&list.items[i]);
         char *block = NULL;
         if (verify) {
             kiln__cache_key key;
             kiln__unit unit;
             char id[KILN__CACHE_ID + 1];
-            bool whole = load(cache, &list.items[i], &block, &key, &unit);
+            bool whole = load_entry(cache, &list.items[i], &block, &key, &unit);
             if (!whole && !block) {
-                struct stat now; /* gone meanwhile, or not to be trusted */
+                struct stat now; /* it is gone, or cannot be trusted */
                 if (fstatat(cache->fd, shown.id, &now, AT_SYMLINK_NOFOLLOW) != 0)
                     continue;
             }
@@ -187,25 +193,26 @@ kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each
     }
 done:
     kiln__free(cache->mem, page);
-    list_free(&list);
+    free_list(&list);
     return status;
 }
 
+/* Shows one entry: its labels, its source and its PTX. */
 static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_show_fn show, void *user,
                             kiln_error **error)
 {
     kiln__cache_key key;
     kiln__unit unit;
     char *block = NULL;
-    if (!load(cache, entry, &block, &key, &unit)) {
+    if (!load_entry(cache, entry, &block, &key, &unit)) {
         kiln__free(cache->mem, block);
         return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND,
                           "%s: the entry is damaged or gone; `kiln cache "
                           "verify` removes damaged entries",
                           entry->id);
     }
-    /* Without the position of the source the whole material is shown. NULs in it would end the text, so they become
-     * newlines. */
+    /* If the position of the source is unknown, the whole material is shown. A NUL in it would end the text, so it
+     * becomes a newline. */
     const char *from = (const char *)key.material + key.text_at;
     size_t length = key.text_length ? key.text_length : key.length;
     char *text = kiln__alloc(cache->mem, length + 1);
@@ -216,7 +223,7 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     for (size_t i = 0; i < length; i++)
         text[i] = from[i] ? from[i] : '\n';
     text[length] = '\0';
-    kiln_cache_entry shown = shown_entry(entry);
+    kiln_cache_entry shown = describe_entry(entry);
     shown.source = key.source;
     shown.arch = key.arch;
     shown.compiler = key.compiler;
@@ -228,13 +235,14 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     return KILN_OK;
 }
 
+/* Finds the one entry whose id begins with `id`, and shows it. */
 kiln_status kiln__cache_show(kiln__cache *cache, const char *id, kiln_cache_show_fn show, void *user,
                              kiln_error **error)
 {
     size_t length = strlen(id), matches = 0;
     entry_list list = {0};
     found_entry *match = NULL;
-    kiln_status status = length ? scan(cache, false, &list, error)
+    kiln_status status = length ? list_entries(cache, false, &list, error)
                                 : kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT, "the id of an entry is empty");
     if (status != KILN_OK)
         goto done;
@@ -252,18 +260,19 @@ kiln_status kiln__cache_show(kiln__cache *cache, const char *id, kiln_cache_show
     else
         status = show_one(cache, match, show, user, error);
 done:
-    list_free(&list);
+    free_list(&list);
     return status;
 }
 
+/* Removes the least recently used entries until at most max_bytes are left (LRU). */
 kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                            kiln_error **error)
 {
     entry_list list = {0};
-    kiln_status status = scan(cache, true, &list, error);
+    kiln_status status = list_entries(cache, true, &list, error);
     uint64_t total = 0, count = 0;
     if (status == KILN_OK) {
-        sort(&list);
+        sort_by_use(&list);
         for (size_t i = 0; i < list.count; i++)
             total += list.items[i].bytes;
         for (size_t i = 0; i < list.count && total > max_bytes; i++) {
@@ -280,6 +289,6 @@ kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *rem
         if (kept_bytes)
             *kept_bytes = total;
     }
-    list_free(&list);
+    free_list(&list);
     return status;
 }

@@ -1,5 +1,5 @@
-/* code.c - from a configuration to compiled code: the source with its tuning parameters set, looked up in the cache or
- * compiled. */
+/* code.c - from a configuration to compiled code. It writes the macros before the source, makes the cache key, looks
+ * into the cache, and otherwise starts a compile. After a failed compile it explains errors in terms of params. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,27 +8,29 @@
 
 #define SOURCE_LIMIT ((size_t)16 << 20) /* bytes of one source file */
 
+/* The making of one piece of code. kiln__code_take() or kiln__code_cancel() frees it. */
 struct kiln__code_job {
     kiln_engine *engine;
     kiln__arena arena;
-    kiln__text source;   /* as the compiler sees it */
+    kiln__text source;   /* the text for the compiler */
     kiln__text material; /* the cache key */
-    kiln__text label;    /* "coarsened TILE_M=128 ...": for messages */
+    kiln__text label;    /* such as "coarsened TILE_M=128 ...", for messages */
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
-    const char **places;        /* where the spec names each kernel: "x.yaml:12:3" */
+    const char **places;        /* for each kernel the place in the spec that names it, such as "x.yaml:12:3" */
     kiln__includes includes;
-    char headers[33]; /* the digest of the CUDA headers that the source names */
+    char headers[33]; /* digest of the CUDA headers that the source names */
     struct macro *macros;
     size_t macro_count;
-    const char *prefix; /* of their names */
+    const char *prefix; /* prefix of the macros' names */
     kiln__unit unit;
-    bool lines; /* PTX with source lines, which the simulated device uses in faults and counts */
+    bool lines; /* PTX with source lines is wanted: the simulated device uses them in faults and counts */
 };
 
 /* ---- which kernels ---- */
 
+/* A growing list of names. */
 typedef struct name_list {
     const char **names;
     size_t count, capacity;
@@ -93,7 +95,7 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
 
 /* ---- a kernel that the source does not have ---- */
 
-/* The place in the spec where a launch names the kernel. */
+/* Finds the place in the spec where a launch names the kernel. */
 static kiln__pos find_place(const kiln__step *steps, size_t count, const kiln__scope *scope, const kiln_allocator *mem,
                             const char *kernel)
 {
@@ -118,7 +120,7 @@ static bool is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The names of the functions that a text has behind __global__. */
+/* Collects the names of functions after __global__ in a text. */
 static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
 {
     static const char global[] = "__global__", bounds[] = "__launch_bounds__";
@@ -145,7 +147,7 @@ static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
     }
 }
 
-/* Says behind the compiler's message which kernels there are, where the spec names another. */
+/* Adds to the compiler's message which kernels the source has, for each kernel of the spec that it lacks. */
 static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__text *out)
 {
     name_list list = {0};
@@ -176,8 +178,8 @@ static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__t
 
 /* ---- the macros ---- */
 
-/* Why a text cannot be the value of a macro: it could end its line, or hide what follows, for example an #include from
- * includes.c. */
+/* Returns why a text cannot be the value of a macro, or NULL. It could end its line, or hide the text after it, for
+ * example an #include from includes.c. */
 static const char *is_unfit(const char *text)
 {
     for (const char *at = text; *at; at++) {
@@ -204,14 +206,14 @@ static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_
 
 /* A macro of a configuration: a param, a let or expression under `define:`, a size under `bake:`. */
 typedef struct macro {
-    const char *name, *of, *value; /* `of`: without the spec's prefix */
+    const char *name, *of, *value; /* `of`: the name without the spec's prefix */
     bool param;
 } macro;
 
 static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value value, bool param, kiln_error **error)
 {
     kiln__text text = {.mem = job->arena.mem};
-    if (value.kind == KILN_BOOL) /* the preprocessor does not know true */
+    if (value.kind == KILN_BOOL) /* the preprocessor does not know `true` */
         kiln__text_puts(&text, value.as.i ? "1" : "0");
     else
         kiln__value_print(&text, value);
@@ -225,6 +227,7 @@ static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value v
     return failed ? kiln__fail_memory(error) : check_text(job->arena.mem, name, value, error);
 }
 
+/* Lists the macros of a configuration in order: params, definitions, baked sizes. */
 static kiln_status make_macros(const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_allocator *mem = job->engine->mem;
@@ -257,8 +260,10 @@ static kiln_status make_macros(const kiln__config *config, kiln__code_job *job, 
 }
 
 /* ---- which macros the code can see ----
- * A macro that no text names cannot change the code, and so is left out: configurations that differ in it alone have
- * one source, and compile once. What makes names of pieces, a joined line or ##, may name any. */
+ *
+ * A macro that no text names cannot change the code, and is left out. Configurations that differ only in such macros
+ * then have one source and compile once. A text that builds names from pieces, by a joined line or by ##, may name any
+ * macro. */
 
 static bool is_word(char c)
 {
@@ -266,7 +271,7 @@ static bool is_word(char c)
            (c & 0x80);
 }
 
-static bool names(const char *text, const char *name)
+static bool contains_name(const char *text, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = text; (at = strstr(at, name)) != NULL; at++)
@@ -275,7 +280,7 @@ static bool names(const char *text, const char *name)
     return false;
 }
 
-static bool makes_names(const char *text)
+static bool may_build_names(const char *text)
 {
     if (strstr(text, "##") || strstr(text, "%:%:") || strstr(text, "?\?="))
         return true;
@@ -290,8 +295,8 @@ static bool makes_names(const char *text)
     return false;
 }
 
-/* All texts that the compiler gets, but for CUDA's headers. */
-static size_t all_texts(const kiln__code_job *job, const char **texts)
+/* Lists all texts that the compiler gets, except CUDA's headers. */
+static size_t list_texts(const kiln__code_job *job, const char **texts)
 {
     const kiln__compile_request *request = &job->request;
     size_t count = 0;
@@ -307,8 +312,8 @@ static size_t all_texts(const kiln__code_job *job, const char **texts)
     return count;
 }
 
-/* True if a CUDA header is included behind the macros. */
-static bool cuda_comes_later(const kiln__code_job *job, const char *const *prelude, size_t count)
+/* Returns whether a CUDA header is included after the macros. */
+static bool includes_cuda_later(const kiln__code_job *job, const char *const *prelude, size_t count)
 {
     for (size_t i = 0; i < job->includes.other_count; i++) {
         size_t k = 0;
@@ -320,13 +325,13 @@ static bool cuda_comes_later(const kiln__code_job *job, const char *const *prelu
     return false;
 }
 
-static void define(kiln__code_job *job, const macro *m)
+static void write_macro(kiln__code_job *job, const macro *m)
 {
     kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
 }
 
-/* The CUDA headers that the source begins with come before the macros, but for those macros that the headers' own
- * directives name. */
+/* Writes the prelude: the CUDA headers that the source begins with come before the macros. Macros that these headers'
+ * own directives name come even before them. */
 static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude, size_t count, uint64_t *first,
                                  kiln_error **error)
 {
@@ -340,7 +345,7 @@ static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude
         return status;
     for (size_t i = 0; i < job->macro_count; i++)
         if (*first >> i & 1)
-            define(job, &job->macros[i]);
+            write_macro(job, &job->macros[i]);
     for (size_t i = 0; i < count; i++)
         kiln__text_printf(&job->source, "#include <%s>\n", prelude[i]);
     if (kiln__nvrtc_version(job->engine->nvrtc) >= 12080)
@@ -352,6 +357,7 @@ static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude
     return KILN_OK;
 }
 
+/* Writes the prelude and the macros that the code can see. */
 static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
@@ -359,21 +365,22 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     const char **texts = kiln__arena_alloc(&job->arena, most * sizeof *texts), *const * prelude;
     if (!texts)
         return kiln__fail_memory(error);
-    size_t count = all_texts(job, texts), prelude_count = 0;
+    size_t count = list_texts(job, texts), prelude_count = 0;
     uint64_t first = 0;
     kiln_status status = kiln__prelude_find(job->engine->nvrtc, &job->arena, &job->includes, &prelude, &prelude_count,
                                             error);
-    bool any = status == KILN_OK && cuda_comes_later(job, prelude, prelude_count); /* it may name any */
+    /* a later CUDA header may name any macro */
+    bool any = status == KILN_OK && includes_cuda_later(job, prelude, prelude_count);
     if (status == KILN_OK && prelude_count > 0 && *job->headers)
         status = write_prelude(job, prelude, prelude_count, &first, error);
     for (size_t i = 0; i < count && !any; i++)
-        any = makes_names(texts[i]);
+        any = may_build_names(texts[i]);
     for (size_t i = 0; i < job->macro_count; i++) {
         bool named = any;
         for (size_t k = 0; k < count && !named; k++)
-            named = names(texts[k], job->macros[i].name);
+            named = contains_name(texts[k], job->macros[i].name);
         if (named && (request->prelude == 0 || !(first >> i & 1)))
-            define(job, &job->macros[i]);
+            write_macro(job, &job->macros[i]);
     }
     return status;
 }
@@ -397,18 +404,18 @@ static kiln_status collect_includes(kiln_engine *engine, const kiln__config *con
                                error);
 }
 
-/* Reads the source and what it includes. */
+/* Reads the source and collects its headers. */
 static kiln_status read_source(kiln_engine *engine, const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
     const char *name = config->variant->source ? config->variant->source : spec->source;
     const char *path = NULL;
-    if (!name) /* a T1 file that has only a space */
+    if (!name) /* a T1 file may have only a space */
         return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
                           "%s names no CUDA kernel: its space can be shown, "
                           "but nothing can be compiled or run",
                           spec->path);
-    for (const char *at = name; *at; at++) /* it is written into a directive */
+    for (const char *at = name; *at; at++) /* the name is written into a #line directive */
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED,
                               "the name of a source contains a control character");
@@ -427,13 +434,13 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
         status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
     else
         status = collect_includes(engine, config, path, kept, job, error);
-    /* Without its folder, where the same files at another place must have the same key. */
+    /* The name without its folder: equal files in another folder must have the same key. */
     job->request.name = *name == '/' ? strrchr(name, '/') + 1 : name;
     kiln__free(engine->mem, text);
     return status;
 }
 
-/* When options and names are known: the text for the compiler. */
+/* Writes the text for the compiler. Options and names must be known. */
 static kiln_status write_source(kiln__code_job *job, kiln_error **error)
 {
     kiln_status status = write_macros(job, error);
@@ -447,6 +454,7 @@ static kiln_status write_source(kiln__code_job *job, kiln_error **error)
 
 /* ---- the options ---- */
 
+/* Fills the template of an option, checks it against the allow-list, and adds it. */
 static kiln_status add_option(kiln_engine *engine, const kiln__template *option, const kiln__scope *scope,
                               kiln__code_job *job, name_list *list, kiln_error **error)
 {
@@ -457,14 +465,14 @@ static kiln_status add_option(kiln_engine *engine, const kiln__template *option,
     kiln_error *why = NULL;
     if (status == KILN_OK && (!filled || text.failed))
         status = kiln__fail_memory(error);
-    else if (status == KILN_OK && text.length > 0) { /* an empty param may remove an option: {X} */
+    else if (status == KILN_OK && text.length > 0) { /* a param may be empty and so remove an option: {X} */
         status = kiln__option_check(engine->mem, text.data, &why);
         if (status != KILN_OK) {
             kiln__diag_add(&diag, kiln__template_pos(option), "%s", kiln_error_message(why));
             status = kiln__diag_finish(&diag, status, error);
         } else {
             char *kept = kiln__arena_strdup(&job->arena, text.data);
-            /* not add_name: an option may occur twice, and order matters */
+            /* an option may occur twice, and the order matters, so add_name() does not fit */
             if (!kept || !kiln__grow(engine->mem, &list->names, &list->capacity, list->count + 1, sizeof *list->names))
                 status = kiln__fail_memory(error);
             else
@@ -476,6 +484,7 @@ static kiln_status add_option(kiln_engine *engine, const kiln__template *option,
     return status;
 }
 
+/* Lists the options of the variant, then the options of its params, then the engine's own -lineinfo. */
 static kiln_status fill_options(kiln_engine *engine, const kiln__config *config, kiln__code_job *job,
                                 kiln_error **error)
 {
@@ -507,7 +516,7 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
 
 /* ---- the key ---- */
 
-/* One field of the key material: its length and its bytes, so that no two lists of fields look the same. */
+/* Adds one field of the key material: its length and its bytes. So no two lists of fields give the same bytes. */
 static void add_field(kiln__text *material, const char *bytes)
 {
     uint64_t length = strlen(bytes);
@@ -515,6 +524,8 @@ static void add_field(kiln__text *material, const char *bytes)
     kiln__text_add(material, bytes, length);
 }
 
+/* Makes the cache key from everything that determines the code: NVRTC's identity, the digest of CUDA's headers, target,
+ * options, kernels, headers, source. */
 static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
@@ -584,6 +595,7 @@ static kiln_status note_places(const kiln__config *config, kiln__code_job *job, 
     return job->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
+/* Everything before the cache look-up, in the order of dependence: macros, source, options, kernels, text, key. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **result, kiln_error **error)
 {
@@ -660,10 +672,11 @@ bool kiln__code_wait(kiln__code_job *job, double seconds)
     return !job->compile || kiln__compile_wait(job->compile, seconds);
 }
 
-/* ---- what a failed compile has to do with the macros ----
- * A message of NVRTC is a line `FILE(LINE): error: ...`, and behind it the line of the source. */
+/* ---- explaining a failed compile by its macros ----
+ *
+ * A message of NVRTC is a line `FILE(LINE): error: ...`, and the line after it is the line of the source. */
 
-static bool is_ours(const kiln__code_job *job, const char *line)
+static bool is_own_line(const kiln__code_job *job, const char *line)
 {
     size_t length = strcspn(line, "(\n");
     bool ours = strncmp(line, job->request.name, length) == 0 && job->request.name[length] == '\0';
@@ -672,15 +685,15 @@ static bool is_ours(const kiln__code_job *job, const char *line)
     return ours;
 }
 
-/* One sentence for each macro that the line of a source has, at the first error that has it. */
+/* Adds one sentence for each macro that a line of the source names, at the first error with that macro. */
 static void explain_line(const kiln__code_job *job, const char *line, bool ours, unsigned char *told, kiln__text *out)
 {
     for (size_t i = 0; i < job->macro_count; i++) {
         const macro *m = &job->macros[i];
-        if (told[i] || !names(line, m->name))
+        if (told[i] || !contains_name(line, m->name))
             continue;
         told[i] = 1;
-        if (ours && m->param && names(line, "template"))
+        if (ours && m->param && contains_name(line, "template"))
             kiln__text_printf(out,
                               "\n(%s is a param, here %s, and its macro replaces the template's own %s: give the param "
                               "another name, or 'macro: false')",
@@ -708,13 +721,13 @@ static kiln_status explain_macros(kiln__code_job *job, const char *message, kiln
             continue;
         const char *line = kiln__arena_strndup(&job->arena, next, strcspn(next, "\n"));
         if (line)
-            explain_line(job, line, is_ours(job, at), told, out);
+            explain_line(job, line, is_own_line(job, at), told, out);
     }
     return job->arena.failed || out->failed ? KILN_ERROR_MEMORY : KILN_OK;
 }
 
-/* NVRTC has read CUDA's headers after the key was made: if they have changed, the result must not be stored under
- * it. */
+/* Returns whether CUDA's headers are unchanged. NVRTC read them after the key was made. If they have changed, the
+ * result must not be stored under that key. */
 static bool headers_are_the_same(kiln__code_job *job)
 {
     char now[33];
@@ -723,6 +736,8 @@ static bool headers_are_the_same(kiln__code_job *job)
            strcmp(now, job->headers) == 0;
 }
 
+/* Takes the result of the compile, or explains its failure. A new result goes into the cache if the headers are
+ * unchanged. */
 kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error)
 {
     kiln_engine *engine = job->engine;
@@ -782,7 +797,7 @@ void kiln__code_free(kiln__code *code)
 const char *kiln__code_symbol(const kiln__code *code, const char *kernel)
 {
     const char *at = code->unit.lowered, *end = at + code->unit.lowered_length;
-    while (at && at < end) { /* the reader of the cache entry has checked the pairs */
+    while (at && at < end) { /* the reader of the entry has checked the pairs */
         const char *symbol = at + strlen(at) + 1;
         if (symbol >= end)
             break;

@@ -1,4 +1,4 @@
-/* config.c - a choice, resolved: every param, size and let has its value. */
+/* config.c - resolves a choice: every param, size and let gets its value. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +26,8 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
     return status;
 }
 
-/* The first contender that the device can run; if there is none, the first. */
-static const kiln__variant *first_variant(kiln_engine *engine, const kiln_spec *spec)
+/* Returns the first contender that the device can run. If there is none, it is the first contender. */
+static const kiln__variant *find_first_variant(kiln_engine *engine, const kiln_spec *spec)
 {
     const size_t first = kiln_spec_variant_first(spec);
     kiln__target target;
@@ -42,15 +42,15 @@ static kiln_status find_variant(kiln_engine *engine, const kiln_spec *spec, cons
                                 const kiln__variant **variant, kiln_error **error)
 {
     const kiln_allocator *mem = engine->mem;
-    *variant = name ? kiln__spec_variant(spec, name) : first_variant(engine, spec);
+    *variant = name ? kiln__spec_variant(spec, name) : find_first_variant(engine, spec);
     if (*variant)
         return KILN_OK;
     return kiln__plan_unknown(mem, spec->name, "variant", name, spec->variants, sizeof *spec->variants,
                               spec->variant_count, error);
 }
 
-/* The value in the param's list that is equal to `value` after conversion: integers to floats, 0 and 1 or words to
- * booleans, numbers to names that look like numbers. NULL: not in the list. */
+/* Finds the value in the param's list that is equal to `value` after conversion. Integers become floats; 0, 1 and words
+ * become booleans; numbers become names that look like numbers. NULL: the list has no such value. */
 static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
 {
     for (size_t i = 0; i < param->count; i++)
@@ -72,11 +72,10 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
     return found;
 }
 
-static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
+static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* KILN_ERROR_CONSTRAINT, with the values of the param. */
-static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value,
-                               kiln_error **error)
+/* Makes KILN_ERROR_CONSTRAINT with the values of the param, and the nearest number. */
+static kiln_status fail_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value, kiln_error **error)
 {
     kiln__text text = {.mem = mem};
     size_t nearest = 0;
@@ -89,8 +88,8 @@ static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *par
         kiln__value_print(&text, param->values[i]);
     }
     for (size_t i = 0; numbers && i < param->count; i++) {
-        double a = number_of(param->values[i]) - number_of(value),
-               b = number_of(param->values[nearest]) - number_of(value);
+        double a = read_number(param->values[i]) - read_number(value),
+               b = read_number(param->values[nearest]) - read_number(value);
         if ((a < 0 ? -a : a) < (b < 0 ? -b : b))
             nearest = i;
     }
@@ -126,7 +125,7 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
                                       sizeof *variant->params, variant->param_count, error);
         const kiln_value *value = find_value(mem, param, given->value);
         if (!value)
-            return not_a_value(mem, param, given->value, error);
+            return fail_value(mem, param, given->value, error);
         params[param - variant->params].value = *value;
     }
     return KILN_OK;
@@ -139,7 +138,8 @@ static bool is_extent(kiln_value value)
     return value.kind == KILN_TEXT && kiln__is_extent(value.as.text, &length, &dim);
 }
 
-/* A size is an integer, unless the spec gives another kind for it. Texts are copied into the arena. */
+/* Converts the value of a size. A size is an integer unless the spec gives it another kind. Texts are copied into the
+ * arena. */
 static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, const kiln_setting *given,
                                 kiln_setting *size, kiln_error **error)
 {
@@ -172,7 +172,7 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
     return KILN_OK;
 }
 
-/* "A.shape[0]" becomes the number in the header of A's file. */
+/* Replaces "A.shape[0]" by the number in the header of A's file. */
 static kiln_status read_extent(kiln_engine *engine, kiln__config *config, kiln_setting *size, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -220,6 +220,8 @@ kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *size
     return status == KILN_OK && out->failed ? kiln__fail_memory(error) : status;
 }
 
+/* Takes the chosen set of sizes (on a simulated device `tiny` by default), applies the choice, and reads extents of
+ * files. */
 static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const kiln_choice *choice, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -247,7 +249,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
             return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, sizes, sizeof *sizes,
                                       count, error);
         kiln_setting *size = &sizes[found - sizes];
-        if (is_extent(size->value)) /* stands for a number */
+        if (is_extent(size->value)) /* an extent stands for a number */
             size->value = (kiln_value){.kind = KILN_INT};
         kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], size, error);
         if (status != KILN_OK)
@@ -256,7 +258,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     config->extents = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *config->extents);
     if (!config->extents)
         return kiln__fail_memory(error);
-    for (size_t i = 0; i < count; i++) { /* in their order: a file's name may have earlier ones in it */
+    for (size_t i = 0; i < count; i++) { /* in order, because the name of a file may contain earlier sizes */
         config->extents[i] = is_extent(sizes[i].value);
         kiln_status status = config->extents[i] ? read_extent(engine, config, &sizes[i], error) : KILN_OK;
         if (status != KILN_OK)
@@ -275,7 +277,7 @@ static bool is_input(const kiln__variant *variant, const char *name, size_t leng
     return false;
 }
 
-/* True if the let has a value before inputs are made. */
+/* Returns whether a let has a value before inputs are made. */
 static bool is_ready(const kiln__config *config, const kiln__expr *expr)
 {
     for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
@@ -320,7 +322,7 @@ static void link_scopes(kiln__config *config, kiln__scope device)
     config->scopes[3] = (kiln__scope){.outer = &config->scopes[2]};
 }
 
-/* Everything except the check of the constraints. */
+/* Everything except lets and the check of the constraints. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error)
 {
@@ -366,7 +368,7 @@ kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const 
     return status;
 }
 
-/* The texts are copied: those of a request or of a sample may end before the configuration. */
+/* Copies the params with their texts, which may end before the configuration: they belong to a request or a sample. */
 static bool copy_params(const kiln_setting *params, kiln__config *config)
 {
     const kiln__variant *variant = config->variant;
@@ -426,12 +428,12 @@ void kiln__config_print(const kiln__config *config, kiln__text *out)
 
 /* ---- the size of a space ---- */
 
-static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+static kiln_status count_variant(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                  const kiln__variant *variant, kiln__effort *effort, kiln_space_info *one,
                                  kiln_error **error)
 {
     bool counted = true;
-    /* Sizes and device names come from a configuration; params are those of the walk, so none are given to it. */
+    /* Sizes and device names come from a configuration. The walk gives the params, so the configuration gets none. */
     kiln_choice sizes = {.variant = variant->name,
                          .size_set = choice->size_set,
                          .sizes = choice->sizes,
@@ -452,21 +454,26 @@ static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, con
     return status;
 }
 
+/* The caller's function that may stop the counting. */
 typedef struct asker {
     int (*stop)(void *user);
     void *user;
 } asker;
 
-static bool wants_end(void *user)
+static bool ask_stop(void *user)
 {
     const asker *a = user;
     return a->stop(a->user) != 0;
 }
 
-static uint64_t add_up(uint64_t one, uint64_t other) { return one > UINT64_MAX - other ? UINT64_MAX : one + other; }
+static uint64_t add_saturating(uint64_t one, uint64_t other)
+{
+    return one > UINT64_MAX - other ? UINT64_MAX : one + other;
+}
 
-#define COUNT_SECONDS 5.0
+#define COUNT_SECONDS 5.0 /* default limit for counting */
 
+/* Adds the counts of all variants, within one limit of time. A sum above 64 bits counts as uncounted. */
 kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                              const kiln_space_options *given, kiln_space_info *info, kiln_error **error)
 {
@@ -481,20 +488,20 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     KILN__NEEDS_NUMBER(engine->mem, error, options.max_seconds);
     asker who = {options.stop, options.user};
     kiln__effort effort = {.deadline = kiln__deadline_in(options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS),
-                           .stop = options.stop ? wants_end : NULL,
+                           .stop = options.stop ? ask_stop : NULL,
                            .user = &who};
     choice = choice ? choice : &nothing;
     for (size_t i = 0; i < spec->variant_count; i++) {
         kiln_space_info one = {0};
         if (choice->variant && strcmp(choice->variant, spec->variants[i].name) != 0)
             continue;
-        kiln_status status = variant_space(engine, spec, choice, &spec->variants[i], &effort, &one, error);
+        kiln_status status = count_variant(engine, spec, choice, &spec->variants[i], &effort, &one, error);
         if (status != KILN_OK)
             return status;
         if (effort.stopped)
             return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED, "stopped while counting the search space");
-        all.raw = add_up(all.raw, one.raw);
-        all.valid = add_up(all.valid, one.valid);
+        all.raw = add_saturating(all.raw, one.raw);
+        all.valid = add_saturating(all.valid, one.valid);
         all.counted &= one.counted && all.valid < UINT64_MAX;
     }
     if (choice->variant && !kiln__spec_variant(spec, choice->variant)) {

@@ -1,15 +1,16 @@
-/* fit.c - whether a device has room for the launches of a configuration: by what the spec says of them, before anything
- * is compiled, and by what the machine code needs, before anything is loaded. */
+/* fit.c - whether a device has room for the launches of a configuration. It checks the spec's geometry before the
+ * compile, and the needs of the machine code before loading. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config.h"
 
+/* One check of a configuration. */
 typedef struct fit {
     const kiln_engine *engine;
     const kiln__scope *scope;
-    const kiln__code *code; /* NULL: not compiled yet */
+    const kiln__code *code; /* NULL before the compile */
     const kiln__cubin_kernel *kernels;
     size_t kernel_count;
     kiln_error **error;
@@ -17,9 +18,9 @@ typedef struct fit {
 
 /* ---- one launch ---- */
 
-static kiln_status refuse(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
+static kiln_status fail_launch(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
     KILN__PRINTF(4, 5);
-static kiln_status refuse(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
+static kiln_status fail_launch(const kiln_allocator *mem, kiln__pos pos, kiln_error **error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -35,8 +36,8 @@ kiln_status kiln__extent_fits(const kiln_allocator *mem, kiln__extent_kind kind,
     static const int64_t most[][3] = {{INT32_MAX, 65535, 65535}, {1024, 1024, 64}, {16, 16, 16}};
     if (value >= 0 && value <= most[kind][axis])
         return KILN_OK;
-    return refuse(mem, kiln__expr_pos(expr), error, "%s %c = %" PRId64 " is outside 0 .. %" PRId64, names[kind],
-                  "xyz"[axis], value, most[kind][axis]);
+    return fail_launch(mem, kiln__expr_pos(expr), error, "%s %c = %" PRId64 " is outside 0 .. %" PRId64, names[kind],
+                       "xyz"[axis], value, most[kind][axis]);
 }
 
 kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *info, const kiln__step *step,
@@ -46,26 +47,26 @@ kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *
     const uint64_t shared = block->static_shared + block->dynamic_shared;
     kiln__pos pos = kiln__expr_pos(step->as.launch.block[0]);
     if (threads == 0)
-        return refuse(mem, pos, error, "a block of %u x %u x %u has no threads", block->extents[0], block->extents[1],
-                      block->extents[2]);
+        return fail_launch(mem, pos, error, "a block of %u x %u x %u has no threads", block->extents[0],
+                           block->extents[1], block->extents[2]);
     if (threads > (uint64_t)info->max_threads_per_block)
-        return refuse(mem, pos, error, "a block of %" PRIu64 " threads; the device allows %d", threads,
-                      info->max_threads_per_block);
+        return fail_launch(mem, pos, error, "a block of %" PRIu64 " threads; the device allows %d", threads,
+                           info->max_threads_per_block);
     if (block->max_threads > 0 && threads > (uint64_t)block->max_threads)
-        return refuse(mem, pos, error,
-                      "a block of %" PRIu64 " threads; %s allows %d, by its registers or its launch bounds", threads,
-                      block->kernel, block->max_threads);
+        return fail_launch(mem, pos, error,
+                           "a block of %" PRIu64 " threads; %s allows %d, by its registers or its launch bounds",
+                           threads, block->kernel, block->max_threads);
     if (shared > info->shared_per_block_optin && shared > info->shared_per_block)
-        return refuse(mem, step->as.launch.shared ? kiln__expr_pos(step->as.launch.shared) : step->pos, error,
-                      "%" PRIu64 " bytes of shared memory (%" PRIu64 " static, %" PRIu64
-                      " dynamic); the device allows %" PRIu64 " a block",
-                      shared, block->static_shared, block->dynamic_shared, info->shared_per_block_optin);
+        return fail_launch(mem, step->as.launch.shared ? kiln__expr_pos(step->as.launch.shared) : step->pos, error,
+                           "%" PRIu64 " bytes of shared memory (%" PRIu64 " static, %" PRIu64
+                           " dynamic); the device allows %" PRIu64 " a block",
+                           shared, block->static_shared, block->dynamic_shared, info->shared_per_block_optin);
     return KILN_OK;
 }
 
 /* ---- the launches of a configuration ---- */
 
-/* What the machine code says of the kernel of a launch; NULL: not known. */
+/* Finds the machine code's figures for the kernel of a launch; NULL: they are unknown. */
 static const kiln__cubin_kernel *find_kernel(const fit *f, const kiln__step *step)
 {
     kiln__text name = {.mem = f->engine->mem};
@@ -80,7 +81,7 @@ static const kiln__cubin_kernel *find_kernel(const fit *f, const kiln__step *ste
     return found;
 }
 
-/* Not as many registers as the threads of one block need. */
+/* Fails if the device has fewer registers than one block needs. */
 static kiln_status check_registers(const fit *f, const kiln__step *step, const kiln__cubin_kernel *kernel,
                                    unsigned threads)
 {
@@ -91,12 +92,12 @@ static kiln_status check_registers(const fit *f, const kiln__step *step, const k
                            NULL) != KILN_OK ||
         occupancy.blocks_per_sm > 0)
         return KILN_OK;
-    return refuse(f->engine->mem, kiln__expr_pos(step->as.launch.block[0]), f->error,
-                  "a block of %u threads of %d registers each; the device has %d for a block", threads,
-                  kernel->registers, info->registers_per_block);
+    return fail_launch(f->engine->mem, kiln__expr_pos(step->as.launch.block[0]), f->error,
+                       "a block of %u threads of %d registers each; the device has %d for a block", threads,
+                       kernel->registers, info->registers_per_block);
 }
 
-/* False: it depends on something that is not known yet, as an input's data. */
+/* Evaluates three extents. Returns false if they depend on something unknown, such as an input's data. */
 static bool eval_extents(const fit *f, kiln__expr *const exprs[3], int64_t values[3])
 {
     for (int i = 0; i < 3; i++)
@@ -117,7 +118,7 @@ static kiln_status check_launch(const fit *f, const kiln__step *step)
     for (int i = 0; i < 3; i++)
         KILN__TRY(kiln__extent_fits(mem, KILN__EXTENT_GRID, i, step->as.launch.grid[i], grid[i], f->error));
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
-        return KILN_OK; /* nothing is launched */
+        return KILN_OK; /* an empty grid launches nothing */
     for (int i = 0; i < 3; i++) {
         KILN__TRY(kiln__extent_fits(mem, KILN__EXTENT_BLOCK, i, step->as.launch.block[i], extents[i], f->error));
         block.extents[i] = (unsigned)extents[i];
@@ -129,7 +130,7 @@ static kiln_status check_launch(const fit *f, const kiln__step *step)
     return kernel ? check_registers(f, step, kernel, block.extents[0] * block.extents[1] * block.extents[2]) : KILN_OK;
 }
 
-/* What is certain to run: not the body of a loop that may not be entered. */
+/* Checks the steps that are certain to run. The body of a loop that may not be entered is left out. */
 static kiln_status check_steps(const fit *f, const kiln__step *steps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -149,7 +150,8 @@ kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *con
     const kiln__variant *variant = config->variant;
     kiln__cubin_kernel *kernels = NULL;
     fit f = {.engine = engine, .scope = kiln__config_scope(config), .code = code, .error = error};
-    /* Before relocatable code is linked its registers are not known; what cannot be read is left to the driver. */
+    /* The registers of relocatable code are unknown until it is linked. Code that cannot be read is left to the driver.
+     */
     if (code && code->unit.cubin && !kiln__is_relocatable(code->unit.cubin, code->unit.cubin_length) &&
         kiln__cubin_kernels(engine->mem, code->unit.cubin, code->unit.cubin_length, &kernels, &f.kernel_count, NULL) ==
             KILN_ERROR_MEMORY)

@@ -4,6 +4,7 @@
 
 #include "config.h"
 
+/* The result of an inspection; all texts are in its arena or its code. */
 struct kiln_inspection {
     const kiln_allocator *mem;
     kiln__arena arena;
@@ -11,11 +12,11 @@ struct kiln_inspection {
     const char *arch, *source;
     kiln_inspected_kernel *kernels;
     size_t kernel_count;
-    const char **findings; /* each once; in a block of its own */
+    const char **findings; /* each once; a separate allocation */
     size_t finding_count, finding_capacity;
 };
 
-/* "sm_90a", "compute_90" or "90", of an architecture that this NVRTC knows. */
+/* Parses "sm_90a", "compute_90" or "90", for an architecture that this NVRTC supports. */
 static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__target *target, kiln_error **error)
 {
     kiln__target found;
@@ -40,7 +41,7 @@ static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__tar
     return status;
 }
 
-/* *found: the first launch of `kernel` among the steps, NULL if there is none. */
+/* Finds the first launch of `kernel` among the steps; *found is NULL if there is none. */
 static kiln_status find_launch(const kiln__step *steps, size_t count, const kiln__scope *scope,
                                const kiln_allocator *mem, const char *kernel, const kiln__step **found,
                                kiln_error **error)
@@ -86,9 +87,11 @@ static void describe_launch(const kiln__step *step, const kiln__scope *scope, ki
         kernel->carveout = (int)value;
 }
 
-static kiln_status describe(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
-                            const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
-                            kiln_error **error)
+/* Fills in one kernel: figures of the cubin, spills of the log, geometry of its launch, and occupancy if the block is
+ * known. */
+static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
+                                   const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
+                                   kiln_error **error)
 {
     const kiln__scope *scope = kiln__config_scope(config);
     const kiln__variant *variant = config->variant;
@@ -110,7 +113,7 @@ static kiln_status describe(kiln_engine *engine, const kiln__config *config, int
     if (step)
         describe_launch(step, scope, kernel);
     int64_t shared = 0, threads = 1;
-    for (int i = 0; step && i < 3; i++) { /* a block that needs an input's data is left at 0: not known here */
+    for (int i = 0; step && i < 3; i++) { /* a block that depends on an input's data is unknown here and stays 0 */
         int64_t extent = 0;
         if (!kiln__expr_eval_int(step->as.launch.block[i], scope, "block", &extent, NULL) || extent < 1 ||
             extent > 1024)
@@ -133,8 +136,9 @@ static kiln_status describe(kiln_engine *engine, const kiln__config *config, int
     return KILN_OK;
 }
 
-static kiln_status describe_all(kiln_engine *engine, const kiln__config *config, int arch, kiln_inspection *made,
-                                kiln_error **error)
+/* Describes each kernel that the steps launch and the cubin has. */
+static kiln_status describe_kernels(kiln_engine *engine, const kiln__config *config, int arch, kiln_inspection *made,
+                                    kiln_error **error)
 {
     const char *const *names = NULL;
     size_t name_count = 0, found_count = 0;
@@ -154,7 +158,7 @@ static kiln_status describe_all(kiln_engine *engine, const kiln__config *config,
             if (strcmp(found[k].symbol, symbol) != 0)
                 continue;
             kiln_inspected_kernel *kernel = &made->kernels[made->kernel_count++];
-            status = describe(engine, config, arch, names[i], &found[k], made->code.unit.log, kernel, error);
+            status = describe_kernel(engine, config, arch, names[i], &found[k], made->code.unit.log, kernel, error);
             kernel->symbol = symbol;
             break;
         }
@@ -180,6 +184,7 @@ static kiln_status collect_findings(kiln_inspection *made, kiln_error **error)
     return made->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
+/* Makes the configuration, compiles it for the target (or takes it from the cache), and describes its kernels. */
 kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, const char *arch,
                          kiln_inspection **inspection, kiln_error **error)
 {
@@ -213,7 +218,7 @@ kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_
     if (status == KILN_OK)
         status = collect_findings(made, error);
     if (status == KILN_OK)
-        status = describe_all(engine, config, target.arch, made, error);
+        status = describe_kernels(engine, config, target.arch, made, error);
     kiln__config_free(config);
     if (status != KILN_OK) {
         kiln_inspection_free(made);

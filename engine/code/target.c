@@ -1,9 +1,9 @@
-/* target.c - whether a variant can run on the engine's device, and what it is compiled for there. */
+/* target.c - whether a variant can run on the engine's device, and for which target it is compiled there. */
 #include <string.h>
 
 #include "config.h"
 
-/* "device.cc = 75, device.tma = false" */
+/* Prints such as "device.cc = 75, device.tma = false". */
 static void print_names(const kiln__expr *expr, const kiln__scope *device, kiln__text *out)
 {
     for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
@@ -35,7 +35,7 @@ static kiln_status check_need(kiln_engine *engine, const kiln__variant *variant,
     return status;
 }
 
-static kiln_status no_target(kiln_engine *engine, const kiln__variant *variant, kiln_error **error)
+static kiln_status fail_target(kiln_engine *engine, const kiln__variant *variant, kiln_error **error)
 {
     const kiln__for_device *its = &variant->device;
     kiln__text list = {.mem = engine->mem};
@@ -60,7 +60,8 @@ kiln_status kiln__variant_target(kiln_engine *engine, const kiln__variant *varia
         status = check_need(engine, variant, its->needs[i], error);
     if (status != KILN_OK)
         return status;
-    kiln__target found = {engine->arch, '\0'}; /* a plain one: the device's own architecture does it at least as well */
+    /* for a plain target, the device's own architecture does at least as well */
+    kiln__target found = {engine->arch, '\0'};
     bool runs = its->target_count == 0;
     for (size_t i = 0; i < its->target_count && !runs; i++) {
         runs = kiln__target_runs(its->targets[i], 10 * engine->info.cc_major + engine->info.cc_minor);
@@ -68,7 +69,7 @@ kiln_status kiln__variant_target(kiln_engine *engine, const kiln__variant *varia
             found = its->targets[i];
     }
     if (!runs)
-        return no_target(engine, variant, error);
+        return fail_target(engine, variant, error);
     *target = found;
     return KILN_OK;
 }

@@ -1,14 +1,15 @@
-/* build.c - one compile in this process: the options of the request and of the engine, the attempts, the results. */
+/* build.c - one compile in this process. It assembles the options and runs NVRTC. If one of the engine's own options
+ * may be the reason of a failure, it tries again without that option. */
 #include <stdio.h>
 #include <string.h>
 
 #include "compile_internal.h"
 #include "words.h"
 
-/* The state of NVRTC's callback that asks whether to continue. */
+/* The state of NVRTC's callback, which asks whether to continue. */
 typedef struct flow {
     const atomic_bool *cancel;
-    uint64_t deadline; /* of kiln__now_ns(); 0: none */
+    uint64_t deadline; /* on the clock of kiln__now_ns(); 0: none */
     bool cancelled, late;
 } flow;
 
@@ -23,7 +24,7 @@ static int on_flow(void *user, void *reserved)
     return state->cancelled || state->late;
 }
 
-/* One nvrtcProgram, from creation to results. */
+/* One attempt: an nvrtcProgram from creation to results. */
 typedef struct attempt {
     const kiln_allocator *mem;
     kiln__nvrtc *nvrtc;
@@ -31,9 +32,9 @@ typedef struct attempt {
     flow flow;
     nvrtcProgram program;
     char *log, *ptx;
-    bool said_why; /* the log of the last attempt holds an error */
+    bool said_why; /* the log of the attempt contains an error */
     bool pch_done, pch_refused;
-    bool types; /* no code is made */
+    bool types; /* only names and messages are wanted, no code */
 } attempt;
 
 static const char device_too[] = "-default-device";
@@ -44,28 +45,30 @@ enum {
     VERBOSE = 4,
     PCH = 8,
     TYPES = 16
-}; /* which of the engine's own options an attempt uses (flags) */
+}; /* flags: the engine's own options that an attempt uses */
 
 /* ---- which options ---- */
 
-/* -minimal leaves out the declarations of textures, surfaces, the device runtime and the CUDA API's types. A source
- * that may use one of them is compiled without it; this is decided by its words, those of comments and texts apart. */
+/* Returns whether a word allows the option -minimal. That option leaves out declarations of textures, surfaces, the
+ * device runtime and types of the CUDA API. A source that may use one of them is compiled without the option. Words in
+ * comments and texts do not count. */
 static bool is_minimal_word(const kiln__word *word, const kiln__word *end)
 {
-    if (word->kind == '<') /* a launch by a kernel */
+    if (word->kind == '<') /* a kernel launches a kernel */
         return end - word < 3 || word[1].kind != '<' || word[2].kind != '<';
     if (word->kind != 'w')
         return true;
     if (word->directive && word->length == 7 &&
-        memcmp(word->text, "include", 7) == 0)        /* CUDA's, or by a macro; the text */
-        return end - word > 1 && word[1].kind == '"'; /* of another is looked at too */
+        /* an #include of a CUDA header, or by a macro, needs the whole compiler; */
+        memcmp(word->text, "include", 7) == 0)
+        return end - word > 1 && word[1].kind == '"'; /* the text of another header is read separately */
     return !(word->length >= 3 && memcmp(word->text, "tex", 3) == 0) &&
            !(word->length >= 4 && memcmp(word->text, "surf", 4) == 0) && !memmem(word->text, word->length, "cuda", 4) &&
            !memmem(word->text, word->length, "__CUDACC", 8);
 }
 
-/* False: out of memory. */
-static bool judge_text(const kiln_allocator *mem, const char *text, bool *minimal)
+/* Clears *minimal if a text has a word that needs the whole compiler. Returns false if there is no memory. */
+static bool allow_minimal_in(const kiln_allocator *mem, const char *text, bool *minimal)
 {
     size_t count = 0;
     kiln__word *words = kiln__words_read(mem, text, strlen(text), &count);
@@ -78,18 +81,21 @@ static bool judge_text(const kiln_allocator *mem, const char *text, bool *minima
     return true;
 }
 
-static bool judge(const kiln_allocator *mem, const kiln__compile_request *request, bool *minimal)
+/* Decides about -minimal from the source, its headers and the macros of the options. Returns false if there is no
+ * memory. */
+static bool allow_minimal(const kiln_allocator *mem, const kiln__compile_request *request, bool *minimal)
 {
     *minimal = true;
-    bool judged = judge_text(mem, request->source, minimal);
+    bool judged = allow_minimal_in(mem, request->source, minimal);
     for (size_t i = 0; i < request->include_count && judged && *minimal; i++)
-        judged = judge_text(mem, request->includes[i].text, minimal);
+        judged = allow_minimal_in(mem, request->includes[i].text, minimal);
     for (size_t i = 0; i < request->option_count && judged && *minimal;
-         i++) /* the text of a macro may have such a word */
-        judged = judge_text(mem, request->options[i], minimal);
+         i++) /* the text of a macro may contain such a word */
+        judged = allow_minimal_in(mem, request->options[i], minimal);
     return judged;
 }
 
+/* A growing list of options. A failure stays until the list is used. */
 typedef struct option_list {
     const kiln_allocator *mem;
     kiln__arena arena;
@@ -108,7 +114,7 @@ static void add_option(option_list *list, const char *option)
     list->items[list->count++] = option;
 }
 
-static const char *target_of(const kiln__compile_request *request, char text[KILN__TARGET_TEXT])
+static const char *print_target(const kiln__compile_request *request, char text[KILN__TARGET_TEXT])
 {
     return kiln__target_print((kiln__target){request->arch, request->kind}, request->cubin ? "sm" : "compute", text);
 }
@@ -121,36 +127,41 @@ static bool has_standard(const kiln__compile_request *request)
     return false;
 }
 
+/* Lists all options of an attempt: the architecture, the options of the spec, include folders, and the engine's own
+ * options in the set `own`. */
 static void add_options(const attempt *try, unsigned own, option_list *list)
 {
     const kiln__compile_request *request = try->request;
     char target[KILN__TARGET_TEXT];
-    add_option(list, kiln__arena_printf(&list->arena, "--gpu-architecture=%s", target_of(request, target)));
-    if (try->nvrtc->version < 12000 && !has_standard(request)) /* 11 takes C++14 unasked, later ones C++17 */
+    add_option(list, kiln__arena_printf(&list->arena, "--gpu-architecture=%s", print_target(request, target)));
+    if (try->nvrtc->version < 12000 &&
+        !has_standard(request)) /* NVRTC 11 uses C++14 by default, later versions C++17 */
         add_option(list, "--std=c++17");
     for (size_t i = 0; i < request->option_count; i++)
         add_option(list, request->options[i]);
     if (*try->nvrtc->include) {
         for (size_t i = 0; i < KILN__COUNT(kiln__include_folders); i++) {
             const char *folder = kiln__include_folders[i];
-            size_t length = strlen(folder); /* without the trailing slash */
+            size_t length = strlen(folder); /* the length without the trailing slash */
             if (strcmp(folder, "cccl/") != 0 || *try->nvrtc->cccl)
                 add_option(list, kiln__arena_printf(&list->arena, "-I%s%s%.*s", try->nvrtc->include, length ? "/" : "",
                                                     (int)(length ? length - 1 : 0), folder));
         }
     }
     if (request->cubin && (own & VERBOSE))
-        add_option(list, "--ptxas-options=-v"); /* the log then has the spills */
+        add_option(list, "--ptxas-options=-v"); /* the log then contains spills */
     if (own & EXTRAS) {
-        add_option(list, "--no-source-include");        /* headers come from memory, where the cache key sees them */
-        add_option(list, "--modify-stack-limit=false"); /* that limit is process-wide: the host's to set */
+        /* headers come from memory only, so that the cache key covers them */
+        add_option(list, "--no-source-include");
+        add_option(list, "--modify-stack-limit=false"); /* that limit belongs to the whole process of the host */
         if (try->nvrtc->version >= 13000)
-            add_option(list, "--no-cache"); /* the driver's cache: Kiln has its own */
+            add_option(list, "--no-cache"); /* the driver's cache is not needed: Kiln has its own */
     }
     if (own & MINIMAL)
         add_option(list, "-minimal");
     if (own & TYPES)
-        add_option(list, "-fdevice-syntax-only"); /* making code takes NVRTC the square of the number of kernels */
+        /* the time for making code grows with the square of the number of kernels */
+        add_option(list, "-fdevice-syntax-only");
     if (own & PCH) {
         add_option(list, kiln__arena_printf(&list->arena, request->pch_make ? "--create-pch=%s" : "--use-pch=%s",
                                             request->pch));
@@ -160,14 +171,15 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
 
 /* ---- results of a program ---- */
 
-/* Results that are caused by the source or its options; any other means that NVRTC itself does not work now. */
-static bool is_of_source(nvrtcResult result)
+/* Returns whether a result is caused by the source or its options. Any other result means that NVRTC itself does not
+ * work at present. */
+static bool is_caused_by_source(nvrtcResult result)
 {
     return result == NVRTC_SUCCESS || result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION ||
            result == NVRTC_ERROR_INVALID_INPUT || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
 }
 
-/* Returns "" and sets *result if NVRTC has none. NULL: out of memory. */
+/* Reads one text of a program. Returns "" and sets *result if NVRTC has none. Returns NULL if there is no memory. */
 static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
                       nvrtcResult (*get)(nvrtcProgram, char *), size_t *length, nvrtcResult *result)
 {
@@ -202,6 +214,7 @@ static kiln_status get_names(const attempt *try, kiln__text *lowered, nvrtcResul
     return lowered->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
+/* Collects PTX, machine code, symbols and log of a successful compile into a unit. */
 static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **error)
 {
     const kiln__nvrtc *nvrtc = try->nvrtc;
@@ -222,12 +235,12 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
         cubin = get_text(try, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, &cubin_size, &cubin_result);
     if (status == KILN_OK && (!try->ptx || (try->request->cubin && !cubin)))
         status = kiln__fail_memory(error);
-    size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC counts the NUL */
+    size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC counts the terminating NUL */
     if (status == KILN_OK && (length == 0 || (try->request->cubin && cubin_size == 0)))
         status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE,
                             "%s: NVRTC made no %s; a compile option may prevent it", try->request->name,
                             length ? "machine code" : "PTX");
-    bool of_source = is_of_source(named) && is_of_source(ptx_result) && is_of_source(cubin_result);
+    bool of_source = is_caused_by_source(named) && is_caused_by_source(ptx_result) && is_caused_by_source(cubin_result);
     if (status == KILN_ERROR_COMPILE && error && !of_source)
         kiln__error_mark_passing(*error);
     if (status == KILN_OK) {
@@ -249,6 +262,8 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
 
 /* ---- an attempt ---- */
 
+/* Makes the error of a failed attempt: the log for a person, hints about headers, and the reason if it is not the
+ * source. */
 static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error **error)
 {
     const kiln__compile_request *request = try->request;
@@ -263,7 +278,7 @@ static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error
         try->ptx = get_text(try, try->nvrtc->nvrtcGetPTXSize, try->nvrtc->nvrtcGetPTX, &ptx_size, &ptx_result);
     kiln__text text = {.mem = try->mem};
     char target[KILN__TARGET_TEXT];
-    kiln__text_printf(&text, "%s does not compile for %s", request->name, target_of(request, target));
+    kiln__text_printf(&text, "%s does not compile for %s", request->name, print_target(request, target));
     if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION)
         kiln__text_puts(&text, ":\n");
     else if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)
@@ -279,12 +294,12 @@ static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error
     kiln_status status = text.failed ? kiln__fail_memory(error)
                                      : kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s", text.data);
     kiln__text_free(&text);
-    if (status == KILN_ERROR_COMPILE && error && !is_of_source(result))
+    if (status == KILN_ERROR_COMPILE && error && !is_caused_by_source(result))
         kiln__error_mark_passing(*error);
     return status;
 }
 
-static nvrtcResult create(attempt *try, kiln__arena *arena)
+static nvrtcResult create_program(attempt *try, kiln__arena *arena)
 {
     const kiln__compile_request *request = try->request;
     size_t count = request->include_count;
@@ -310,28 +325,30 @@ static bool request_made(const attempt *try)
     return !try->request->pch_make || (try->nvrtc->pch_status && try->nvrtc->pch_status(try->program) == NVRTC_SUCCESS);
 }
 
-static kiln_status run(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult *result, kiln_error **error)
+/* Runs one attempt and frees its program. *result is NVRTC's result, from which the caller decides about another
+ * attempt. */
+static kiln_status run_attempt(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult *result, kiln_error **error)
 {
     option_list list = {.mem = try->mem, .arena = {.mem = try->mem}};
     kiln_status status = KILN_OK;
     size_t log_size;
     add_options(try, own, &list);
-    *result = list.failed || list.arena.failed ? NVRTC_ERROR_OUT_OF_MEMORY : create(try, &list.arena);
+    *result = list.failed || list.arena.failed ? NVRTC_ERROR_OUT_OF_MEMORY : create_program(try, &list.arena);
     if (*result == NVRTC_SUCCESS) {
         if (try->nvrtc->set_flow && (try->flow.cancel || try->flow.deadline))
             try->nvrtc->set_flow(try->program, on_flow, &try->flow);
         *result = try->nvrtc->nvrtcCompileProgram(try->program, (int)list.count, list.items);
         nvrtcResult told;
         try->log = get_text(try, try->nvrtc->nvrtcGetProgramLogSize, try->nvrtc->nvrtcGetProgramLog, &log_size, &told);
-        if (*result == NVRTC_SUCCESS || !is_of_source(told))
-            *result = told; /* a stored result includes the log; without a log the cause is not known */
+        if (*result == NVRTC_SUCCESS || !is_caused_by_source(told))
+            *result = told; /* a stored result includes the log, and without a log the cause of a failure is unknown */
         if (!try->log)
             *result = NVRTC_ERROR_OUT_OF_MEMORY;
         else
             try->said_why = strstr(try->log, "error") || strstr(try->log, "fatal");
     }
     bool pch = (own & PCH) && *result == NVRTC_SUCCESS;
-    if (pch) /* what was not used is said in a warning */
+    if (pch) /* NVRTC warns if it did not use the precompiled headers */
         try->pch_done = request_made(try) && !strstr(try->log, "precompiled header");
     if (pch && !try->pch_done)
         *result = NVRTC_ERROR_INVALID_OPTION;
@@ -355,10 +372,11 @@ static kiln_status run(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult
 
 /* ---- the whole request ---- */
 
+/* Refuses requests that this NVRTC cannot serve, with a message that names the version. */
 static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *nvrtc,
                                  const kiln__compile_request *request, kiln_error **error)
 {
-    bool known = nvrtc->arch_count == 0; /* the library does not list them: let it decide */
+    bool known = nvrtc->arch_count == 0; /* an old library lists no architectures; it decides itself */
     for (size_t i = 0; i < nvrtc->arch_count; i++)
         known = known || nvrtc->archs[i] == request->arch;
     if (!known) {
@@ -371,7 +389,7 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
         kiln__text_free(&list);
         return status;
     }
-    /* NVRTC lists no such target; these came with 12.0, and those of families with 12.9 */
+    /* NVRTC does not list these targets. Targets with a letter came with 12.0, targets of families with 12.9. */
     if ((request->kind && nvrtc->version < 12000) || (request->kind == 'f' && nvrtc->version < 12090))
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "NVRTC %d.%d (%s) is too old for the target sm_%d%c",
                           nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path, request->arch, request->kind);
@@ -382,13 +400,19 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
                           nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path);
     for (size_t i = 0; i < request->name_count; i++) {
         const char *name = request->names[i];
-        if (!*name || name[strcspn(name, "\n\r")]) /* it becomes a line of source */
+        if (!*name || name[strcspn(name, "\n\r")]) /* the name becomes a line of source */
             return kiln__fail(mem, error, KILN_ERROR_SPEC, "'%s' cannot be the name of a kernel", name);
     }
     return KILN_OK;
 }
 
-/* One text, with as many of the engine's own options as this version of NVRTC takes. */
+/* Compiles one text with as many of the engine's own options as this version of NVRTC accepts. Each attempt drops one
+ * kind of option that may be the reason of its failure:
+ *
+ * - PCH: the precompiled headers were refused.
+ * - TYPES, then all except VERBOSE: NVRTC found an invalid option, which may be one of ours.
+ * - MINIMAL: the compile failed, so the messages must be those of the whole compiler.
+ * - VERBOSE: the compile failed without a message, which NVRTC 13.0 loses behind the statistics. */
 static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 const flow *limits, kiln__unit *unit, kiln_error **error)
 {
@@ -397,7 +421,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
     unsigned own = VERBOSE;
     bool minimal = false;
     if (!atomic_load(&nvrtc->plain)) {
-        if (!judge(mem, request, &minimal))
+        if (!allow_minimal(mem, request, &minimal))
             return kiln__fail_memory(error);
         own |= EXTRAS | (minimal ? MINIMAL : 0u);
     }
@@ -409,19 +433,19 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
         nvrtcResult result = NVRTC_SUCCESS;
         kiln_error *why = NULL;
         try.types = own & TYPES;
-        status = run(&try, own, unit, &result, &why);
+        status = run_attempt(&try, own, unit, &result, &why);
         bool stopped = try.flow.cancelled || try.flow.late;
         unsigned fewer = own;
         if (!stopped && try.pch_refused)
-            fewer &= ~(unsigned)PCH; /* a message, too, is that of a compile without it */
+            fewer &= ~(unsigned)PCH; /* so that messages do not depend on precompiled headers */
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION && (own & TYPES))
             fewer &= ~(unsigned)TYPES;
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
-            fewer &= VERBOSE; /* this version may not know the option that we added */
+            fewer &= VERBOSE; /* this version may not know an option that we added */
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))
             fewer &= ~(unsigned)MINIMAL;
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && !try.said_why)
-            fewer &= ~(unsigned)VERBOSE; /* 13.0 drops ptxas' "uses too much shared data" after the statistics */
+            fewer &= ~(unsigned)VERBOSE; /* NVRTC 13.0 loses ptxas' "uses too much shared data" behind the statistics */
         if (request->pch_done)
             *request->pch_done = status == KILN_OK && try.pch_done && (own & PCH);
         if (status == KILN_OK && !(own & EXTRAS))
@@ -441,6 +465,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
 
 /* ---- without the host's code ---- */
 
+/* Rounds of blanking declarations of the host. */
 enum { MOST_HOST_ROUNDS = 8 };
 
 static bool may_have_host_code(const kiln__compile_request *request, const kiln_error *why)
@@ -453,7 +478,8 @@ static bool may_have_host_code(const kiln__compile_request *request, const kiln_
     return strstr(kiln_error_message(why), "is considered a host ") != NULL;
 }
 
-/* Copies of the texts, and the option by which functions without __device__ are the device's. */
+/* Copies the texts, which will be changed, and adds the option -default-device. Functions without __device__ then
+ * belong to the device. */
 static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, kiln__compile_request *to,
                          kiln__include **includes)
 {
@@ -479,7 +505,7 @@ static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, 
     return !arena->failed;
 }
 
-/* The declarations in which `log` has errors. False: there are none of the host alone. */
+/* Blanks the declarations of the host in which `log` reports errors. Returns false if nothing was blanked. */
 static bool remove_host(const kiln_allocator *mem, const kiln__compile_request *less, kiln__include *includes,
                         const char *log, kiln__text *places)
 {
@@ -504,8 +530,9 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
     }
 }
 
-/* Compiles a source that has functions of the host too, as files for nvcc do: declarations in which NVRTC finds an error
- * are taken out until nothing is wrong any more, or what is wrong is the device's: *why then says that. */
+/* Compiles a source that has functions of the host too, as files for nvcc do. Declarations in which NVRTC finds an
+ * error are blanked, up to MOST_HOST_ROUNDS times, until no error is left or all errors are in code of the device. *why
+ * is then the last error. */
 static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
                                         const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
                                         kiln_error **why)
@@ -516,7 +543,7 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     kiln__include *includes;
     kiln_status status = KILN_ERROR_COMPILE;
     bool again = copy_request(request, &arena, &less, &includes);
-    if (again) /* what is wrong as it is, mostly is so with -default-device too: one compile less */
+    if (again) /* an error without -default-device mostly remains with it: this saves one compile */
         remove_host(mem, &less, includes, kiln_error_message(*why), &places);
     for (int round = 0; again && round < MOST_HOST_ROUNDS; round++) {
         kiln_error_free(*why);
@@ -556,6 +583,7 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
     return status;
 }
 
+/* Copies the parts of a unit into one block, each with a terminating NUL that its length does not count. */
 kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, kiln__unit *unit, kiln_error **error)
 {
     const uint64_t lengths[] = {parts->cubin_length, parts->ptx_length, parts->lowered_length, parts->log_length};
@@ -564,7 +592,7 @@ kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, 
     for (size_t i = 0; i < KILN__COUNT(lengths); i++) {
         if (lengths[i] > KILN__MESSAGE_MAX)
             return kiln__fail(mem, error, KILN_ERROR_COMPILE, "the compiler's result is too large");
-        total += lengths[i] + 1; /* each ends with a NUL that is not counted */
+        total += lengths[i] + 1; /* each ends with a NUL that its length does not count */
     }
     char *block = kiln__alloc(mem, (size_t)total), *at = block;
     if (!block)

@@ -1,4 +1,4 @@
-/* compile_internal.h - what the files of the compiler share. */
+/* compile_internal.h - declarations that the files of the compiler share. */
 #ifndef KILN_COMPILE_INTERNAL_H
 #define KILN_COMPILE_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "wire.h"
 #include "compile.h"
 
-/* X(function, 1: required, 0: missing in older libraries) */
+/* Functions of NVRTC: X(function, 1: required; 0: older libraries lack it) */
 #define KILN__NVRTC_FUNCTIONS(X)                                                                                       \
     X(nvrtcVersion, 1)                                                                                                 \
     X(nvrtcGetErrorString, 1)                                                                                          \
@@ -26,46 +26,49 @@
     X(nvrtcGetProgramLogSize, 1)                                                                                       \
     X(nvrtcGetProgramLog, 1)
 
-/* Since CUDA 12.8; declared here, because the headers may be older than the library. */
+/* Functions since CUDA 12.8, declared here because the headers may be older than the library. */
 typedef int kiln__nvrtc_flow_fn(void *user, void *reserved);
 typedef nvrtcResult kiln__nvrtc_set_flow_fn(nvrtcProgram program, kiln__nvrtc_flow_fn *fn, void *user);
 typedef nvrtcResult kiln__nvrtc_pch_status_fn(nvrtcProgram program);
 
+/* The most architectures that are kept from NVRTC's list. */
 enum { KILN__MAX_ARCHS = 64 };
 
-/* The include path for NVRTC, below the folder of CUDA's headers: that folder, and folders whose headers include others
- * of the same folder as "info.h". (cccl only if it exists.) */
+/* Folders of the include path below the folder of CUDA's headers: the folder itself, and folders whose headers include
+ * their neighbours as "info.h". "cccl" is used only if it exists. */
 static const char *const kiln__include_folders[] = {"", "cooperative_groups/", "cooperative_groups/details/", "crt/",
                                                     "cccl/"};
 
-typedef struct kiln__toolkit kiln__toolkit; /* CUDA's headers as far as they were read */
+typedef struct kiln__toolkit kiln__toolkit; /* the CUDA headers that were read so far */
 void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *toolkit);
 
-/* The operand of the next #include at or after *at, parsed as kiln__includes_collect() does; NULL at the end. *at
- * starts as `text`. */
+/* Returns the operand of the next #include at or after *at, with the parser of kiln__includes_collect(). NULL at the
+ * end. *at begins as `text`. */
 const char *kiln__include_next(const char *text, const char **at);
 
-/* A header of the host, as Kiln has it itself; NULL: it has none of that name. */
+/* Returns Kiln's own text for a header of the host. NULL: it has no header of that name. */
 const char *kiln__header_own(const char *name);
-/* Adds to a message what may be done about NVRTC's errors in `log`: a header or a name that only the host has.
- * `include`: the folder of CUDA's headers. */
+/* Adds advice about errors in `log` to a message: a header or a name that only the host has. `include` is the folder of
+ * CUDA's headers. */
 void kiln__header_hints(kiln__text *text, const char *include, const char *log);
 
-/* Puts blanks in place of the declarations that have an error in `log` and nothing of the device's (__global__, __device__,
- * __constant__, ...): of main(), of functions that call the runtime, of std:: variables. `name`: of the text in the log, if
- * no #line says another. How many they were, 0 also where memory is lacking; where each was is added to `places`. */
+/* Blanks declarations that have an error in `log` and contain nothing of the device (__global__, __device__,
+ * __constant__, ...). These are main(), functions that call the runtime, and std:: variables. `name` is the text's name
+ * in the log, unless a #line changes it. Returns the number of blanked declarations; 0 also if there is no memory. Adds
+ * their positions to `places`. */
 size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log, kiln__text *places);
 
+/* The library, its headers, and the functions that were found in it. */
 struct kiln__nvrtc {
     const kiln_allocator *mem;
-    void *library, *builtins; /* from dlopen, NULL: not yet; builtins: see check_builtins() */
+    void *library, *builtins; /* handles of dlopen(), NULL until loaded; for builtins see check_builtins() */
     int version;
     char *path, *include, *cccl, *identity;
     int archs[KILN__MAX_ARCHS];
     size_t arch_count;
-    pthread_mutex_t lock; /* for the toolkit, and for loading */
+    pthread_mutex_t lock; /* guards `toolkit` and the loading */
     kiln__toolkit *toolkit;
-    atomic_bool plain; /* an option of ours is unknown to this version: compile without them */
+    atomic_bool plain; /* this version does not know an option of ours: compile without our options */
     kiln__nvrtc_set_flow_fn *set_flow;
     kiln__nvrtc_pch_status_fn *pch_status;
 #define KILN_X(name, needed) __typeof__(name) *name;
@@ -73,7 +76,7 @@ struct kiln__nvrtc {
 #undef KILN_X
 };
 
-/* In the folder of precompiled headers: the folder of temporary files. */
+/* The folder of temporary files inside the folder of precompiled headers. */
 #define KILN__PCH_TEMPORARY "temporary"
 
 /* ---- messages between the library and a worker (base/wire.h) ---- */
@@ -81,26 +84,27 @@ enum { KILN__MESSAGE_HELLO = 1, KILN__MESSAGE_REQUEST, KILN__MESSAGE_RESULT, KIL
 
 /* A worker's first message, when it is ready. */
 typedef struct kiln__hello {
-    const char *identity; /* of its NVRTC, or why it has none */
+    const char *identity; /* identity of its NVRTC, or the reason why it has none */
     bool confined;        /* the kernel lets it open only the CUDA headers */
-    const char *how;      /* by what, or why not */
+    const char *how;      /* the mechanism, or the reason why it is not confined */
 } kiln__hello;
 
 /* Builds messages in memory, with room for the header. */
 void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,
-                          bool passing, bool pch); /* passing: kiln__error_is_passing() */
-/* For the next request alone: the precompiled headers that it may use, or makes. No answer. */
+                          bool passing, bool pch); /* passing: kiln__error_is_passing() of the error */
+/* Announces the precompiled headers that the next request may use, or makes. It has no answer. */
 void kiln__message_pch(kiln__text *message, const char *path, bool make);
 void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello);
-/* Reads bodies. The results point into the body or the arena. False: malformed, or out of memory (arena->failed). */
+/* Reads the bodies of messages, which are untrusted. Results point into the body or the arena. Returns false if a body
+ * is malformed or memory is lacking (arena->failed). */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request);
 bool kiln__message_read_result(const char *body, size_t length, kiln_status *status, uint64_t *ns, kiln__unit *unit,
                                const char **why, bool *passing, bool *pch);
 bool kiln__message_read_pch(const char *body, size_t length, const char **path, bool *make);
 bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
 
-/* Refuses a source whose nesting could make NVRTC overflow this process's stack. For compiles without a worker. */
+/* Refuses a source whose nesting could make NVRTC overflow the stack of this process. For compiles without a worker. */
 kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
 
 #endif

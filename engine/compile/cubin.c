@@ -1,16 +1,16 @@
-/* cubin.c - data about kernels in a cubin. A cubin is an ELF file; NVIDIA does not document its sections. The following
- * was found from cubins of NVRTC 13.0 for sm_75 to sm_121 and ptxas' own statistics:
+/* cubin.c - data about kernels in a cubin. A cubin is an ELF file; NVIDIA does not document its sections. These facts
+ * were found by comparing cubins of NVRTC 13.0 for sm_75 to sm_121 with ptxas' own statistics:
  *
- *   .symtab          kernels are FUNC symbols with bit 0x10 of st_other
- *   .nv.info         records, one per kernel and attribute: registers, stack
- *   .nv.info.KERNEL  records: launch bounds, barriers
- *   .nv.shared.KERNEL    its size is the static shared memory; since sm_90 it includes 1 KiB for the system at its
- *   start
- *   .nv.constant0.KERNEL bank 0: launch data and parameters;  .nv.constant2.KERNEL  the compiler's constants
+ *   .symtab              kernels are FUNC symbols with bit 0x10 of st_other
+ *   .nv.info             records, one for each kernel and attribute: registers, stack
+ *   .nv.info.KERNEL      records: launch bounds, barriers
+ *   .nv.shared.KERNEL    its size is the static shared memory; since sm_90 it begins with 1 KiB for the system
+ *   .nv.constant0.KERNEL bank 0: launch data and parameters
+ *   .nv.constant2.KERNEL the compiler's constants
  *   .nv.constant3        __constant__ of the module
  *
- * A record is: format (1 byte), attribute (1), then 16 bits that are the value, or, with format 4, the length of the
- * value that follows. */
+ * A record is: format (1 byte), attribute (1 byte), then 16 bits. These are the value or, with format 4, the length of
+ * the value that follows. The file is untrusted: each size is checked, and anything unexpected is skipped. */
 #include <elf.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -31,17 +31,18 @@ enum {
     MOST_KERNELS = 4096,
 };
 
+/* The state of reading one cubin. */
 typedef struct reader {
     const kiln_allocator *mem;
     Elf *elf;
-    size_t names; /* section of the section names */
+    size_t names; /* index of the section with section names */
     kiln__cubin_kernel *kernels;
-    uint32_t *symbols; /* parallel to kernels: the symbol's index */
+    uint32_t *symbols; /* parallel to `kernels`: index of the symbol */
     size_t count, room, symbol_room;
     bool has_system_shared;
 } reader;
 
-static bool get_number(const char *bytes, size_t length, size_t at, uint32_t *number)
+static bool read_number(const char *bytes, size_t length, size_t at, uint32_t *number)
 {
     if (length < sizeof *number || at > length - sizeof *number)
         return false;
@@ -49,7 +50,7 @@ static bool get_number(const char *bytes, size_t length, size_t at, uint32_t *nu
     return true;
 }
 
-static kiln__cubin_kernel *by_symbol(reader *in, uint32_t symbol)
+static kiln__cubin_kernel *find_by_symbol(reader *in, uint32_t symbol)
 {
     for (size_t i = 0; i < in->count; i++)
         if (in->symbols[i] == symbol)
@@ -57,7 +58,7 @@ static kiln__cubin_kernel *by_symbol(reader *in, uint32_t symbol)
     return NULL;
 }
 
-static kiln__cubin_kernel *by_name(reader *in, const char *name)
+static kiln__cubin_kernel *find_by_name(reader *in, const char *name)
 {
     for (size_t i = 0; i < in->count; i++)
         if (strcmp(in->kernels[i].symbol, name) == 0)
@@ -69,42 +70,43 @@ static int to_int(uint64_t value) { return value > INT32_MAX ? INT32_MAX : (int)
 
 /* ---- records ---- */
 
-static uint64_t threads_of(const char *value, size_t length)
+static uint64_t multiply_threads(const char *value, size_t length)
 {
     uint64_t threads = 1;
     for (size_t i = 0; i < 3; i++) {
         uint32_t n = 0;
-        if (!get_number(value, length, 4 * i, &n) || n == 0 || n > 1024)
+        if (!read_number(value, length, 4 * i, &n) || n == 0 || n > 1024)
             return 0;
         threads *= n;
     }
     return threads;
 }
 
-static void take_record(reader *in, kiln__cubin_kernel *kernel, unsigned attribute, const char *value, size_t length,
+static void read_record(reader *in, kiln__cubin_kernel *kernel, unsigned attribute, const char *value, size_t length,
                         unsigned small)
 {
     uint32_t symbol = 0, number = 0;
     if (!kernel) { /* a record of the module: its value names the kernel */
-        if (!get_number(value, length, 0, &symbol) || !get_number(value, length, 4, &number))
+        if (!read_number(value, length, 0, &symbol) || !read_number(value, length, 4, &number))
             return;
-        kernel = by_symbol(in, symbol);
+        kernel = find_by_symbol(in, symbol);
         if (!kernel)
             return;
         if (attribute == ATTRIBUTE_REGISTERS)
             kernel->registers = to_int(number);
         else if ((attribute == ATTRIBUTE_STACK_SIZE || attribute == ATTRIBUTE_FRAME_SIZE) &&
-                 number > kernel->local_bytes && number < UINT32_MAX) /* all ones: unknown, because of recursion */
+                 /* all bits set: the size is unknown because of recursion */
+                 number > kernel->local_bytes && number < UINT32_MAX)
             kernel->local_bytes = number;
         return;
     }
     if (attribute == ATTRIBUTE_MAX_THREADS || attribute == ATTRIBUTE_REQUIRED_THREADS)
-        kernel->max_threads = to_int(threads_of(value, length));
+        kernel->max_threads = to_int(multiply_threads(value, length));
     else if (attribute == ATTRIBUTE_BARRIERS)
         kernel->barriers = (int)(small & 0xff);
 }
 
-static void take_records(reader *in, kiln__cubin_kernel *kernel, const char *bytes, size_t length)
+static void read_records(reader *in, kiln__cubin_kernel *kernel, const char *bytes, size_t length)
 {
     size_t at = 0;
     while (length - at >= 4) {
@@ -114,14 +116,14 @@ static void take_records(reader *in, kiln__cubin_kernel *kernel, const char *byt
         size_t size = format == RECORD_SIZED ? small : 0;
         if (size > length - at)
             return;
-        take_record(in, kernel, attribute, bytes + at, size, small);
+        read_record(in, kernel, attribute, bytes + at, size, small);
         at += size;
     }
 }
 
 /* ---- sections ---- */
 
-static kiln_status take_symbols(reader *in, Elf_Scn *section, const GElf_Shdr *header, kiln_error **error)
+static kiln_status read_symbols(reader *in, Elf_Scn *section, const GElf_Shdr *header, kiln_error **error)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t count = data && data->d_buf ? data->d_size / sizeof(Elf64_Sym) : 0;
@@ -131,7 +133,7 @@ static kiln_status take_symbols(reader *in, Elf_Scn *section, const GElf_Shdr *h
             !(symbol.st_other & ENTRY_FLAG))
             continue;
         const char *name = elf_strptr(in->elf, header->sh_link, symbol.st_name);
-        if (!name || !*name || strlen(name) >= sizeof in->kernels->symbol || by_name(in, name))
+        if (!name || !*name || strlen(name) >= sizeof in->kernels->symbol || find_by_name(in, name))
             continue;
         if (in->count >= MOST_KERNELS)
             return kiln__fail(in->mem, error, KILN_ERROR_IO, "the cubin has more than %d kernels", (int)MOST_KERNELS);
@@ -145,28 +147,29 @@ static kiln_status take_symbols(reader *in, Elf_Scn *section, const GElf_Shdr *h
     return KILN_OK;
 }
 
-/* The rest of a section's name after `prefix`. */
-static const char *behind(const char *name, const char *prefix)
+/* Returns the part of a section's name after `prefix`, or NULL. */
+static const char *strip_prefix(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
     return strncmp(name, prefix, length) == 0 ? name + length : NULL;
 }
 
-static void take_section(reader *in, Elf_Scn *section, const GElf_Shdr *header, const char *name)
+static void read_section(reader *in, Elf_Scn *section, const GElf_Shdr *header, const char *name)
 {
-    const char *kernel_name = behind(name, ".nv.info");
+    const char *kernel_name = strip_prefix(name, ".nv.info");
     kiln__cubin_kernel *kernel = NULL;
-    if (kernel_name && (!*kernel_name || (kernel = by_name(in, kernel_name + 1)) != NULL)) {
+    if (kernel_name && (!*kernel_name || (kernel = find_by_name(in, kernel_name + 1)) != NULL)) {
         Elf_Data *data = elf_rawdata(section, NULL);
         if (data && data->d_buf)
-            take_records(in, kernel, data->d_buf, data->d_size);
-    } else if ((kernel_name = behind(name, ".nv.shared.")) != NULL && (kernel = by_name(in, kernel_name)) != NULL) {
+            read_records(in, kernel, data->d_buf, data->d_size);
+    } else if ((kernel_name = strip_prefix(name, ".nv.shared.")) != NULL &&
+               (kernel = find_by_name(in, kernel_name)) != NULL) {
         kernel->static_shared = header->sh_size;
         if (in->has_system_shared && kernel->static_shared >= SYSTEM_SHARED)
             kernel->static_shared -= SYSTEM_SHARED;
-    } else if (((kernel_name = behind(name, ".nv.constant0.")) != NULL ||
-                (kernel_name = behind(name, ".nv.constant2.")) != NULL) &&
-               (kernel = by_name(in, kernel_name)) != NULL && header->sh_size < UINT32_MAX) {
+    } else if (((kernel_name = strip_prefix(name, ".nv.constant0.")) != NULL ||
+                (kernel_name = strip_prefix(name, ".nv.constant2.")) != NULL) &&
+               (kernel = find_by_name(in, kernel_name)) != NULL && header->sh_size < UINT32_MAX) {
         kernel->constant_bytes += header->sh_size;
     } else if (strcmp(name, ".nv.constant3") == 0 && header->sh_size < UINT32_MAX) {
         for (size_t i = 0; i < in->count; i++)
@@ -174,8 +177,8 @@ static void take_section(reader *in, Elf_Scn *section, const GElf_Shdr *header, 
     }
 }
 
-/* The `first` pass finds the symbols and the data that the second pass needs. */
-static kiln_status walk(reader *in, bool first, kiln_error **error)
+/* Reads all sections. The first pass finds the kernels, which the second pass fills in. */
+static kiln_status read_sections(reader *in, bool first, kiln_error **error)
 {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(in->elf, section)) != NULL;) {
         GElf_Shdr header;
@@ -186,9 +189,9 @@ static kiln_status walk(reader *in, bool first, kiln_error **error)
             continue;
         kiln_status status = KILN_OK;
         if (!first)
-            take_section(in, section, &header, name);
+            read_section(in, section, &header, name);
         else if (header.sh_type == SHT_SYMTAB)
-            status = take_symbols(in, section, &header, error);
+            status = read_symbols(in, section, &header, error);
         else if (strcmp(name, ".nv.shared.reserved.0") == 0)
             in->has_system_shared = true;
         if (status != KILN_OK)
@@ -206,13 +209,14 @@ bool kiln__is_relocatable(const void *cubin, size_t length)
     return memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == ET_REL;
 }
 
+/* Reads all kernels of a cubin in two passes. The caller frees *kernels. */
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
                                 kiln__cubin_kernel **kernels, size_t *count, kiln_error **error)
 {
     reader in = {.mem = mem};
     kiln_status status = KILN_OK;
     GElf_Ehdr header;
-    /* libelf converts some sections in place: it gets a copy, which is also aligned. */
+    /* libelf converts some sections in place, and needs alignment: it gets a copy */
     char *copy = kiln__alloc(mem, length);
     if (!copy)
         return kiln__fail_memory(error);
@@ -224,9 +228,9 @@ kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, si
         status = kiln__fail(mem, error, KILN_ERROR_IO, "not a cubin");
         goto done;
     }
-    status = walk(&in, true, error);
+    status = read_sections(&in, true, error);
     if (status == KILN_OK)
-        status = walk(&in, false, error);
+        status = read_sections(&in, false, error);
     if (status != KILN_OK)
         goto done;
     if (!in.kernels && !(in.kernels = kiln__alloc(mem, sizeof *in.kernels))) {

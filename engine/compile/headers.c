@@ -1,14 +1,14 @@
-/* headers.c - headers of the host, which NVRTC has none of: those that sources include by habit, small or libcu++'s, and
- * a sentence that says what to do where something is missing. */
+/* headers.c - headers of the host, which NVRTC lacks. Sources include some by habit, so Kiln provides small ones, or
+ * uses those of libcu++. For all others it adds a sentence to the error that says what to do. */
 #include <stdio.h>
 #include <string.h>
 
 #include "compile_internal.h"
 
-/* ---- headers that Kiln has itself ----
- * libcu++ defines the same names without asking, so it is used where it is. */
+/* ---- headers that Kiln provides. libcu++ defines the same names unconditionally, so its headers are used where they
+ * exist ---- */
 
-/* A line of C for each line of a header. */
+/* Each line here is a line of the header. */
 // clang-format off
 #define ONCE "#pragma once\n"
 #define STD(of, names) ONCE "#include <" of ">\nnamespace std {\n" names "}\n"
@@ -81,7 +81,7 @@ static const char float_text[] = ONCE
     IF_NONE(DBL_MIN, "2.22507385850720138309e-308")
     IF_NONE(DBL_EPSILON, "2.22044604925031308085e-16");
 
-/* The functions are NVRTC's own. */
+/* NVRTC has the functions itself. */
 static const char math_text[] = ONCE
     IF_NONE(INFINITY, "(1.0f / 0.0f)")
     IF_NONE(NAN, "(__int_as_float(0x7fffffff))")
@@ -121,7 +121,7 @@ static const char cuda_text[] = ONCE
     "struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };\n"
     "typedef struct CUtensorMap_st CUtensorMap;\n";
 
-/* All of CUB that a kernel can use: blocks and warps. The whole has launches by the host in it. */
+/* The part of CUB that a kernel can use: blocks and warps. The whole header contains launches by the host. */
 static const char cub_text[] = ONCE
     IF_THERE("cub/block/block_adjacent_difference.cuh")
     IF_THERE("cub/block/block_discontinuity.cuh")
@@ -145,23 +145,24 @@ static const char cub_text[] = ONCE
     IF_THERE("cub/thread/thread_store.cuh")
     IF_THERE("cub/thread/thread_operators.cuh");
 
-/* What nearly all C++ headers of other compilers bring. */
+/* std::min() and std::max(), which nearly all C++ headers of other compilers define. */
 #define MIN_OR_MAX(name, which)                                                                                        \
     "template <class T> __host__ __device__ constexpr const T &" name "(const T &a, const T &b) { return " which "; }\n"
 static const char algobase_text[] = ONCE "namespace std {\n" MIN_OR_MAX("min", "b < a ? b : a")
                                     MIN_OR_MAX("max", "a < b ? b : a") "}\n";
 
-/* What libcu++ has of std:: stands there too. What is in std:: itself, by NVRTC or headers here, comes first. */
+/* A header of libcu++, whose names become visible in std::. Names that NVRTC or Kiln's headers define in std:: take
+ * precedence. */
 #define OF_LIBCUDACXX(name)                                                                                            \
     "#if __has_include(<cuda/std/" name ">)\n#include <cuda/std/" name ">\n"                                           \
     "namespace std { using namespace ::cuda::std; }\n#endif\n"
-/* Those that libcu++ has, in one version or another. */
+/* Headers that some version of libcu++ has. */
 #define LIBCUDACXX_HEADERS(X)                                                                                          \
     X("array") X("atomic") X("barrier") X("bit") X("bitset") X("chrono") X("complex") X("concepts")      \
     X("ctime") X("exception") X("expected") X("functional") X("initializer_list") X("iterator") X("latch") X("limits")  \
     X("mdspan") X("memory") X("numbers") X("numeric") X("optional") X("ranges") X("ratio") X("semaphore")               \
     X("source_location") X("span") X("string_view") X("tuple") X("type_traits") X("utility") X("variant") X("version")
-/* Kernels can use nothing of these, but sources that kernels are in include them. */
+/* Headers that no kernel can use. Sources with kernels include them all the same. */
 #define HOST_HEADERS(X)                                                                                                \
     X("cctype") X("cerrno") X("condition_variable") X("cstdarg") X("deque") X("filesystem") X("forward_list")           \
     X("fstream") X("future") X("iomanip") X("ios") X("iosfwd") X("iostream") X("istream") X("list") X("locale")         \
@@ -221,13 +222,13 @@ const char *kiln__header_own(const char *name)
     return NULL;
 }
 
-/* ---- what to do without one ---- */
+/* ---- advice for a missing header or name ---- */
 
 #define OUT "between #ifndef __CUDACC_RTC__ and #endif"
 #define KEEP_OUT "put it, and the code that needs it, " OUT
 
 // clang-format off
-/* What other compilers declare without an #include, or by way of another header. */
+/* Names that other compilers declare without an #include, or by way of another header. */
 static const char *const declared_in[][2] = {
     {"INFINITY", "math.h"},
     {"NAN", "math.h"},
@@ -265,8 +266,9 @@ static const char *const declared_in[][2] = {
 };
 // clang-format on
 
-/* What stands in quotes behind `before`, of at most room - 1 bytes; NULL: it is not there. */
-static const char *quoted(const char *log, const char *before, char *room, size_t size)
+/* Copies the quoted text behind `before` to room[], at most size - 1 bytes. Returns where `before` is in the log; NULL:
+ * not found, or too long. */
+static const char *find_quoted(const char *log, const char *before, char *room, size_t size)
 {
     const char *at = strstr(log, before);
     size_t length = at ? strcspn(at + strlen(before), "\"\n") : 0;
@@ -277,8 +279,9 @@ static const char *quoted(const char *log, const char *before, char *room, size_
     return at;
 }
 
-/* `at`: the message in the log. */
-static void missing_header(kiln__text *text, const char *include, const char *log, const char *at, const char *name)
+/* Advises about a missing header. `at` is the message in the log. */
+static void advise_missing_header(kiln__text *text, const char *include, const char *log, const char *at,
+                                  const char *name)
 {
     while (at > log && at[-1] != '\n')
         at--;
@@ -296,28 +299,29 @@ static void missing_header(kiln__text *text, const char *include, const char *lo
                           name, *include ? ", " : ", which were not found", include);
 }
 
+/* Looks for known messages of NVRTC in the log, one kind after the other, and adds the advice for the first. */
 void kiln__header_hints(kiln__text *text, const char *include, const char *log)
 {
     char name[256];
-    const char *at = quoted(log, "open source file \"", name, sizeof name);
+    const char *at = find_quoted(log, "open source file \"", name, sizeof name);
     if (at)
-        missing_header(text, include, log, at, name);
+        advise_missing_header(text, include, log, at, name);
     bool told = at != NULL;
     for (at = log; !told && (at = strstr(at, "error: ")) != NULL; at++) {
-        bool known = quoted(at, "error: identifier \"", name, sizeof name) == at;
+        bool known = find_quoted(at, "error: identifier \"", name, sizeof name) == at;
         for (size_t i = 0; known && i < KILN__COUNT(declared_in) && !told; i++)
             if (strcmp(declared_in[i][0], name) == 0) {
                 kiln__text_printf(text, "(%s needs #include <%s>)\n", name, declared_in[i][1]);
                 told = true;
             }
     }
-    if (!told && quoted(log, "error: namespace \"std\" has no member \"", name, sizeof name))
+    if (!told && find_quoted(log, "error: namespace \"std\" has no member \"", name, sizeof name))
         kiln__text_printf(text,
                           "(std::%s: kernels have of std:: only what libcu++ has as cuda::std::, and that with the "
                           "#include of its header; min() and max() are there without std::. Put code for the host " OUT
                           ")\n",
                           name);
-    at = quoted(log, "error   : Instruction '", name, sizeof name);
+    at = find_quoted(log, "error   : Instruction '", name, sizeof name);
     if (at && strstr(at, "not supported on .target 'sm_90'") &&
         (strncmp(name, "wgmma", 5) == 0 || strncmp(name, "setmaxnreg", 10) == 0))
         kiln__text_puts(text, "(give the spec 'target: [sm_90a]': this instruction is of that target alone)\n");

@@ -1,5 +1,9 @@
-/* includes.c - finds the project headers that a source includes. NVRTC gets them in memory, under the names by which
- * they are included: it does not know folders there, it only compares names. */
+/* includes.c - finds the project headers that a source includes, so that NVRTC gets them in memory and the cache key
+ * covers them. NVRTC knows no folders for such headers: it compares the names behind #include. So this file gives each
+ * header one name, and changes names in the texts where that is needed.
+ *
+ * The worklist is the recursion of collect_includes(): each file is read once, and its own #includes are followed. Depth, number
+ * and bytes are bounded. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -9,37 +13,41 @@
 
 #include "compile_internal.h"
 
+/* Limits of one collection: depth of inclusion, number of headers, bytes of all. */
 enum { MOST_DEPTH = 64, MOST_HEADERS = 4096 };
 static const size_t most_bytes = (size_t)64 << 20;
 
+/* The state of one collection; `items` grows while files are read. */
 typedef struct collector {
     const kiln_allocator *mem;
     kiln__arena *arena;
     const kiln__include_paths *where;
-    const char *source; /* the text with which it began */
+    const char *source; /* the text of the source itself */
     kiln__include *items;
-    const char **files; /* parallel to items: the path of each with its links resolved */
+    const char **files; /* parallel to items: the path of each file with its links resolved */
     size_t count, item_room, file_room, bytes;
-    const char **others; /* names that were not found */
+    const char **others; /* names that were not found, for the digest of CUDA's headers */
     size_t other_count, other_room;
     kiln_error **error;
 } collector;
 
-/* A text in which names behind #include are changed. */
+/* A text in which names behind #include are replaced. */
 typedef struct edited {
-    const char *path, *text, *copied; /* copied: up to here the text is in `out` */
-    kiln__text out;                   /* empty: nothing was changed */
+    const char *path, *text, *copied; /* copied: the end of the part that is already in `out` */
+    kiln__text out;                   /* empty if nothing was changed */
 } edited;
 
 /* ---- finding the directives ----
- * NVRTC and a parser of ours may disagree about where a comment, a string or an #if 0 ends: it depends on raw strings,
- * digit separators, trigraphs and the selected standard. So nothing is skipped because it is inside one of these. Any
- * text at the start of a line (physical or joined), or after the end of a block comment, counts as a directive if it
- * can be read as one. A header too many only makes the key longer; a missing one would cause a stale hit. */
+ *
+ * NVRTC and a parser of ours may disagree about the end of a comment, a string or an #if 0. That depends on raw
+ * strings, digit separators, trigraphs and the language standard. So nothing is skipped because it lies inside one of
+ * these. Any text at the start of a line (physical or joined), or after the end of a block comment, counts as a
+ * directive if it reads like one. A superfluous header only makes the key longer. A missing header would make a stale
+ * cache hit. */
 
-/* A line that ends with a backslash, or its trigraph, continues on the next line. Such a joint may be inside a word.
- * NVRTC drops all carriage returns before the end of a line, not only one. */
-static const char *joined(const char *at)
+/* Skips joints: a line that ends with a backslash, or its trigraph, continues on the next line. A joint may be inside a
+ * word. NVRTC drops all carriage returns before the end of a line, not only one. */
+static const char *skip_joints(const char *at)
 {
     for (;;) {
         const char *end = *at == '\\' ? at + 1 : at[0] == '?' && at[1] == '?' && at[2] == '/' ? at + 3 : NULL;
@@ -51,25 +59,25 @@ static const char *joined(const char *at)
     }
 }
 
-static const char *next(const char *at) { return joined(at + 1); }
+static const char *advance(const char *at) { return skip_joints(at + 1); }
 
 static const char *skip_comment(const char *at)
 {
-    at = next(next(at));
-    while (*at && !(*at == '*' && *next(at) == '/'))
-        at = next(at);
-    return *at ? next(next(at)) : at;
+    at = advance(advance(at));
+    while (*at && !(*at == '*' && *advance(at) == '/'))
+        at = advance(at);
+    return *at ? advance(advance(at)) : at;
 }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-/* Blanks and block comments within a line. */
+/* Skips blanks and block comments within a line. */
 static const char *skip_blank(const char *at)
 {
-    for (at = joined(at);;) {
+    for (at = skip_joints(at);;) {
         if (is_blank(*at))
-            at = next(at);
-        else if (*at == '/' && *next(at) == '*')
+            at = advance(at);
+        else if (*at == '/' && *advance(at) == '*')
             at = skip_comment(at);
         else
             return at;
@@ -85,28 +93,28 @@ static bool is_letter(char c)
 
 static bool is_word(char c) { return is_letter(c) || is_digit(c); }
 
-/* Reads the letters of a word into `word`, as many as fit. */
+/* Reads a word into `word`, as much as fits. */
 static const char *read_word(const char *at, char *word, size_t room)
 {
     size_t length = 0;
-    for (; is_word(*at); at = next(at))
+    for (; is_word(*at); at = advance(at))
         if (length + 1 < room)
             word[length++] = *at;
     word[length] = '\0';
     return at;
 }
 
-/* The next joint at or after `at` that is inside a word; NULL: none. */
+/* Returns the next joint at or after `at` that is inside a word, or NULL. */
 static const char *joint_in_word(const char *text, const char *at)
 {
     for (; (at = strpbrk(at, "\\?")) != NULL; at++)
-        if (at > text && is_word(at[-1]) && joined(at) != at && is_word(*joined(at)))
+        if (at > text && is_word(at[-1]) && skip_joints(at) != at && is_word(*skip_joints(at)))
             return at;
     return NULL;
 }
 
-/* False if nothing in the text can name a file. This is so for most sources, and reading them line by line would be
- * most of the cost of a cache hit. */
+/* Returns false if nothing in the text can name a file, as in most sources. Reading these line by line would be most of
+ * the cost of a cache hit. */
 static bool may_name_file(const char *text)
 {
     return strstr(text, "include") || strstr(text, "import") || strstr(text, "embed") || joint_in_word(text, text);
@@ -114,16 +122,17 @@ static bool may_name_file(const char *text)
 
 typedef enum kind { NONE, INCLUDE, EMBED, IMPORT } kind;
 
-/* The kind of directive at `at`, if a line started there. *behind: the text after the word. */
+/* Returns the kind of directive at `at`, as if a line began there. *behind is the text after the word. */
 static kind directive_at(const char *at, const char **behind)
 {
     char word[16];
-    at = joined(at);
+    at = skip_joints(at);
     while (is_blank(*at))
-        at = next(at);
+        at = advance(at);
     bool trigraph = at[0] == '?' && at[1] == '?' && at[2] == '=';
-    if (*at == '#' || trigraph || (*at == '%' && *next(at) == ':')) {
-        at = read_word(skip_blank(*at == '#' ? next(at) : next(trigraph ? at + 2 : next(at))), word, sizeof word);
+    if (*at == '#' || trigraph || (*at == '%' && *advance(at) == ':')) {
+        at = read_word(skip_blank(*at == '#' ? advance(at) : advance(trigraph ? at + 2 : advance(at))), word,
+                       sizeof word);
         *behind = skip_blank(at);
         if (strcmp(word, "include") == 0 || strcmp(word, "include_next") == 0 || strcmp(word, "import") == 0)
             return INCLUDE;
@@ -138,22 +147,23 @@ static kind directive_at(const char *at, const char **behind)
     return strcmp(word, "import") == 0 ? IMPORT : NONE;
 }
 
-/* The next place at or after *at where a line starts, or may start; NULL at the end. To NVRTC 13 a lone carriage return,
- * a form feed and a vertical tab are white space, as they are to is_blank(). A lexer that ends a line there would see a
- * directive that NVRTC 13 does not see, so a line may start there too. */
+/* Returns the next place at or after *at where a line begins or may begin; NULL at the end. NVRTC 13 treats a lone
+ * carriage return, a form feed and a vertical tab as white space, as is_blank() does. A lexer that ends a line there
+ * would see a directive that NVRTC 13 does not see. So a line may begin there too. */
 static const char *next_start(const char **at)
 {
     static const char ends[] = "\n\r\f\v*";
     const char *p = strpbrk(*at, ends);
-    while (p && *p == '*' && *next(p) != '/')
+    while (p && *p == '*' && *advance(p) != '/')
         p = strpbrk(p + 1, ends);
     if (!p)
         return NULL;
     *at = p + 1;
-    return *p == '*' ? next(next(p)) : p + 1;
+    return *p == '*' ? advance(advance(p)) : p + 1;
 }
 
-/* C++20's import of a header: its operand is a name, or a word that may be a macro. In prose another word follows. */
+/* Returns whether `import` begins an import of C++20. Its operand is a name, or a word that may be a macro. In prose
+ * another word follows. */
 static bool is_import(const char *behind)
 {
     char word[4];
@@ -165,7 +175,7 @@ static bool is_import(const char *behind)
     return *after == ';' || *after == '(' || *after == '\n' || *after == '\0';
 }
 
-/* True for the first letter of a __has_include, __has_include_next or __has_embed. */
+/* Returns whether a __has_include, __has_include_next or __has_embed begins at `at`. */
 static bool is_probe(const char *at, const char **behind)
 {
     char word[24];
@@ -175,7 +185,7 @@ static bool is_probe(const char *at, const char **behind)
            strcmp(word, "__has_embed") == 0;
 }
 
-/* Whether a name leads outside the folder in which it is searched. */
+/* Returns whether a name leads outside the folder in which it is searched: an absolute path, or one with "..". */
 static bool leads_away(const char *name, size_t length)
 {
     if (length > 0 && *name == '/')
@@ -195,7 +205,7 @@ const char *kiln__include_next(const char *text, const char **at)
     for (; start; start = next_start(at)) {
         kind what = directive_at(start, &operand);
         if (*at == text)
-            *at = text + (*text != '\0' && *text != '\n'); /* the first line was read before */
+            *at = text + (*text != '\0' && *text != '\n'); /* the first line was read already */
         if (what == INCLUDE && *operand != '\\')
             return operand;
     }
@@ -204,13 +214,14 @@ const char *kiln__include_next(const char *text, const char **at)
 
 /* ---- finding the files ---- */
 
+/* The result of a search for a file. */
 typedef struct found {
-    const char *path, *file; /* as searched; with links resolved. NULL: not found */
-    const char *refused;     /* one that is there, and may not be read */
+    const char *path, *file; /* path: as it was searched; file: with links resolved. NULL: not found */
+    const char *refused;     /* a file that exists and may not be read */
 } found;
 
-/* True if the search is over. */
-static bool find_in(collector *all, const char *folder, const char *name, found *result)
+/* Searches one folder. Returns true if the search is over: the file was found, or memory is lacking. */
+static bool search_folder(collector *all, const char *folder, const char *name, found *result)
 {
     const char *path = kiln__arena_printf(all->arena, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
     struct stat info;
@@ -229,17 +240,17 @@ static bool find_in(collector *all, const char *folder, const char *name, found 
     return all->arena->failed;
 }
 
-static found find(collector *all, const char *from, const char *name, bool quoted)
+static found search_folders(collector *all, const char *from, const char *name, bool quoted)
 {
     found result = {0};
     const char *beside = quoted ? kiln__arena_folder(all->arena, from) : NULL;
-    bool over = beside && find_in(all, beside, name, &result);
+    bool over = beside && search_folder(all, beside, name, &result);
     for (size_t i = 0; i < all->where->folder_count && !over; i++)
-        over = find_in(all, all->where->folders[i], name, &result);
+        over = search_folder(all, all->where->folders[i], name, &result);
     return result;
 }
 
-static kiln_status add_other(collector *all, const char *name)
+static kiln_status add_missing(collector *all, const char *name)
 {
     for (size_t i = 0; i < all->other_count; i++)
         if (strcmp(all->others[i], name) == 0)
@@ -250,7 +261,7 @@ static kiln_status add_other(collector *all, const char *name)
     return KILN_OK;
 }
 
-static unsigned line_of(const char *text, const char *at)
+static unsigned count_line(const char *text, const char *at)
 {
     unsigned line = 1;
     for (; text < at; text++)
@@ -258,9 +269,9 @@ static unsigned line_of(const char *text, const char *at)
     return line;
 }
 
-static kiln_status collect(collector *all, edited *file, unsigned depth);
+static kiln_status collect_includes(collector *all, edited *file, unsigned depth);
 
-/* What the compiler gets as the text, in the arena; NULL: out of memory. */
+/* Returns the text for the compiler, in the arena: the original or the changed one. NULL: there is no memory. */
 static const char *finish_text(collector *all, edited *file)
 {
     const char *text = file->text;
@@ -272,7 +283,7 @@ static const char *finish_text(collector *all, edited *file)
     return text;
 }
 
-static bool is_free(const collector *all, const char *name)
+static bool is_name_free(const collector *all, const char *name)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->items[i].name, name) == 0)
@@ -280,26 +291,27 @@ static bool is_free(const collector *all, const char *name)
     return true;
 }
 
-/* The name by which the compiler gets the file: as written, without what leads upwards. Where another file has that
- * name, the path below the source's folder, or a made-up folder. NULL: out of memory. */
-static const char *name_for(collector *all, const char *name, const found *at)
+/* Chooses the name of a file for the compiler: as written, without a part that leads upwards. If another file has that
+ * name: the path below the source's folder, or below an invented folder. NULL: there is no memory. */
+static const char *choose_name(collector *all, const char *name, const found *at)
 {
     for (const char *up; (up = strstr(name, "../")) != NULL;)
         name = up + 3;
-    if (is_free(all, name))
+    if (is_name_free(all, name))
         return name;
     const char *base = all->where->folder_count ? all->where->folders[0] : "";
-    if (kiln__path_below(at->file, base) && is_free(all, at->file + strlen(base) + 1))
+    if (kiln__path_below(at->file, base) && is_name_free(all, at->file + strlen(base) + 1))
         return at->file + strlen(base) + 1;
     for (unsigned i = 2;; i++) {
         const char *made = kiln__arena_printf(all->arena, "%u/%s", i, name);
-        if (!made || is_free(all, made))
+        if (!made || is_name_free(all, made))
             return made;
     }
 }
 
-/* Adds the file unless it is there. *as: the name that it has. */
-static kiln_status add(collector *all, const char *name, const found *at, unsigned depth, const char **as)
+/* Adds a file unless it was added before, and collects the headers that it includes. *as is its name for the compiler.
+ */
+static kiln_status add_file(collector *all, const char *name, const found *at, unsigned depth, const char **as)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->files[i], at->file) == 0) {
@@ -323,7 +335,7 @@ static kiln_status add(collector *all, const char *name, const found *at, unsign
     all->bytes += length;
     const char *text = kiln__arena_strndup(all->arena, data, length);
     kiln__free(all->mem, data);
-    *as = name_for(all, name, at);
+    *as = choose_name(all, name, at);
     if (!text || !*as || !kiln__grow(all->mem, &all->items, &all->item_room, all->count + 1, sizeof *all->items) ||
         !kiln__grow(all->mem, &all->files, &all->file_room, all->count + 1, sizeof *all->files))
         return kiln__fail_memory(all->error);
@@ -331,12 +343,12 @@ static kiln_status add(collector *all, const char *name, const found *at, unsign
     all->items[place] = (kiln__include){.name = *as, .text = text, .path = at->path};
     all->files[place] = at->file;
     edited file = {.path = at->path, .text = text, .copied = text, .out = {.mem = all->mem}};
-    status = collect(all, &file, depth + 1);
+    status = collect_includes(all, &file, depth + 1);
     all->items[place].text = finish_text(all, &file);
     return status == KILN_OK && !all->items[place].text ? kiln__fail_memory(all->error) : status;
 }
 
-/* Adds a header that Kiln has itself. */
+/* Adds a header that Kiln provides (headers.c). */
 static kiln_status add_own(collector *all, const char *name, const char *text, unsigned depth)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -348,13 +360,13 @@ static kiln_status add_own(collector *all, const char *name, const char *text, u
     all->items[all->count] = (kiln__include){.name = name, .text = text};
     all->files[all->count++] = "";
     edited file = {.path = name, .text = text, .copied = text, .out = {.mem = all->mem}};
-    kiln_status status = collect(all, &file, depth + 1);
+    kiln_status status = collect_includes(all, &file, depth + 1);
     kiln__text_free(&file.out);
     return status;
 }
 
-/* Puts `as` where `text` has a name of `length` bytes at `at`. */
-static void rename_at(edited *file, const char *at, size_t length, const char *as)
+/* Replaces the name of `length` bytes at `at` by `as`. */
+static void replace_name(edited *file, const char *at, size_t length, const char *as)
 {
     kiln__text_add(&file->out, file->copied, (size_t)(at - file->copied));
     kiln__text_puts(&file->out, as);
@@ -367,52 +379,55 @@ static kiln_status check_name(collector *all, const edited *file, const char *at
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
                           "%s:%u: #include of an absolute path (%s): write the name below a folder, and name the "
                           "folder with 'include:' in the spec or with -I",
-                          file->path, line_of(file->text, at), name);
+                          file->path, count_line(file->text, at), name);
     if (strstr(name, "??"))
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
                           "%s:%u: #include \"%s\": the name of a header must not "
                           "contain ??, which starts a trigraph",
-                          file->path, line_of(file->text, at), name);
+                          file->path, count_line(file->text, at), name);
     return KILN_OK;
 }
 
-/* Reaches the header of a name; *as: what the compiler calls it. */
-static kiln_status follow_name(collector *all, const edited *file, const char *at, const char *name, bool is_quoted,
-                               unsigned depth, const char **as)
+/* Finds the header of a name and adds it. *as is its name for the compiler. A name that is not found is refused if it
+ * leads outside, and otherwise left to CUDA's headers. */
+static kiln_status include_name(collector *all, const edited *file, const char *at, const char *name, bool is_quoted,
+                                unsigned depth, const char **as)
 {
     *as = name;
     kiln_status status = check_name(all, file, at, name);
     if (status != KILN_OK)
         return status;
-    found header = find(all, file->path, name, is_quoted);
+    found header = search_folders(all, file->path, name, is_quoted);
     if (all->arena->failed)
         return kiln__fail_memory(all->error);
     if (header.file)
-        return add(all, name, &header, depth, as);
+        return add_file(all, name, &header, depth, as);
     if (header.refused)
         return kiln__fail(
             all->mem, all->error, KILN_ERROR_REFUSED,
             "%s:%u: #include \"%s\": %s is outside the folders that may be read, which are the spec's and "
             "those of the search path; allow its folder with -I FOLDER, or any with --read-anywhere",
-            file->path, line_of(file->text, at), name, header.refused);
-    if (leads_away(name, strlen(name))) /* not a CUDA header */
+            file->path, count_line(file->text, at), name, header.refused);
+    if (leads_away(name, strlen(name))) /* it cannot be a CUDA header */
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": not found", file->path,
-                          line_of(file->text, at), name);
+                          count_line(file->text, at), name);
     const char *own = kiln__header_own(name);
-    return own ? add_own(all, name, own, depth) : add_other(all, name);
+    return own ? add_own(all, name, own, depth) : add_missing(all, name);
 }
 
 /* ---- #include NAME and #include NAME(WORD) ----
- * The compiler gets the name that the macro stands for in its place, so that nothing depends on how it expands the
- * macro. All definitions in the texts so far count, in any #if; they must agree. */
+ *
+ * The macro is replaced by the name that it stands for, so that nothing depends on how the compiler expands the macro.
+ * All definitions in the texts so far count, inside any #if. They must agree. */
 
+/* The use of a macro behind #include. */
 typedef struct macro {
-    char name[64], argument[128]; /* "": it has none */
+    char name[64], argument[128]; /* "": it has no argument */
 } macro;
 
-static bool ends_line(const char *at) { return *at == '\n' || *at == '\0' || (*at == '/' && *next(at) == '/'); }
+static bool ends_line(const char *at) { return *at == '\n' || *at == '\0' || (*at == '/' && *advance(at) == '/'); }
 
-/* Reads "NAME" or "NAME(WORD)" at the end of a line. The end of it; NULL: it is something else. */
+/* Reads "NAME" or "NAME(WORD)" at the end of a line. Returns its end, or NULL if it is something else. */
 static const char *read_macro(const char *at, macro *out)
 {
     size_t length = 0;
@@ -421,20 +436,20 @@ static const char *read_macro(const char *at, macro *out)
         return NULL;
     const char *end = read_word(at, out->name, sizeof out->name);
     if (*skip_blank(end) == '(') {
-        at = skip_blank(next(skip_blank(end)));
-        for (; is_word(*at) || *at == '/' || *at == '.' || *at == '-'; at = next(at))
+        at = skip_blank(advance(skip_blank(end)));
+        for (; is_word(*at) || *at == '/' || *at == '.' || *at == '-'; at = advance(at))
             if (length + 1 < sizeof out->argument)
                 out->argument[length++] = *at;
         at = skip_blank(at);
         if (length == 0 || *at != ')')
             return NULL;
-        end = next(at);
+        end = advance(at);
     }
     bool fits = strlen(out->name) + 1 < sizeof out->name && length + 1 < sizeof out->argument;
     return fits && ends_line(skip_blank(end)) ? end : NULL;
 }
 
-/* The text behind the next "define NAME" at or after *at, which goes there; NULL: there is none. */
+/* Returns the text after the next "define NAME" at or after *at, and moves *at there. NULL: there is none. */
 static const char *next_define(const char **at, const char *name)
 {
     char word[64];
@@ -446,18 +461,18 @@ static const char *next_define(const char **at, const char *name)
     return NULL;
 }
 
-/* What a definition makes of a use: "<name>" or "\"name\"", in the arena. NULL: something else. */
-static const char *expand(kiln__arena *arena, const char *at, const macro *use)
+/* Expands a use by one definition to "<name>" or "\"name\"", in the arena. NULL: the definition is something else. */
+static const char *expand_macro(kiln__arena *arena, const char *at, const macro *use)
 {
     char parameter[64] = "", word[64], made[512];
     size_t length = 0;
     if ((*at == '(') != (*use->argument != '\0'))
         return NULL;
     if (*at == '(') {
-        at = skip_blank(read_word(skip_blank(next(at)), parameter, sizeof parameter));
+        at = skip_blank(read_word(skip_blank(advance(at)), parameter, sizeof parameter));
         if (*at != ')' || !*parameter)
             return NULL;
-        at = next(at);
+        at = advance(at);
     }
     at = skip_blank(at);
     const char close = *at == '<' ? '>' : *at == '"' ? '"' : '\0';
@@ -465,32 +480,32 @@ static const char *expand(kiln__arena *arena, const char *at, const macro *use)
            length + sizeof use->argument < sizeof made) {
         if (!is_letter(*at)) {
             made[length++] = *at;
-            at = next(at);
+            at = advance(at);
             continue;
         }
         at = read_word(at, word, sizeof word);
-        if (strlen(word) + 1 == sizeof word) /* it was cut */
+        if (strlen(word) + 1 == sizeof word) /* the word is too long for this buffer */
             return NULL;
         const char *put = close == '>' && strcmp(word, parameter) == 0 ? use->argument : word;
         while (*put)
             made[length++] = *put++;
     }
-    if (!close || *at != close || length < 2 || !ends_line(skip_blank(next(at))))
+    if (!close || *at != close || length < 2 || !ends_line(skip_blank(advance(at))))
         return NULL;
     made[length++] = close;
     return kiln__arena_strndup(arena, made, length);
 }
 
-/* The one name that all definitions of a macro give; NULL: none, or several. */
-static const char *name_of_macro(const collector *all, const macro *use)
+/* Returns the one name that all definitions of a macro give. NULL: there is no such name, or there are several. */
+static const char *resolve_macro(const collector *all, const macro *use)
 {
     const char *only = NULL;
     for (size_t i = 0; i <= all->count; i++) {
         const char *at = i < all->count ? all->items[i].text : all->source, *first = at, *behind;
-        if (*use->argument && next_define(&first, use->argument)) /* the argument is a macro too */
+        if (*use->argument && next_define(&first, use->argument)) /* the argument is itself a macro */
             return NULL;
         while ((behind = next_define(&at, use->name)) != NULL) {
-            const char *name = expand(all->arena, behind, use);
+            const char *name = expand_macro(all->arena, behind, use);
             if (!name || (only && strcmp(only, name) != 0))
                 return NULL;
             only = name;
@@ -499,18 +514,19 @@ static const char *name_of_macro(const collector *all, const macro *use)
     return only;
 }
 
-/* Handles one #include; `at` is after the word. */
-static kiln_status follow(collector *all, edited *file, const char *at, unsigned depth)
+/* Handles one #include: finds its name, adds the header, and changes the text if the compiler knows the header by
+ * another name. `at` is after the word. */
+static kiln_status handle_include(collector *all, edited *file, const char *at, unsigned depth)
 {
     macro use;
-    if (*at == '\\') /* #include \"a.h\": within a string; not a directive */
+    if (*at == '\\') /* #include \"a.h\" inside a string is no directive */
         return KILN_OK;
     char close = *at == '"' ? '"' : '>';
     size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
     bool plain = length > 0 && at[1 + length] == close;
     const char *end = plain ? at + length + 2 : read_macro(at, &use);
     const char *written = plain ? kiln__arena_strndup(all->arena, at, length + 2)
-                          : end ? name_of_macro(all, &use)
+                          : end ? resolve_macro(all, &use)
                                 : NULL;
     const char *name = written ? kiln__arena_strndup(all->arena, written + 1, strlen(written) - 2) : NULL, *as = NULL;
     if (all->arena->failed)
@@ -521,38 +537,38 @@ static kiln_status follow(collector *all, edited *file, const char *at, unsigned
             "%s:%u: only #include \"name\" and #include <name> are supported, and a macro that the source "
             "or its headers define as one of these, because the cache must know what is read; write the "
             "name itself (in a comment or a string, do not start a line with #include)",
-            file->path, line_of(file->text, at));
-    kiln_status status = follow_name(all, file, at, name, *written == '"', depth, &as);
+            file->path, count_line(file->text, at));
+    kiln_status status = include_name(all, file, at, name, *written == '"', depth, &as);
     if (status != KILN_OK || at < file->copied)
         return status;
     if (!plain) {
         const char *whole = kiln__arena_printf(all->arena, "%c%s%c", *written, as, *written == '"' ? '"' : '>');
         if (!whole)
             return kiln__fail_memory(all->error);
-        rename_at(file, at, (size_t)(end - at), whole);
+        replace_name(file, at, (size_t)(end - at), whole);
     } else if (strcmp(as, name) != 0) {
-        rename_at(file, at + 1, length, as);
+        replace_name(file, at + 1, length, as);
     }
     return status;
 }
 
-/* A __has_include(...) may only name what an #include could. `at` is after the word. */
+/* Checks one __has_include(...): it may name only a file that an #include could name. `at` is after the word. */
 static kiln_status check_probe(collector *all, const char *path, const char *text, const char *at)
 {
     if (*at != '(')
         return KILN_OK; /* #ifdef __has_include */
-    at = skip_blank(next(at));
+    at = skip_blank(advance(at));
     size_t length = *at == '"' ? strcspn(at + 1, "\"\n") : *at == '<' ? strcspn(at + 1, ">\n") : 0;
-    if (!leads_away(at + 1, length)) { /* whether CUDA has this header is part of the key */
+    if (!leads_away(at + 1, length)) { /* the key must cover whether CUDA has this header */
         char *name = length ? kiln__arena_strndup(all->arena, at + 1, length) : NULL;
         if (length && !name)
             return kiln__fail_memory(all->error);
-        return length ? add_other(all, name) : KILN_OK;
+        return length ? add_missing(all, name) : KILN_OK;
     }
     return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
                       "%s:%u: __has_include of a path that is absolute or contains "
                       "'..' (%.*s): only headers below the source's folder and CUDA's are allowed",
-                      path, line_of(text, at), (int)length, at + 1);
+                      path, count_line(text, at), (int)length, at + 1);
 }
 
 static kiln_status check_probes(collector *all, const char *path, const char *text)
@@ -564,31 +580,31 @@ static kiln_status check_probes(collector *all, const char *path, const char *te
             status = check_probe(all, path, text, behind);
     for (const char *at = text; status == KILN_OK && (at = joint_in_word(text, at)) != NULL; at++)
         for (size_t back = 1; status == KILN_OK && back <= 18 && back <= (size_t)(at - text); back++)
-            if (at[-(ptrdiff_t)back] == '_' && is_probe(at - back, &behind)) /* it may start before the joint */
+            if (at[-(ptrdiff_t)back] == '_' && is_probe(at - back, &behind)) /* the word may begin before the joint */
                 status = check_probe(all, path, text, behind);
     return status;
 }
 
-static kiln_status take_directive(collector *all, edited *file, const char *start, unsigned depth)
+static kiln_status handle_directive(collector *all, edited *file, const char *start, unsigned depth)
 {
     const char *behind = NULL, *path = file->path, *text = file->text;
     kind what = directive_at(start, &behind);
     if (what == INCLUDE)
-        return follow(all, file, behind, depth);
+        return handle_include(all, file, behind, depth);
     if (what == EMBED)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
                           "%s:%u: #embed is not supported, because the cache must "
                           "know what is read",
-                          path, line_of(text, behind));
+                          path, count_line(text, behind));
     if (what == IMPORT && is_import(behind))
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
                           "%s:%u: import of a header or module is not supported, "
                           "because the cache must know what is read; write #include",
-                          path, line_of(text, behind));
+                          path, count_line(text, behind));
     return KILN_OK;
 }
 
-static kiln_status collect(collector *all, edited *file, unsigned depth)
+static kiln_status collect_includes(collector *all, edited *file, unsigned depth)
 {
     const char *text = file->text;
     if (depth > MOST_DEPTH)
@@ -597,18 +613,20 @@ static kiln_status collect(collector *all, edited *file, unsigned depth)
     if (!may_name_file(text))
         return KILN_OK;
     kiln_status status = check_probes(all, file->path, text);
-    const char *at = text, *start = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text; /* a byte order mark */
+    /* skips a byte order mark */
+    const char *at = text, *start = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text;
     for (; status == KILN_OK && start; start = next_start(&at))
-        status = take_directive(all, file, start, depth);
+        status = handle_directive(all, file, start, depth);
     return status;
 }
 
+/* Collects from the source, then copies the lists into the arena. */
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const kiln__include_paths *where, kiln__includes *includes, kiln_error **error)
 {
     collector all = {.mem = mem, .arena = arena, .where = where, .source = text, .error = error};
     edited file = {.path = path, .text = text, .copied = text, .out = {.mem = mem}};
-    kiln_status status = collect(&all, &file, 0);
+    kiln_status status = collect_includes(&all, &file, 0);
     const char *source = finish_text(&all, &file);
     kiln__include *kept = status == KILN_OK ? kiln__arena_alloc(arena, (all.count + 1) * sizeof *kept) : NULL;
     const char **names = status == KILN_OK ? kiln__arena_alloc(arena, (all.other_count + 1) * sizeof *names) : NULL;

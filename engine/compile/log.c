@@ -1,22 +1,24 @@
-/* log.c - the messages of NVRTC and ptxas for a person, and the figures in them. */
+/* log.c - messages of NVRTC and ptxas for a person, and the figures in them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compile_internal.h"
 
+/* Limits of a shown log. */
 enum { MOST_LINES = 200, MOST_COLUMNS = 400 };
 
-static bool starts(const char *line, size_t length, const char *prefix)
+static bool has_prefix(const char *line, size_t length, const char *prefix)
 {
     size_t size = strlen(prefix);
     return length >= size && memcmp(line, prefix, size) == 0;
 }
 
-/* Statistics of --ptxas-options=-v: "ptxas info    : Used 126 registers", "ptxas         .     0 bytes stack frame". */
+/* Returns whether a line is a statistic of --ptxas-options=-v, such as "ptxas info    : Used 126 registers" or "ptxas
+ * .     0 bytes stack frame". */
 static bool is_statistics(const char *line, size_t length)
 {
-    if (!starts(line, length, "ptxas"))
+    if (!has_prefix(line, length, "ptxas"))
         return false;
     const char *rest = line + strlen("ptxas");
     size_t left = length - strlen("ptxas");
@@ -24,7 +26,7 @@ static bool is_statistics(const char *line, size_t length)
         rest++;
         left--;
     }
-    return starts(rest, left, "info") || starts(rest, left, ".");
+    return has_prefix(rest, left, "info") || has_prefix(rest, left, ".");
 }
 
 static void add_clean(kiln__text *text, const char *line, size_t length)
@@ -32,12 +34,13 @@ static void add_clean(kiln__text *text, const char *line, size_t length)
     size_t shown = length < MOST_COLUMNS ? length : MOST_COLUMNS;
     for (size_t i = 0; i < shown; i++) {
         unsigned char c = (unsigned char)line[i];
-        kiln__text_add(text, c < 0x20 || c == 0x7f ? " " : line + i, 1); /* tabs too: carets count columns */
+        /* tabs become blanks too: carets count columns */
+        kiln__text_add(text, c < 0x20 || c == 0x7f ? " " : line + i, 1);
     }
     kiln__text_puts(text, shown < length ? "...\n" : "\n");
 }
 
-/* "ptxas application ptx input, line 26; error   : ...": shows that line. */
+/* Shows the line of PTX that a message names, as in "ptxas application ptx input, line 26; error   : ...". */
 static void add_ptx_line(kiln__text *text, const char *message, size_t length, const char *ptx)
 {
     static const char mark[] = "ptx input, line ";
@@ -58,36 +61,38 @@ static void add_ptx_line(kiln__text *text, const char *message, size_t length, c
     add_clean(text, line, strcspn(line, "\n"));
 }
 
-/* Errors in the name of a kernel are reported for a generated file, "__nv_name_map(2): error: identifier ...", with a
- * line that is in no source. Returns the part of the first line to show, "" for a follow-up error, NULL for any other
- * line. */
-static const char *name_error(const char *line, size_t length, char *room, size_t size)
+/* Handles errors in the name of a kernel. NVRTC reports them for a generated file, "__nv_name_map(2): error: identifier
+ * ...", with a line that is in no source. Returns the part of a first line to show, "" for a follow-up error, and NULL
+ * for any other line. */
+static const char *shorten_name_error(const char *line, size_t length, char *room, size_t size)
 {
     static const char file[] = "__nv_name_map(", mark[] = "): error: ", echo[] = "Error in parsing name expression";
-    const char *at = starts(line, length, file) ? memmem(line, length, mark, sizeof mark - 1) : NULL;
+    const char *at = has_prefix(line, length, file) ? memmem(line, length, mark, sizeof mark - 1) : NULL;
     if (!at)
         return NULL;
     at += sizeof mark - 1;
     size_t left = length - (size_t)(at - line);
-    if (starts(at, left, echo))
+    if (has_prefix(at, left, echo))
         return "";
     snprintf(room, size, "error in the name of a kernel: %.*s", (int)(left < size ? left : size), at);
     return room;
 }
 
+/* Copies the log line by line: omits statistics and repeated blank lines, shortens errors about names, and counts the
+ * lines beyond MOST_LINES. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx)
 {
     size_t lines = 0, left = 0;
-    bool blank = true; /* no blank line at the start, and never two */
+    bool blank = true; /* no blank line at the start, and never two in a row */
     while (*log) {
         size_t length = strcspn(log, "\n");
         const char *next = log[length] ? log + length + 1 : log + length;
         char room[MOST_COLUMNS + 64];
-        const char *name = name_error(log, length, room, sizeof room);
+        const char *name = shorten_name_error(log, length, room, sizeof room);
         if (name) {
             if (*name && lines++ < MOST_LINES)
                 add_clean(text, name, strlen(name));
-            while (length && *next) { /* the source line and its caret, up to a blank line */
+            while (length && *next) { /* skips the source line and its caret, up to a blank line */
                 log = next;
                 length = strcspn(log, "\n");
                 next = log[length] ? log + length + 1 : log + length;
@@ -134,7 +139,8 @@ bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stor
     return false;
 }
 
-/* ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ... */
+/* Finds messages like "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized
+ * due to ...". */
 const char *kiln__compile_log_finding(kiln__arena *arena, const char **at)
 {
     enum { FIRST = 7509, LAST = 7520, DIGITS = 4 };

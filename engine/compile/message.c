@@ -1,3 +1,5 @@
+/* message.c - messages between the library and a worker as bytes (base/wire.h). The fields of a message are in the
+ * order of its writer. A reader checks every field, because both sides treat messages as untrusted. */
 #include <string.h>
 
 #include "compile_internal.h"
@@ -79,6 +81,8 @@ static const char *const *read_strings(kiln__wire *in, kiln__arena *arena, size_
     return list;
 }
 
+/* Reads the fields in the order of kiln__message_request(), with limits for numbers. A failed field makes all later
+ * fields empty. */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request)
 {
     kiln__wire in = {.at = body, .left = length};

@@ -1,4 +1,4 @@
-/* nest.c - measures how deep a source nests, for compiles in the host's own process: NVRTC's parser recurses for each
+/* nest.c - measures how deep a source nests, for compiles in the host's own process. NVRTC's parser recurses for each
  * level, and a stack overflow ends the process. Macros are not expanded, so nesting that they produce is not found. */
 #include <string.h>
 
@@ -6,12 +6,13 @@
 
 enum { MOST_DEPTH = 256 }; /* the C++ standard's minimum for compilers */
 
+/* The nesting at the current character. */
 typedef struct nest {
-    unsigned line, depth, signs; /* signs: operators in a row, as in !!!!x */
+    unsigned line, depth, signs; /* signs: number of operators in a row, as in !!!!x */
 } nest;
 
-/* The end of the comment, string or constant that starts at `at`; `at` itself if none does. */
-static const char *skip(const char *at, unsigned *line)
+/* Returns the end of the comment, string or constant that begins at `at`, or `at` if none begins there. */
+static const char *skip_quoted(const char *at, unsigned *line)
 {
     const char *from = at;
     if (at[0] == '/' && at[1] == '/') {
@@ -19,7 +20,8 @@ static const char *skip(const char *at, unsigned *line)
     } else if (at[0] == '/' && at[1] == '*') {
         const char *end = strstr(at + 2, "*/");
         at = end ? end + 2 : at + strlen(at);
-    } else if (*at == '"' || (*at == '\'' && (at[1] == '\\' || (at[1] && at[2] == '\'')))) { /* not 1'000 */
+    } else if (*at == '"' ||
+               (*at == '\'' && (at[1] == '\\' || (at[1] && at[2] == '\'')))) { /* not the separator in 1'000 */
         const char quote = *at++;
         while (*at && *at != quote && *at != '\n')
             at += at[0] == '\\' && at[1] ? 2 : 1;
@@ -34,7 +36,7 @@ static bool is_too_deep(const char *text, unsigned *line)
 {
     nest now = {.line = 1};
     while (*text) {
-        const char *next = skip(text, &now.line);
+        const char *next = skip_quoted(text, &now.line);
         if (next != text) {
             text = next;
             continue;

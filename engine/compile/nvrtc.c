@@ -1,3 +1,6 @@
+/* nvrtc.c - finds libnvrtc and the CUDA headers, loads the library, and computes its identity for cache keys. Loading
+ * is postponed if the names of the files tell the version: it takes longer than a command whose kernels are all cached.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,15 +12,17 @@
 
 #include "compile_internal.h"
 
-/* Increment it when the options that the engine adds change what is compiled. */
+/* Increment this when the options that the engine adds change the compiled code. */
 #define OPTION_SET "1"
 
+/* The names to try, the newest first. */
 static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
 
+/* A search for the library. */
 typedef struct search {
     kiln__nvrtc *nvrtc;
-    bool later;       /* a library whose version its files tell is loaded when it is needed */
-    kiln__text tried; /* for the message if nothing is found */
+    bool later;       /* loading may be postponed if the files tell the version */
+    kiln__text tried; /* list of failures, for the message if nothing is found */
     kiln__arena arena;
 } search;
 
@@ -35,7 +40,7 @@ static bool has_headers(kiln__arena *arena, const char *folder)
     return probe && is_file(probe);
 }
 
-/* Searches the folder of the library's file, and those of the toolkit that it may belong to. */
+/* Searches the folder of the headers: near the library's file, and in the toolkits that it may belong to. */
 static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
 {
     const char *forced = getenv("KILN_CUDA_INCLUDE");
@@ -89,7 +94,7 @@ const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena)
 
 /* ---- one candidate ---- */
 
-static const char *builtins_path(kiln__nvrtc *nvrtc, kiln__arena *arena)
+static const char *find_builtins(kiln__nvrtc *nvrtc, kiln__arena *arena)
 {
     char *folder = kiln__arena_folder(arena, nvrtc->path);
     char *beside = folder ? kiln__arena_printf(arena, "%s/libnvrtc-builtins.so.%d.%d", folder, nvrtc->version / 1000,
@@ -98,12 +103,12 @@ static const char *builtins_path(kiln__nvrtc *nvrtc, kiln__arena *arena)
     return beside && is_file(beside) ? beside : NULL;
 }
 
-/* NVRTC loads this library by its file name at the first compile; if the loader does not find it, NVRTC only reports
- * "builtin operation failure". The Python wheels put it beside libnvrtc, where the loader does not look. So it is
- * loaded here by its path, and NVRTC then finds it loaded. */
+/* Loads libnvrtc-builtins by its path. NVRTC loads it by its file name at the first compile. If the loader does not
+ * find it, NVRTC only reports "builtin operation failure". Python wheels put it beside libnvrtc, where the loader does
+ * not look. NVRTC then finds it loaded. */
 static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
 {
-    const char *beside = builtins_path(nvrtc, &found->arena);
+    const char *beside = find_builtins(nvrtc, &found->arena);
     char *name = kiln__arena_printf(&found->arena, "libnvrtc-builtins.so.%d.%d", nvrtc->version / 1000,
                                     nvrtc->version % 1000 / 10);
     if (beside)
@@ -117,7 +122,7 @@ static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
     return false;
 }
 
-static char *path_of(const kiln_allocator *mem, void *library, const char *name)
+static char *find_path(const kiln_allocator *mem, void *library, const char *name)
 {
     struct link_map *map = NULL;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && map->l_name[0]) {
@@ -129,7 +134,7 @@ static char *path_of(const kiln_allocator *mem, void *library, const char *name)
     return kiln__strdup(mem, name);
 }
 
-static void unload(kiln__nvrtc *nvrtc)
+static void unload_library(kiln__nvrtc *nvrtc)
 {
     if (nvrtc->library)
         dlclose(nvrtc->library);
@@ -138,10 +143,11 @@ static void unload(kiln__nvrtc *nvrtc)
     nvrtc->library = nvrtc->builtins = NULL;
 }
 
-/* The version and path of a library by the names of its files: its own has the major version, that of its builtins,
- * which must be beside it, both. To load it takes 10 ms (200,000 relocations), half of the time of a command whose
- * kernels are all in the cache. */
-static bool recognize(search *found, const char *name)
+/* Determines version and path of a library without loading it, from the names of its files. Its own name has the major
+ * version. The name of its builtins, which must be beside it, has both numbers. Loading takes 10 ms (200,000
+ * relocations), half of the time of a command whose kernels are all in the cache. Returns false if there is not exactly
+ * one version of builtins. */
+static bool recognize_file(search *found, const char *name)
 {
     static const char begin[] = "libnvrtc.so.";
     kiln__nvrtc *nvrtc = found->nvrtc;
@@ -157,7 +163,7 @@ static bool recognize(search *found, const char *name)
         for (int minor = 9; minor >= 0; minor--) {
             int kept = nvrtc->version;
             nvrtc->version = 1000 * (int)major + 10 * minor;
-            if (builtins_path(nvrtc, &found->arena))
+            if (find_builtins(nvrtc, &found->arena))
                 versions++;
             else
                 nvrtc->version = kept;
@@ -171,11 +177,11 @@ static bool recognize(search *found, const char *name)
     return false;
 }
 
-/* Loads the library and finds its functions. */
-static bool attach(search *found, const char *name)
+/* Loads the library and looks up its functions. A failure adds a line to `tried`. */
+static bool load_library(search *found, const char *name)
 {
     kiln__nvrtc *nvrtc = found->nvrtc;
-    /* Never unloaded: it contains its own C++ run-time, whose memory would leak at each unloading. */
+    /* It stays in memory: it contains its own C++ run-time, whose memory would leak at each unloading. */
     nvrtc->library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!nvrtc->library) {
         const char *why = dlerror();
@@ -200,48 +206,48 @@ static bool attach(search *found, const char *name)
         kiln__text_printf(&found->tried, "  %s: version %d.%d, but libnvrtc-builtins beside it is of %d.%d\n", name,
                           major, minor, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     else {
-        if (!nvrtc->version) /* where it is known, other threads read it without the lock */
+        if (!nvrtc->version) /* if it is known already, other threads read it without the lock */
             nvrtc->version = 1000 * major + 10 * minor;
         return true;
     }
-    unload(nvrtc);
+    unload_library(nvrtc);
     return false;
 }
 
-static bool load(search *found, const char *name)
+static bool use_library(search *found, const char *name)
 {
     kiln__nvrtc *nvrtc = found->nvrtc;
-    if (found->later && recognize(found, name))
+    if (found->later && recognize_file(found, name))
         return true;
-    if (!attach(found, name))
+    if (!load_library(found, name))
         return false;
-    nvrtc->path = path_of(nvrtc->mem, nvrtc->library, name);
+    nvrtc->path = find_path(nvrtc->mem, nvrtc->library, name);
     if (!nvrtc->path)
         found->tried.failed = true;
     else if (check_builtins(found, nvrtc))
         return true;
-    unload(nvrtc);
+    unload_library(nvrtc);
     nvrtc->version = 0;
     kiln__free(nvrtc->mem, nvrtc->path);
     nvrtc->path = NULL;
     return false;
 }
 
-static bool load_from(search *found, const char *folder)
+static bool search_folder(search *found, const char *folder)
 {
     if (!folder || !*folder)
         return false;
     for (size_t i = 0; i < KILN__COUNT(sonames); i++) {
         char *path = kiln__arena_printf(&found->arena, "%s/%s", folder, sonames[i]);
-        if (path && is_file(path) && load(found, path))
+        if (path && is_file(path) && use_library(found, path))
             return true;
     }
     return false;
 }
 
-/* Searches folders near this library or program: a toolkit may be installed there, or, where this library is that of
- * the Python package, NVIDIA's wheels for CUDA 13 and 12 in the same site-packages. */
-static bool load_from_ours(search *found)
+/* Searches folders near this library or program. A toolkit may be installed there. For the Python package, NVIDIA's
+ * wheels for CUDA 13 and 12 are in the same site-packages. */
+static bool search_near_us(search *found)
 {
     static const char *const places[] = {"../lib/kiln/cuda/lib", "kiln/cuda/lib", "cuda/lib", "../../nvidia/cu13/lib",
                                          "../../nvidia/cuda_nvrtc/lib"};
@@ -250,13 +256,13 @@ static bool load_from_ours(search *found)
         return false;
     char *folder = kiln__arena_folder(&found->arena, info.dli_fname);
     for (size_t i = 0; folder && i < KILN__COUNT(places); i++)
-        if (load_from(found, kiln__arena_printf(&found->arena, "%s/%s", folder, places[i])))
+        if (search_folder(found, kiln__arena_printf(&found->arena, "%s/%s", folder, places[i])))
             return true;
     return false;
 }
 
-/* What the loader would find for libnvrtc.so.MAJOR, without loading it: what is beside the one builtins library of this
- * major version that the loader finds. False: there is none, or several. */
+/* Determines which libnvrtc.so.MAJOR the loader would find, without loading it: the file beside the one builtins
+ * library of that version that the loader finds. Returns false if there is none, or more than one. */
 static bool recognize_by_name(search *found, int major)
 {
     char *path = NULL;
@@ -275,10 +281,10 @@ static bool recognize_by_name(search *found, int major)
         }
         dlclose(builtins);
     }
-    return versions == 1 && path && recognize(found, path);
+    return versions == 1 && path && recognize_file(found, path);
 }
 
-static bool load_by_name(search *found)
+static bool search_loader_path(search *found)
 {
     for (size_t i = 0; i < KILN__COUNT(sonames); i++) {
         size_t before = found->tried.length;
@@ -286,9 +292,9 @@ static bool load_by_name(search *found)
         if (found->later && *suffix && !strchr(suffix + 1, '.') &&
             recognize_by_name(found, (int)strtol(suffix + 1, NULL, 10)))
             return true;
-        if (load(found, sonames[i]))
+        if (use_library(found, sonames[i]))
             return true;
-        if (found->tried.length > before && !found->tried.failed) /* one line instead of four "no such file" */
+        if (found->tried.length > before && !found->tried.failed) /* one line in place of four */
             if (strstr(found->tried.data + before, "cannot open shared object file: No such file")) {
                 found->tried.length = before;
                 found->tried.data[before] = '\0';
@@ -297,19 +303,19 @@ static bool load_by_name(search *found)
     return false;
 }
 
-static bool look(search *found)
+static bool search_all(search *found)
 {
 #ifdef KILN_CUDA_ROOT
-    if (load_from(found, KILN_CUDA_ROOT "/lib"))
+    if (search_folder(found, KILN_CUDA_ROOT "/lib"))
         return true;
 #endif
-    if (load_from_ours(found) || load_by_name(found))
+    if (search_near_us(found) || search_loader_path(found))
         return true;
     const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/usr/lib/cuda"};
     for (size_t i = 0; i < KILN__COUNT(homes); i++)
         if (homes[i] && *homes[i] &&
-            (load_from(found, kiln__arena_printf(&found->arena, "%s/lib64", homes[i])) ||
-             load_from(found, kiln__arena_printf(&found->arena, "%s/lib", homes[i]))))
+            (search_folder(found, kiln__arena_printf(&found->arena, "%s/lib64", homes[i])) ||
+             search_folder(found, kiln__arena_printf(&found->arena, "%s/lib", homes[i]))))
             return true;
     return false;
 }
@@ -324,7 +330,7 @@ static void read_archs(kiln__nvrtc *nvrtc)
         nvrtc->nvrtcGetSupportedArchs(all) == NVRTC_SUCCESS)
         for (int i = 0; i < count && nvrtc->arch_count < KILN__MAX_ARCHS; i++)
             nvrtc->archs[nvrtc->arch_count++] = all[i];
-    for (size_t i = 1; i < nvrtc->arch_count; i++) /* ascending in practice, but not documented */
+    for (size_t i = 1; i < nvrtc->arch_count; i++) /* ascending in practice, but that is not documented */
         for (size_t j = i; j > 0 && nvrtc->archs[j - 1] > nvrtc->archs[j]; j--) {
             int swap = nvrtc->archs[j];
             nvrtc->archs[j] = nvrtc->archs[j - 1];
@@ -332,7 +338,7 @@ static void read_archs(kiln__nvrtc *nvrtc)
         }
 }
 
-static void describe(kiln__text *text, const char *what, const char *path)
+static void describe_file(kiln__text *text, const char *what, const char *path)
 {
     struct stat info;
     if (path && stat(path, &info) == 0)
@@ -340,7 +346,7 @@ static void describe(kiln__text *text, const char *what, const char *path)
                           (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
-static kiln_status finish(search *found, const char *include, kiln_error **error)
+static kiln_status complete_nvrtc(search *found, const char *include, kiln_error **error)
 {
     kiln__nvrtc *nvrtc = found->nvrtc;
     if (nvrtc->library)
@@ -354,8 +360,8 @@ static kiln_status finish(search *found, const char *include, kiln_error **error
     kiln__text text = {.mem = nvrtc->mem};
     kiln__text_printf(&text, "nvrtc %d.%d, options " OPTION_SET "%s", nvrtc->version / 1000, nvrtc->version % 1000 / 10,
                       nvrtc->version < 12000 ? " C++17" : "");
-    describe(&text, "library", nvrtc->path);
-    describe(&text, "builtins", builtins_path(nvrtc, &found->arena));
+    describe_file(&text, "library", nvrtc->path);
+    describe_file(&text, "builtins", find_builtins(nvrtc, &found->arena));
     nvrtc->identity = text.data;
     if (text.failed || found->arena.failed || !nvrtc->include || !nvrtc->cccl)
         return kiln__fail_memory(error);
@@ -370,6 +376,7 @@ static kiln_status fail_requested(const search *found, kiln_error **error)
                       kiln__text_get(&found->tried));
 }
 
+/* Opens one library, or searches for one, and completes the object: headers, architectures, identity. */
 static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const char *include, bool later,
                               kiln__nvrtc **nvrtc, kiln_error **error)
 {
@@ -384,9 +391,9 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
         return kiln__fail_memory(error);
     }
     if (path && *path) {
-        if (!load(&found, path))
+        if (!use_library(&found, path))
             status = fail_requested(&found, error);
-    } else if (!look(&found)) {
+    } else if (!search_all(&found)) {
         status = kiln__fail(
             mem, error, KILN_ERROR_NO_COMPILER,
             "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sSearched: the loader's "
@@ -396,7 +403,7 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
             kiln__text_get(&found.tried));
     }
     if (status == KILN_OK)
-        status = finish(&found, include, error);
+        status = complete_nvrtc(&found, include, error);
     else if (found.tried.failed || found.arena.failed) {
         if (error && *error) {
             kiln_error_free(*error);
@@ -429,11 +436,11 @@ kiln_status kiln__nvrtc_load(kiln__nvrtc *nvrtc, kiln_error **error)
     kiln_status status = KILN_OK;
     pthread_mutex_lock(&nvrtc->lock);
     if (!nvrtc->library) {
-        if (!attach(&found, nvrtc->path)) {
+        if (!load_library(&found, nvrtc->path)) {
             status = found.tried.failed ? kiln__fail_memory(error) : fail_requested(&found, error);
         } else if (!check_builtins(&found, nvrtc)) {
             status = found.tried.failed ? kiln__fail_memory(error) : fail_requested(&found, error);
-            unload(nvrtc);
+            unload_library(nvrtc);
         } else {
             read_archs(nvrtc);
         }
@@ -454,7 +461,7 @@ void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
 {
     if (!nvrtc)
         return;
-    unload(nvrtc);
+    unload_library(nvrtc);
     kiln__free(nvrtc->mem, nvrtc->path);
     kiln__toolkit_free(nvrtc->mem, nvrtc->toolkit);
     pthread_mutex_destroy(&nvrtc->lock);
@@ -474,7 +481,8 @@ const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc) { return nvrtc->includ
 
 bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch)
 {
-    static const int always[] = {75, 80, 86, 89, 90}; /* of every version from 12.0 to 13.x (their documentation) */
+    /* architectures of every version from 12.0 to 13.x, by their documentation */
+    static const int always[] = {75, 80, 86, 89, 90};
     if (nvrtc->version >= 12000 && nvrtc->version < 14000)
         for (size_t i = 0; i < KILN__COUNT(always); i++)
             if (always[i] == arch)

@@ -1,5 +1,5 @@
-/* occupancy.c - the occupancy of a kernel on any architecture, without the device: cuda_occupancy.h computes it, the
- * table has the devices' limits. */
+/* occupancy.c - the occupancy of a kernel on any architecture, without the device. NVIDIA's cuda_occupancy.h computes
+ * it; the table below has the limits of the devices. */
 #include <limits.h>
 
 #include <cuda_occupancy.h>
@@ -25,7 +25,7 @@
     X(120, 1536, 100, 99, 1)                                                                                           \
     X(121, 1536, 100, 99, 1)
 
-typedef struct limits {
+typedef struct limits { /* sizes in bytes; `shared` is per SM, the others are per block */
     int arch, threads;
     size_t shared, shared_block, reserved;
 } limits;
@@ -34,10 +34,10 @@ static const limits table[] = {
     ARCHITECTURES(KILN_X)
 #undef KILN_X
 };
-/* The same for all of these. MOST_REGISTERS is per thread. */
+/* Limits that all of these architectures share. MOST_REGISTERS is per thread. */
 enum { WARP = 32, MOST_THREADS = 1024, REGISTERS = 65536, MOST_REGISTERS = 255, SHARED_WITHOUT_OPT_IN = 48 * 1024 };
 
-static const limits *find(int arch)
+static const limits *find_limits(int arch)
 {
     for (size_t i = 0; i < KILN__COUNT(table); i++)
         if (table[i].arch == arch)
@@ -45,7 +45,7 @@ static const limits *find(int arch)
     return NULL;
 }
 
-static const char *limit_name(unsigned factors)
+static const char *name_limit(unsigned factors)
 {
     if (factors & OCC_LIMIT_REGISTERS)
         return "registers";
@@ -58,20 +58,22 @@ static const char *limit_name(unsigned factors)
     return factors & OCC_LIMIT_BARRIERS ? "barriers" : "nothing";
 }
 
+/* Fills in the properties of the device and the attributes of the kernel, and lets NVIDIA's header compute the result.
+ * Sizes from a cubin are untrusted, so values that the header would overflow on are handled first. */
 kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel, unsigned threads,
                                uint64_t dynamic_shared, kiln__occupancy *occupancy, kiln_error **error)
 {
-    const limits *device = find(arch);
+    const limits *device = find_limits(arch);
     if (!device)
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy: the limits of sm_%d are not known", arch);
     if (threads == 0 || threads > MOST_THREADS)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "no occupancy: a block of %u threads", threads);
-    if (kernel->registers > MOST_REGISTERS) { /* a cubin may contain any number, and the header multiplies it */
+    if (kernel->registers > MOST_REGISTERS) { /* a cubin may contain any number, which the header multiplies */
         *occupancy = (kiln__occupancy){.limited_by = "registers"};
         return KILN_OK;
     }
     if (dynamic_shared > INT_MAX / 2 || kernel->static_shared > INT_MAX / 2 || kernel->registers < 0) {
-        *occupancy = (kiln__occupancy){.limited_by = "shared memory"}; /* far more than any device has */
+        *occupancy = (kiln__occupancy){.limited_by = "shared memory"}; /* more than any device has */
         return KILN_OK;
     }
     cudaOccDeviceProp properties = {0};
@@ -104,6 +106,6 @@ kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__
     int warps = ((int)threads + WARP - 1) / WARP * result.activeBlocksPerMultiprocessor;
     *occupancy = (kiln__occupancy){.blocks_per_sm = result.activeBlocksPerMultiprocessor,
                                    .occupancy = (double)warps * WARP / device->threads,
-                                   .limited_by = limit_name(result.limitingFactors)};
+                                   .limited_by = name_limit(result.limitingFactors)};
     return KILN_OK;
 }

@@ -1,13 +1,13 @@
-/* options.c - the compile options that a spec may give. It is an allow-list: an unknown option is refused, so a new
+/* options.c - the compile options that a spec may give. It is an allow-list: an unknown option is refused. So a new
  * option of NVRTC that writes a file is refused too. */
 #include <string.h>
 
 #include "compile.h"
 
-/* What may follow an option: nothing; a word of letters, digits and a few signs; a macro; a list of ptxas options. */
+/* The value of an option: none; a word of letters, digits and a few signs; a macro; a list of ptxas options. */
 typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
 
-/* X(long name, short name, value). The meaning of each is in the documentation of NVRTC. */
+/* X(long name, short name, value). NVRTC's documentation says what each option means. */
 #define ALLOWED(X)                                                                                                     \
     X("--define-macro", "-D", MACRO)                                                                                   \
     X("--undefine-macro", "-U", MACRO)                                                                                 \
@@ -44,7 +44,7 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--brief-diagnostics", "-brief-diag", WORD)                                                                      \
     X("--ptxas-options", "-Xptxas", PTXAS)
 
-/* The same for ptxas. NVRTC passes the whole value as one option, so a comma cannot add another option. */
+/* The same for ptxas. NVRTC passes the whole value as one option, so a comma cannot add another. */
 #define ALLOWED_PTXAS(X)                                                                                               \
     X("--verbose", "-v", NOTHING)                                                                                      \
     X("--opt-level", "-O", WORD)                                                                                       \
@@ -66,7 +66,7 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--warn-on-local-memory-usage", "-warn-lmem-usage", NOTHING)                                                     \
     X("--warn-on-double-precision-use", "-warn-double-usage", NOTHING)
 
-/* Known and refused, with the reason. X(long name, short name, reason) */
+/* Options that are known and refused: X(long name, short name, reason). */
 #define OURS "the engine sets this one itself"
 #define WRITES "it writes a file"
 #define READS "it reads files that the cache does not know of; headers are read from the folder of the source"
@@ -95,10 +95,12 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--no-cache", "-no-cache", OURS)                                                                                 \
     X("--split-compile", "-split-compile", "the compile workers already use all cores")
 
+/* An allowed option, with its long and its short name. */
 typedef struct allowed {
     const char *names[2];
     value_kind value;
 } allowed;
+/* A refused option, with the reason. */
 typedef struct refused {
     const char *names[2];
     const char *why;
@@ -109,8 +111,9 @@ static const allowed ptxas_options[] = {ALLOWED_PTXAS(KILN_X)};
 static const refused refused_options[] = {REFUSED(KILN_X)};
 #undef KILN_X
 
-/* What follows `name` in `option` if it is that option: "", or "=value", or for -Dx and -O3 the value itself. */
-static const char *behind(const char *option, const char *name, bool attached)
+/* Returns the text after `name` if `option` is that option: "" or "=value", or the value itself for -Dx and -O3. NULL:
+ * it is another option. */
+static const char *match_name(const char *option, const char *name, bool attached)
 {
     size_t length = strlen(name);
     if (strncmp(option, name, length) != 0)
@@ -131,14 +134,14 @@ static bool is_word(const char *text)
     return true;
 }
 
-/* Finds an option in a table. *value: the text after '='. */
-static const allowed *find(const allowed *table, size_t count, const char *option, const char **value)
+/* Finds an option in a table. *value is the text after '='. */
+static const allowed *find_option(const allowed *table, size_t count, const char *option, const char **value)
 {
     for (size_t i = 0; i < count; i++)
         for (int n = 0; n < 2; n++) {
             const char *name = table[i].names[n];
             bool attached = strlen(name) == 2 && table[i].value != NOTHING;
-            const char *rest = behind(option, name, attached);
+            const char *rest = match_name(option, name, attached);
             if (!rest)
                 continue;
             rest += *rest == '=';
@@ -149,7 +152,7 @@ static const allowed *find(const allowed *table, size_t count, const char *optio
     return NULL;
 }
 
-static const char *known(const char *option)
+static const char *suggest_option(const char *option)
 {
     const char *names[2 * (KILN__COUNT(options) + KILN__COUNT(refused_options))];
     size_t count = 0;
@@ -162,7 +165,7 @@ static const char *known(const char *option)
 static kiln_status check_ptxas(const kiln_allocator *mem, const char *option, const char *value, kiln_error **error)
 {
     const char *inner = "";
-    const allowed *match = find(ptxas_options, KILN__COUNT(ptxas_options), value, &inner);
+    const allowed *match = find_option(ptxas_options, KILN__COUNT(ptxas_options), value, &inner);
     if (!match)
         return kiln__fail(mem, error, KILN_ERROR_REFUSED,
                           "the compile option '%s' is refused: '%s' is not among the "
@@ -174,6 +177,8 @@ static kiln_status check_ptxas(const kiln_allocator *mem, const char *option, co
     return KILN_OK;
 }
 
+/* Refuses control characters and options without '-', then known refused options, then options outside the allow-list,
+ * then values of the wrong kind. */
 kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, kiln_error **error)
 {
     for (const char *at = option; *at; at++)
@@ -184,21 +189,21 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
                           "the compile option '%s' is refused: it does not begin with "
                           "'-'; give an option and its value as one text, with '=' between them",
                           option);
-    /* Longer names first: "-include" must not match "-I", nor "-D..." match "-Dx", before the exact names are tried. */
+    /* Refused names are tested before allowed ones. A name of two characters may have its value attached (-Dx). */
     const char *value = "";
     const allowed *match = NULL;
     for (size_t i = 0; i < KILN__COUNT(refused_options); i++)
         for (int n = 0; n < 2; n++)
-            if (behind(option, refused_options[i].names[n], strcmp(refused_options[i].names[n], "-I") == 0))
+            if (match_name(option, refused_options[i].names[n], strcmp(refused_options[i].names[n], "-I") == 0))
                 return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: %s", option,
                                   refused_options[i].why);
-    match = find(options, KILN__COUNT(options), option, &value);
+    match = find_option(options, KILN__COUNT(options), option, &value);
     if (!match) {
         char name[64] = "";
         size_t length = strcspn(option, "=");
         if (length < sizeof name)
             memcpy(name, option, length);
-        const char *near = known(name);
+        const char *near = suggest_option(name);
         return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is not allowed in a spec%s%s%s",
                           option, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
@@ -208,7 +213,7 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
             return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' takes no value", option);
         return KILN_OK;
     case WORD:
-        /* these two may have no value */
+        /* this option may have no value */
         if (!*value && !strchr(option, '=') && strstr(match->names[0], "-stack-protector"))
             return KILN_OK;
         if (!is_word(value))

@@ -1,7 +1,11 @@
-/* pch.c - precompiled headers, from the pool's side: which file belongs to a request, who makes it and when.
+/* pch.c - precompiled headers, from the pool's side: which file belongs to a request, and who makes it and when.
  *
- * NVRTC writes the state of its front end into a file, and reads it back faster than the headers. The file holds
- * addresses, so it can only be used by a process with the same library at the same place: see worker.c. */
+ * NVRTC writes the state of its front end into a file, and reads that file faster than the headers. The file holds
+ * addresses. So only a process with the same library at the same address can use it; see worker.c.
+ *
+ * States of a set (one prelude with its options): ABSENT -> MAKING at its second request, which makes the file -> THERE
+ * if that succeeded, otherwise REFUSED. If a compile does not use a file that is THERE, the set becomes ABSENT once,
+ * and REFUSED the next time or if the worker died. REFUSED is final for this pool. The pool's lock guards all of it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,17 +16,19 @@
 
 #include "pool.h"
 
-enum { MOST_SETS = 64, MOST_FILES = 64, SWEEP = 2 };  /* SWEEP: requests after which a file is worth its making */
-static const uint64_t most_bytes = (uint64_t)1 << 30; /* of all files of the folder */
+/* SWEEP: number of requests from which a file is worth its making */
+enum { MOST_SETS = 64, MOST_FILES = 64, SWEEP = 2 };
+static const uint64_t most_bytes = (uint64_t)1 << 30; /* bytes that all files of the folder may take */
 
 typedef enum state { ABSENT, MAKING, THERE, REFUSED } state;
 
-typedef struct set {
+typedef struct set { /* a file, or a file that could be made; `seen` counts its requests */
     char id[33];
     state state;
     size_t seen;
 } set;
 
+/* The folder, and the state of each set that this pool has seen. */
 struct kiln__pch {
     char *folder;
     set sets[MOST_SETS];
@@ -71,13 +77,14 @@ const char *kiln__pch_folder(const kiln__pch *pch) { return pch ? pch->folder : 
 
 /* ---- the folder ---- */
 
+/* A file of the folder. */
 typedef struct entry {
     char name[128];
     struct timespec made;
     uint64_t bytes;
 } entry;
 
-/* The files whose names begin with `prefix`, at most as many as there is room for. */
+/* Lists files whose names begin with `prefix`, up to `room` files. */
 static size_t list_files(const char *folder, const char *prefix, entry *entries, size_t room)
 {
     DIR *directory = opendir(folder);
@@ -130,7 +137,7 @@ void kiln__pch_collect(const char *folder, uint64_t most)
 
 /* ---- requests ---- */
 
-static bool make_id(const kiln__nvrtc *nvrtc, const kiln__compile_request *request, char id[33])
+static bool hash_request(const kiln__nvrtc *nvrtc, const kiln__compile_request *request, char id[33])
 {
     kiln__text text = {0};
     kiln__text_printf(&text, "%s\n%s\n%d %d %d\n", kiln__nvrtc_identity(nvrtc), request->headers, request->arch,
@@ -163,7 +170,7 @@ void kiln__pch_plan(kiln__pch *pch, const kiln__nvrtc *nvrtc, const kiln__compil
 {
     char id[33];
     *use = (kiln__pch_use){0};
-    if (!pch || request->prelude == 0 || !make_id(nvrtc, request, id))
+    if (!pch || request->prelude == 0 || !hash_request(nvrtc, request, id))
         return;
     set *at = find_set(pch, id);
     if (!at)
@@ -195,6 +202,6 @@ void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool di
     set *at = &pch->sets[use->set - 1];
     if (died)
         remove_files(pch->folder, at->id);
-    if (at->state == THERE) /* made under other circumstances: make it anew, once */
+    if (at->state == THERE) /* The file was made under other circumstances: make it again, once. */
         at->state = use->make || died ? REFUSED : ABSENT;
 }

@@ -1,6 +1,24 @@
-/* pool.c - the queue of compiles and the threads that serve it, one thread per worker: it takes the oldest job, passes
- * it to its worker and waits for the answer. Thus the workers also run between calls of the host. All threads are
- * joined in kiln__compiler_close(). */
+/* pool.c - the worker pool: a queue of compiles and the threads that serve it. Each thread owns one slot, and each slot
+ * owns one worker process. So compiles run between calls of the host too.
+ *
+ * States of a job, under the lock:
+ * - QUEUED: in `waiting` or `held`. A slot takes the oldest job of `waiting` -> RUNNING. kiln__compile_cancel() frees
+ *   it.
+ * - RUNNING: a slot waits for its worker. An answer -> DONE. If the worker's machine is gone -> QUEUED, at the front of
+ *   its queue. kiln__compile_cancel() only marks it `abandoned`; the slot frees it after the answer.
+ * - FOLLOWING: an equal request is QUEUED or RUNNING (its leader). The leader's answer -> DONE. If a queued leader is
+ *   cancelled, the first follower becomes QUEUED in its place.
+ * - DONE: kiln__compile_take() takes the outcome and frees the job.
+ *
+ * States of a slot's thread, serve_jobs():
+ * - idle: waits for a job, and while another slot retries alone (`lone`).
+ * - compiling: without the lock, in compile_there() or compile_here().
+ * - retrying: the worker died. retry_alone() waits until nothing else compiles, then compiles once more with a new
+ *   worker.
+ * - ending: the pool closes, or the worker's machine is gone.
+ *
+ * Condition variables: `work` (a job waits, or `lone` ended), `done` (a job is DONE), `quiet` (a compile ended). One
+ * mutex guards all fields except `closing` and `warned`. kiln__compiler_close() joins all threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,51 +31,53 @@
 
 enum { QUEUED, RUNNING, FOLLOWING, DONE };
 
+/* One request. The pool owns it until kiln__compile_take() or kiln__compile_cancel(). */
 struct kiln__compile_job {
     kiln__compiler *compiler;
     kiln__compile_job *next;
     int state;
-    bool abandoned; /* cancelled while it ran */
-    /* Jobs with the same request get the outcome of the one that was first. */
-    kiln__compile_job *leader, *followers; /* followers: linked by `next` */
-    kiln__text message;                    /* the request: our own copy */
-    bool prelude;                          /* it has one */
+    bool abandoned; /* it was cancelled while it ran */
+    /* Jobs with equal requests: the followers get copies of the leader's outcome. */
+    kiln__compile_job *leader, *followers; /* a list, linked by `next` */
+    kiln__text message;                    /* the encoded request, a copy */
+    bool prelude;                          /* the request has a prelude */
     kiln__outcome outcome;
 };
 
-typedef struct queue {
+typedef struct queue { /* a singly linked list of jobs, first in first out */
     kiln__compile_job *first, *last;
     size_t count;
 } queue;
 
-typedef struct slot {
+typedef struct slot { /* a thread and its worker; places come after the slots of this machine */
     kiln__compiler *compiler;
     kiln__compile_job *running;
     pthread_t thread;
     kiln__worker worker;
 } slot;
 
+/* The pool. Slots are started when jobs need them, up to slot_room. */
 struct kiln__compiler {
     const kiln_allocator *mem;
     kiln__log log;
     kiln__nvrtc *nvrtc;
-    char *worker, *library;            /* worker NULL: compile in this process */
-    const kiln__compile_place *places; /* behind the slots of this machine, in this order */
-    size_t place_count, own;           /* own: slots of this machine */
+    char *worker, *library;            /* worker NULL: compiles run in this process */
+    const kiln__compile_place *places; /* other machines; their slots follow the slots of this machine, in this order */
+    size_t place_count, own;           /* own: number of slots of this machine */
     double timeout;
-    uint64_t share;              /* memory of one worker */
-    int wake;                    /* an eventfd: readable when the compiler closes */
-    int ended;                   /* an eventfd: readable if a job has ended since it was last read */
-    atomic_bool closing, warned; /* warned: "the workers are not confined" was logged */
+    uint64_t share;              /* bytes of address space for one worker */
+    int wake;                    /* an eventfd, readable when the pool closes */
+    int ended;                   /* an eventfd, readable if a job has ended since the last read */
+    atomic_bool closing, warned; /* warned: "not confined" was logged */
 
     pthread_mutex_t lock;
     pthread_cond_t work, done, quiet;
-    queue waiting, held; /* held: until the last hold is released */
+    queue waiting, held; /* held: jobs wait there until the last hold is released */
     size_t holds;
     size_t idle;
-    size_t running; /* running compiles */
-    kiln__pch *pch; /* NULL: no precompiled headers */
-    bool lone;      /* a job is retried alone, or waits for that: no other starts */
+    size_t running; /* number of running compiles */
+    kiln__pch *pch; /* NULL: there are no precompiled headers */
+    bool lone;      /* a slot retries a job alone, or waits for that; no other compile starts */
     slot *slots;
     size_t slot_count, slot_room;
 };
@@ -70,9 +90,9 @@ static void free_job(kiln__compile_job *job)
     kiln__free(job->compiler->mem, job);
 }
 
-/* ---- queues; with the lock held ---- */
+/* ---- queues. The caller holds the lock ---- */
 
-static void put(queue *into, kiln__compile_job *job)
+static void push_job(queue *into, kiln__compile_job *job)
 {
     if (into->last)
         into->last->next = job;
@@ -93,8 +113,8 @@ static kiln__compile_job *take_first(queue *from)
     return job;
 }
 
-/* False: it is in the other queue. */
-static bool take_out(queue *from, const kiln__compile_job *job)
+/* Removes a job from a queue. Returns false if it is not in this queue. */
+static bool remove_job(queue *from, const kiln__compile_job *job)
 {
     kiln__compile_job **link = &from->first, *before = NULL;
     while (*link && *link != job) {
@@ -110,8 +130,8 @@ static bool take_out(queue *from, const kiln__compile_job *job)
     return true;
 }
 
-/* The first from `job` on that has this request; NULL: none. */
-static kiln__compile_job *same_in(kiln__compile_job *job, const kiln__text *message)
+/* Returns the first job of a list with this request, or NULL. */
+static kiln__compile_job *find_same(kiln__compile_job *job, const kiln__text *message)
 {
     while (job &&
            (job->message.length != message->length || memcmp(job->message.data, message->data, message->length) != 0))
@@ -119,8 +139,8 @@ static kiln__compile_job *same_in(kiln__compile_job *job, const kiln__text *mess
     return job;
 }
 
-/* The follower takes the leader's place at the end of a queue, with the other followers. */
-static void lead(kiln__compile_job *old, queue *into)
+/* Makes the first follower of a job a queued job, which takes over the other followers. */
+static void promote_follower(kiln__compile_job *old, queue *into)
 {
     kiln__compile_job *job = old->followers;
     old->followers = NULL;
@@ -129,10 +149,10 @@ static void lead(kiln__compile_job *old, queue *into)
     job->state = QUEUED;
     for (kiln__compile_job *at = job->followers; at; at = at->next)
         at->leader = job;
-    put(into, job);
+    push_job(into, job);
 }
 
-static void unfollow(kiln__compile_job *job)
+static void remove_follower(kiln__compile_job *job)
 {
     kiln__compile_job **link = &job->leader->followers;
     while (*link != job)
@@ -140,15 +160,15 @@ static void unfollow(kiln__compile_job *job)
     *link = job->next;
 }
 
-/* Moves all jobs behind those of the other queue. */
-static void move_all(queue *from, queue *into)
+/* Appends all jobs of one queue to another. */
+static void move_jobs(queue *from, queue *into)
 {
     while (from->first)
-        put(into, take_first(from));
+        push_job(into, take_first(from));
 }
 
-/* A failed write is fine: an eventfd that is full is readable. */
-static void ring(int fd)
+/* Makes an eventfd readable. A failed write does not matter: a full eventfd is readable. */
+static void signal_event(int fd)
 {
     uint64_t one = 1;
     if (write(fd, &one, sizeof one) != sizeof one)
@@ -157,6 +177,7 @@ static void ring(int fd)
 
 /* ---- a slot's thread ---- */
 
+/* Compiles in this process, on the slot's thread. The request is decoded from the job's message. */
 static void compile_here(kiln__compiler *compiler, const kiln__text *message, kiln__outcome *outcome)
 {
     kiln__arena arena = {.mem = compiler->mem};
@@ -174,7 +195,8 @@ static void compile_here(kiln__compiler *compiler, const kiln__text *message, ki
     kiln__arena_free(&arena);
 }
 
-/* In a process of its own, which sees no more than the headers and may write to the folder. */
+/* Makes a file of precompiled headers in a separate worker, which can read only CUDA's headers and write only to the
+ * folder. Returns false if no usable file was made. */
 static bool make_headers(slot *self, const kiln__compile_request *request, const kiln__pch_use *use)
 {
     kiln__compiler *compiler = self->compiler;
@@ -196,7 +218,7 @@ static bool make_headers(slot *self, const kiln__compile_request *request, const
             kiln__worker_compile(&maker, &message, use->path, false, &outcome);
     }
     kiln__worker_end(&maker);
-    /* A header that changed meanwhile: nobody knows which one is in the file. */
+    /* If a header changed in between, nobody knows which version is in the file. */
     bool good = outcome.pch &&
                 kiln__nvrtc_headers(compiler->nvrtc, request->header_names, request->header_name_count, true, digest,
                                     NULL) == KILN_OK &&
@@ -211,7 +233,8 @@ static bool make_headers(slot *self, const kiln__compile_request *request, const
     return good;
 }
 
-/* Without the lock. */
+/* Compiles a job in the slot's worker, with precompiled headers if its prelude has them. The caller does not hold the
+ * lock. */
 static void compile_there(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
@@ -219,7 +242,7 @@ static void compile_there(slot *self, kiln__compile_job *job)
     kiln__compile_request request;
     kiln__pch_use use = {0};
     const size_t skip = sizeof(kiln__message_header);
-    /* a place has no folder of ours */
+    /* another machine does not share our folder of precompiled headers */
     bool read = compiler->pch && job->prelude && !self->worker.child.place &&
                 kiln__message_read_request(job->message.data + skip, job->message.length - skip, &arena, &request);
     if (read) {
@@ -245,9 +268,9 @@ static void compile_there(slot *self, kiln__compile_job *job)
     kiln__arena_free(&arena);
 }
 
-/* With the lock held, after a compile. A worker that died may have been killed for lack of memory, whose cause need not
- * be its source: the job is retried once, while no other compiles. */
-static void try_alone(slot *self, kiln__compile_job *job)
+/* Retries a job once, alone, after its worker died. The system may have killed the worker for lack of memory, whose
+ * cause need not be this source. The caller holds the lock, which is released while compiling. */
+static void retry_alone(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
     compiler->running--;
@@ -273,8 +296,9 @@ static void try_alone(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* With the lock held: the worker's machine is gone, and nothing was wrong with the job. Another slot takes it next. */
-static void give_back(slot *self, kiln__compile_job *job)
+/* Puts a job back to the front of its queue, because the worker's machine is gone. The job is not at fault, so another
+ * slot takes it next. The caller holds the lock. */
+static void requeue_job(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
     self->running = NULL;
@@ -285,7 +309,7 @@ static void give_back(slot *self, kiln__compile_job *job)
     job->outcome = (kiln__outcome){0};
     queue *into = compiler->holds ? &compiler->held : &compiler->waiting;
     if (job->abandoned && job->followers)
-        lead(job, into);
+        promote_follower(job, into);
     if (job->abandoned) {
         free_job(job);
     } else {
@@ -298,8 +322,9 @@ static void give_back(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* With the lock held. The time counts once. */
-static void share(const kiln__compiler *compiler, kiln__compile_job *job)
+/* Copies the outcome of a job to its followers. Their time stays 0, so that the time counts once. The caller holds the
+ * lock. */
+static void share_outcome(const kiln__compiler *compiler, kiln__compile_job *job)
 {
     for (kiln__compile_job *at = job->followers, *next; at; at = next) {
         next = at->next;
@@ -318,7 +343,8 @@ static void share(const kiln__compiler *compiler, kiln__compile_job *job)
     job->followers = NULL;
 }
 
-static void *serve(void *user)
+/* The thread of a slot. The head comment lists its states. */
+static void *serve_jobs(void *user)
 {
     slot *self = user;
     kiln__compiler *compiler = self->compiler;
@@ -342,28 +368,28 @@ static void *serve(void *user)
             compile_here(compiler, &job->message, &job->outcome);
         pthread_mutex_lock(&compiler->lock);
         if (job->outcome.died && (!job->abandoned || job->followers) && !kiln__child_place_gone(&self->worker.child))
-            try_alone(self, job);
+            retry_alone(self, job);
         if (job->outcome.status != KILN_OK && kiln__child_place_gone(&self->worker.child)) {
-            give_back(self, job);
+            requeue_job(self, job);
             break;
         }
         self->running = NULL;
         job->state = DONE;
-        share(compiler, job);
+        share_outcome(compiler, job);
         compiler->running--;
         pthread_cond_broadcast(&compiler->quiet);
         if (job->abandoned)
             free_job(job);
         pthread_cond_broadcast(&compiler->done);
-        ring(compiler->ended);
+        signal_event(compiler->ended);
     }
     pthread_mutex_unlock(&compiler->lock);
     kiln__worker_end(&self->worker);
     return NULL;
 }
 
-/* Where the worker of a slot runs; NULL: here. */
-static const kiln__place *place_of(const kiln__compiler *compiler, size_t slot_index)
+/* Returns the machine on which the worker of a slot runs; NULL: this machine. */
+static const kiln__place *find_place(const kiln__compiler *compiler, size_t slot_index)
 {
     size_t before = compiler->own;
     if (slot_index < before)
@@ -376,7 +402,8 @@ static const kiln__place *place_of(const kiln__compiler *compiler, size_t slot_i
     return NULL;
 }
 
-/* With the lock held. Our threads must not handle the host's signals, so they start with all signals blocked. */
+/* Starts one more slot. Its thread starts with all signals blocked, because it must not handle signals of the host. The
+ * caller holds the lock. Returns 0 or an error number. */
 static int add_slot(kiln__compiler *compiler)
 {
     slot *self = &compiler->slots[compiler->slot_count];
@@ -392,21 +419,21 @@ static int add_slot(kiln__compiler *compiler)
         .memory = compiler->share,
         .warned = &compiler->warned,
         .child = {
-            .socket = -1, .pidfd = -1, .wake = compiler->wake, .place = place_of(compiler, compiler->slot_count)}};
+            .socket = -1, .pidfd = -1, .wake = compiler->wake, .place = find_place(compiler, compiler->slot_count)}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);
     if (failed)
         return failed;
-    /* NVRTC recurses deeply; a thread that only waits for a worker needs a small stack. Pages take memory only when
-     * used. */
+    /* NVRTC recurses deeply, while a thread that waits for a worker needs little stack. Unused pages of a stack take no
+     * memory. */
     pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)512 << 20);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&self->thread, &attributes, serve, self);
-    if (failed && !compiler->worker) { /* perhaps the host has a limit on its address space */
+    failed = pthread_create(&self->thread, &attributes, serve_jobs, self);
+    if (failed && !compiler->worker) { /* the host may limit its address space */
         pthread_attr_setstacksize(&attributes, (size_t)64 << 20);
-        failed = pthread_create(&self->thread, &attributes, serve, self);
+        failed = pthread_create(&self->thread, &attributes, serve_jobs, self);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
@@ -453,8 +480,8 @@ static bool init_sync(kiln__compiler *compiler)
     return good;
 }
 
-/* Every worker may use its share of memory and no more, so that a source on which NVRTC needs too much fails alone and
- * does not end the host. With little memory there are fewer workers, as NVRTC needs a minimum. */
+/* Gives each worker an equal share of memory. A source for which NVRTC needs too much then fails alone and does not end
+ * the host. NVRTC needs a minimum, so little memory means fewer workers. */
 static void divide_memory(kiln__compiler *compiler, uint64_t memory)
 {
     static const uint64_t least = (uint64_t)1 << 30, most = (uint64_t)16 << 30;
@@ -475,6 +502,8 @@ static void divide_memory(kiln__compiler *compiler, uint64_t memory)
         compiler->share = most;
 }
 
+/* Prepares a pool: decides between workers and this process, divides the memory, and creates the eventfds. No thread
+ * starts yet. */
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
                                 kiln__compiler **compiler, kiln_error **error)
 {
@@ -491,7 +520,7 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     if (worker && access(worker, X_OK) != 0) {
         kiln__logf(&made->log, KILN_LOG_WARNING,
                    "the compile worker %s cannot be used (%s): compiling in this process, one at a time", worker,
-                   strerror(errno));
+                   kiln__error_text(errno));
         worker = NULL;
     }
     const char *library = options->nvrtc ? options->nvrtc : kiln__nvrtc_path(nvrtc);
@@ -517,7 +546,7 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     made->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (made->wake < 0 || made->ended < 0 || !init_sync(made)) {
         kiln_status status = kiln__fail(mem, error, KILN_ERROR_IO, "cannot create the compile queue: %s",
-                                        strerror(errno));
+                                        kiln__error_text(errno));
         free_compiler(made);
         return status;
     }
@@ -534,7 +563,7 @@ void kiln__compiler_close(kiln__compiler *compiler)
     pthread_cond_broadcast(&compiler->work);
     pthread_cond_broadcast(&compiler->quiet);
     pthread_mutex_unlock(&compiler->lock);
-    ring(compiler->wake);
+    signal_event(compiler->wake);
     for (size_t i = 0; i < compiler->slot_count; i++)
         pthread_join(compiler->slots[i].thread, NULL);
     pthread_cond_destroy(&compiler->work);
@@ -550,7 +579,7 @@ void kiln__compiler_hold(kiln__compiler *compiler)
 {
     pthread_mutex_lock(&compiler->lock);
     compiler->holds++;
-    move_all(&compiler->waiting, &compiler->held);
+    move_jobs(&compiler->waiting, &compiler->held);
     pthread_mutex_unlock(&compiler->lock);
 }
 
@@ -558,8 +587,8 @@ void kiln__compiler_release(kiln__compiler *compiler)
 {
     pthread_mutex_lock(&compiler->lock);
     if (--compiler->holds == 0) {
-        move_all(&compiler->waiting, &compiler->held); /* the older ones first */
-        move_all(&compiler->held, &compiler->waiting);
+        move_jobs(&compiler->waiting, &compiler->held); /* older jobs first */
+        move_jobs(&compiler->held, &compiler->waiting);
     }
     pthread_cond_broadcast(&compiler->work);
     pthread_mutex_unlock(&compiler->lock);
@@ -575,12 +604,13 @@ bool kiln__compiler_is_quiet(kiln__compiler *compiler)
 
 /* ---- jobs ---- */
 
-/* With the lock held. False: no job with this request is under way. */
-static bool follow(kiln__compiler *compiler, kiln__compile_job *job)
+/* Makes a job the follower of an equal job that is queued or running. Returns false if there is none. The caller holds
+ * the lock. */
+static bool follow_same(kiln__compiler *compiler, kiln__compile_job *job)
 {
-    kiln__compile_job *same = same_in(compiler->waiting.first, &job->message); /* one that is held has to wait longer */
+    kiln__compile_job *same = find_same(compiler->waiting.first, &job->message); /* a held job may wait longer */
     for (size_t i = 0; i < compiler->slot_count && !same; i++)
-        same = same_in(compiler->slots[i].running, &job->message);
+        same = find_same(compiler->slots[i].running, &job->message);
     if (!same)
         return false;
     job->state = FOLLOWING;
@@ -590,6 +620,8 @@ static bool follow(kiln__compiler *compiler, kiln__compile_job *job)
     return true;
 }
 
+/* Encodes the request, joins an equal job if there is one, and otherwise queues the job and starts one more slot if no
+ * slot is idle. */
 kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
                                 kiln_error **error)
 {
@@ -609,7 +641,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
         return status;
     }
     pthread_mutex_lock(&compiler->lock);
-    if (follow(compiler, made)) {
+    if (follow_same(compiler, made)) {
         pthread_mutex_unlock(&compiler->lock);
         *job = made;
         return KILN_OK;
@@ -619,10 +651,11 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
         if (failed && compiler->slot_count == 0) {
             pthread_mutex_unlock(&compiler->lock);
             free_job(made);
-            return kiln__fail(compiler->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed));
+            return kiln__fail(compiler->mem, error, KILN_ERROR_IO, "cannot start a thread: %s",
+                              kiln__error_text(failed));
         }
     }
-    put(&compiler->waiting, made);
+    push_job(&compiler->waiting, made);
     pthread_cond_signal(&compiler->work);
     pthread_mutex_unlock(&compiler->lock);
     *job = made;
@@ -685,13 +718,13 @@ void kiln__compile_cancel(kiln__compile_job *job)
     if (state == RUNNING) {
         job->abandoned = true;
     } else if (state == FOLLOWING) {
-        unfollow(job);
+        remove_follower(job);
     } else if (state == QUEUED) {
-        bool waits = take_out(&compiler->waiting, job);
+        bool waits = remove_job(&compiler->waiting, job);
         if (!waits)
-            take_out(&compiler->held, job);
+            remove_job(&compiler->held, job);
         if (job->followers) {
-            lead(job, waits ? &compiler->waiting : &compiler->held);
+            promote_follower(job, waits ? &compiler->waiting : &compiler->held);
             pthread_cond_signal(&compiler->work);
         }
     }

@@ -1,13 +1,14 @@
-/* prelude.c - the CUDA headers that a source includes before anything else. They can stand before the macros of a
- * configuration, and then are the same for all: the macros do not disturb them, and they can be compiled ahead (pch.c).
+/* prelude.c - finds the prelude: the CUDA headers that a source includes before anything else. They can stand before
+ * the macros of a configuration, which then do not disturb them. So the prelude is the same for all configurations and
+ * can be precompiled (pch.c).
  *
- * Only what is certain counts: an #include at the beginning, with nothing but comments, `#pragma once` and other such
- * includes before it; in a project's header that is included so, too. */
+ * Only certain cases count: an #include at the beginning, after nothing but comments, `#pragma once` and other such
+ * includes. The same holds inside a project's header that is included so. */
 #include <string.h>
 
 #include "compile_internal.h"
 
-typedef struct reader {
+typedef struct reader { /* the names that were found so far */
     const kiln__nvrtc *nvrtc;
     kiln__arena *arena;
     const kiln__includes *includes;
@@ -18,7 +19,7 @@ typedef struct reader {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* NULL: a comment that goes on in an odd way, or has no end. */
+/* Skips a comment. Returns NULL if it has no end, or if its line may continue (a backslash or a trigraph). */
 static const char *skip_comment(const char *at)
 {
     if (at[1] == '*') {
@@ -29,7 +30,7 @@ static const char *skip_comment(const char *at)
     return memchr(at, '\\', length) || memchr(at, '?', length) ? NULL : at + length;
 }
 
-static const char *skip(const char *at, bool lines)
+static const char *skip_blank(const char *at, bool lines)
 {
     while (at && *at) {
         if (is_blank(*at) || (lines && *at == '\n'))
@@ -42,7 +43,7 @@ static const char *skip(const char *at, bool lines)
     return at;
 }
 
-static void add(reader *r, const char *name)
+static void add_header(reader *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
         if (strcmp(r->names[i], name) == 0)
@@ -53,7 +54,7 @@ static void add(reader *r, const char *name)
         r->names[r->count++] = name;
 }
 
-/* The CUDA headers of a header that Kiln has itself; their conditions are only whether they are there. */
+/* Adds the CUDA headers of a header that Kiln provides. Such a header has no condition except whether these exist. */
 static void add_of_own(reader *r, const char *text)
 {
     const char *at = text, *operand;
@@ -62,61 +63,62 @@ static void add_of_own(reader *r, const char *text)
         if (!name)
             r->failed = true;
         else if (kiln__nvrtc_has(r->nvrtc, name))
-            add(r, name);
+            add_header(r, name);
     }
 }
 
-static bool read(reader *r, const char *text, int depth);
+static bool read_directives(reader *r, const char *text, int depth);
 
-/* True if what follows may count too. */
-static bool take(reader *r, const char *name, int depth)
+/* Handles one name. Returns true if the text after it may count too. */
+static bool take_name(reader *r, const char *name, int depth)
 {
     for (size_t i = 0; i < r->includes->count; i++)
         if (strcmp(r->includes->items[i].name, name) == 0) {
             if (r->includes->items[i].path)
-                return depth < 8 && read(r, r->includes->items[i].text, depth + 1);
+                return depth < 8 && read_directives(r, r->includes->items[i].text, depth + 1);
             add_of_own(r, r->includes->items[i].text);
             return !r->failed;
         }
     if (!kiln__nvrtc_has(r->nvrtc, name))
         return false;
-    add(r, name);
+    add_header(r, name);
     return !r->failed;
 }
 
-static bool read(reader *r, const char *text, int depth)
+/* Reads the directives at the beginning of a text. Returns true if the text contains nothing else. */
+static bool read_directives(reader *r, const char *text, int depth)
 {
-    const char *at = skip(text, true);
-    for (; at && *at == '#'; at = skip(at, true)) {
-        at = skip(at + 1, false);
+    const char *at = skip_blank(text, true);
+    for (; at && *at == '#'; at = skip_blank(at, true)) {
+        at = skip_blank(at + 1, false);
         if (at && strncmp(at, "pragma", 6) == 0 && is_blank(at[6])) {
-            at = skip(at + 6, false);
+            at = skip_blank(at + 6, false);
             if (!at || strncmp(at, "once", 4) != 0)
                 return false;
             at += 4;
         } else if (at && strncmp(at, "include", 7) == 0 && (is_blank(at[7]) || at[7] == '<' || at[7] == '"')) {
-            at = skip(at + 7, false);
+            at = skip_blank(at + 7, false);
             char close = at && *at == '<' ? '>' : '"';
             size_t length = at && (*at == '<' || *at == '"') ? strcspn(at + 1, close == '>' ? ">\n" : "\"\n") : 0;
             char *name = length && at[1 + length] == close ? kiln__arena_strndup(r->arena, at + 1, length) : NULL;
-            if (!name || !take(r, name, depth))
+            if (!name || !take_name(r, name, depth))
                 return false;
             at += length + 2;
         } else {
             return false;
         }
-        at = skip(at, false);
+        at = skip_blank(at, false);
         if (!at || (*at && *at != '\n'))
             return false;
     }
-    return at && *at == '\0'; /* nothing else is in it */
+    return at && *at == '\0'; /* the text contains nothing else */
 }
 
 kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, const kiln__includes *includes,
                                const char *const **names, size_t *count, kiln_error **error)
 {
     reader r = {.nvrtc = nvrtc, .arena = arena, .includes = includes};
-    read(&r, includes->source, 0);
+    read_directives(&r, includes->source, 0);
     const char **kept = kiln__arena_alloc(arena, (r.count + 1) * sizeof *kept);
     if (kept && r.count)
         memcpy(kept, r.names, r.count * sizeof *kept);

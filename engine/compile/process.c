@@ -1,4 +1,8 @@
-/* process.c - the library's side of a worker process: starting, messages, time limits, ending. */
+/* process.c - the library's side of a worker process: starting, messages, time limits, ending. One thread uses a
+ * worker.
+ *
+ * States of a worker: absent (no socket); started, waiting for HELLO; ready; compiling. Any error in the last two ends
+ * the process -> absent. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,14 +11,15 @@
 
 #include "pool.h"
 
-enum { HELLO_SECONDS = 60 }; /* loading 100 MB from a slow disk takes a while */
+enum { HELLO_SECONDS = 60 }; /* enough for loading 100 MB from a slow disk */
 
-static int start(kiln__worker *worker)
+static int start_process(kiln__worker *worker)
 {
     char parent[32], memory[32];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
     snprintf(memory, sizeof memory, "%llu", (unsigned long long)worker->memory);
-    const char *with = worker->pch ? worker->pch_makes ? "--pch-make" : "--pch" : NULL; /* or the list ends here */
+    /* NULL ends the list of arguments */
+    const char *with = worker->pch ? worker->pch_makes ? "--pch-make" : "--pch" : NULL;
     const char *arguments[] = {worker->program, "--parent", parent, "--nvrtc", worker->library, "--include",
                                worker->include, "--memory", memory, with,      worker->pch,     NULL};
     worker->pch_given = worker->pch != NULL;
@@ -23,7 +28,7 @@ static int start(kiln__worker *worker)
 
 void kiln__worker_end(kiln__worker *worker) { kiln__child_end(&worker->child); }
 
-/* Receives a message of the expected kind; the caller frees *body. */
+/* Receives a message of the expected kind. The caller frees *body. */
 static kiln__io receive_message(const kiln__worker *worker, uint32_t kind, char **body, size_t *length,
                                 uint64_t deadline)
 {
@@ -34,15 +39,15 @@ static kiln__io receive_message(const kiln__worker *worker, uint32_t kind, char 
 
 /* ---- errors ---- */
 
-/* The name of the source in a request, for messages: its first field. */
-static const char *name_of(const kiln__text *message)
+/* Returns the name of the source in a request, which is its first field, for messages. */
+static const char *read_name(const kiln__text *message)
 {
     return message->data + sizeof(kiln__message_header) + sizeof(uint64_t);
 }
 
-/* A process that ended by itself or was killed: because the system ran out of memory, or by a bug of NVRTC. The two
- * cannot be told apart, so the failure is never stored as a result for the source. */
-static kiln_status explain_end(kiln__worker *worker, const char *name, bool again, kiln__outcome *outcome)
+/* Describes the end of a process that ended or was killed. The system may have run out of memory, or NVRTC may have a
+ * bug. The two cannot be told apart, so the failure is never stored as a result of the source. */
+static kiln_status describe_end(kiln__worker *worker, const char *name, bool again, kiln__outcome *outcome)
 {
     char how[256];
     int ended = kiln__child_end_closed(&worker->child);
@@ -50,7 +55,8 @@ static kiln_status explain_end(kiln__worker *worker, const char *name, bool agai
     outcome->died = true;
     const char *twice = again ? ", and so did another one, while nothing else compiled" : "";
     kiln_status status;
-    if (worker->memory && ended >= 0 && WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT) /* out of memory */
+    if (worker->memory && ended >= 0 && WIFSIGNALED(ended) &&
+        WTERMSIG(ended) == SIGABRT) /* the compiler aborts so when memory runs out */
         status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
                             "%s: the compiler aborted (%s)%s: it does so "
                             "when its limit of %.1f GB of memory is not enough",
@@ -62,11 +68,12 @@ static kiln_status explain_end(kiln__worker *worker, const char *name, bool agai
     return status;
 }
 
-static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text *message, bool again,
-                           kiln__outcome *outcome)
+/* Ends the worker after a failed exchange of messages and makes the error. */
+static kiln_status describe_failure(kiln__worker *worker, kiln__io what, const kiln__text *message, bool again,
+                                    kiln__outcome *outcome)
 {
     kiln_error **error = &outcome->error;
-    const char *name = name_of(message);
+    const char *name = read_name(message);
     switch (what) {
     case KILN__IO_LATE:
         kiln__worker_end(worker);
@@ -86,12 +93,12 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
     case KILN__IO_CLOSED:
     case KILN__IO_DONE: break;
     }
-    return explain_end(worker, name, again, outcome);
+    return describe_end(worker, name, again, outcome);
 }
 
 /* ---- a compile ---- */
 
-static void note_confinement(const kiln__worker *worker, const kiln__hello *hello)
+static void warn_unconfined(const kiln__worker *worker, const kiln__hello *hello)
 {
     if (!hello->confined && worker->warned && !atomic_exchange(worker->warned, true))
         kiln__logf(&worker->log, KILN_LOG_WARNING,
@@ -100,13 +107,14 @@ static void note_confinement(const kiln__worker *worker, const kiln__hello *hell
                    hello->how);
 }
 
+/* Starts the process, and checks its first message: it must have loaded the same NVRTC as this process. */
 kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
                                kiln_error **error)
 {
-    int failed = start(worker);
+    int failed = start_process(worker);
     if (failed)
         return kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "cannot start the compile worker %s: %s",
-                          worker->program, strerror(failed));
+                          worker->program, kiln__error_text(failed));
     char *body = NULL, how[256];
     size_t length = 0;
     kiln__io result = receive_message(worker, KILN__MESSAGE_HELLO, &body, &length, kiln__deadline_in(HELLO_SECONDS));
@@ -133,7 +141,7 @@ kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_c
                             worker->identity);
     }
     if (status == KILN_OK) {
-        note_confinement(worker, &hello);
+        warn_unconfined(worker, &hello);
         *confined = hello.confined;
         snprintf(how_confined, room, "%s", hello.how);
     }
@@ -164,12 +172,15 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, co
     return status;
 }
 
+/* One compile: replaces a process that is gone or lacks the folder of precompiled headers, sends the request, and
+ * converts the answer or the failure into an outcome. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
                           kiln__outcome *outcome)
 {
-    if (path && worker->child.socket >= 0 && !worker->pch_given) /* it runs at random addresses */
+    if (path && worker->child.socket >= 0 &&
+        !worker->pch_given) /* the running process has random addresses, so it cannot use such files */
         kiln__worker_end(worker);
-    /* The system may have ended an idle worker since its last job; this job is not the cause. */
+    /* The system may have ended an idle worker since its last job. This job is not the cause. */
     if (worker->child.socket >= 0 && kiln__child_is_gone(&worker->child)) {
         kiln__logf(&worker->log, KILN_LOG_INFO, "a compile worker ended while it was idle; starting another");
         kiln__worker_end(worker);
@@ -203,14 +214,14 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const
         result = KILN__IO_MALFORMED;
     if (result != KILN__IO_DONE) {
         outcome->ns = kiln__now_ns() - begun;
-        outcome->status = explain(worker, result, message, again, outcome);
+        outcome->status = describe_failure(worker, result, message, again, outcome);
     } else if (outcome->status == KILN_OK) {
         outcome->status = kiln__unit_make(worker->mem, &parts, &outcome->unit, &outcome->error);
     } else if (outcome->status == KILN_ERROR_MEMORY) {
         kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compiler ran out of memory",
-                   name_of(message));
-        kiln__error_mark_passing(outcome->error); /* a worker's limit depends on the machine */
-        outcome->status = KILN_ERROR_COMPILE;     /* the worker's limit, not the host's memory */
+                   read_name(message));
+        kiln__error_mark_passing(outcome->error); /* a limit of memory depends on the machine */
+        outcome->status = KILN_ERROR_COMPILE;     /* the worker hit its limit; the host still has memory */
     } else {
         kiln__fail(worker->mem, &outcome->error, outcome->status, "%s", why);
         if (passing)

@@ -1,3 +1,5 @@
+/* signature.c - reads the parameters of a kernel from its PTX (PTX ISA, section "Kernel and Function Directives:
+ * .entry"), and converts values to them. PTX is the only place that has their types when no driver is present. */
 #include <math.h>
 #include <string.h>
 
@@ -5,6 +7,7 @@
 
 /* ---- words of PTX ---- */
 
+/* A position in the PTX, and the current word. */
 typedef struct scanner {
     const char *at, *end, *word;
     size_t length;
@@ -35,8 +38,8 @@ static void skip_blank(scanner *s)
     }
 }
 
-/* The next word, a quoted text, or a single character of punctuation. False at the end. */
-static bool next(scanner *s)
+/* Reads the next word, quoted text, or single character of punctuation. Returns false at the end. */
+static bool read_word(scanner *s)
 {
     skip_blank(s);
     if (s->at >= s->end)
@@ -57,12 +60,12 @@ static bool next(scanner *s)
     return true;
 }
 
-static bool is(const scanner *s, const char *text)
+static bool is_text(const scanner *s, const char *text)
 {
     return s->length == strlen(text) && memcmp(s->word, text, s->length) == 0;
 }
 
-static bool number(const scanner *s, uint32_t *value)
+static bool parse_number(const scanner *s, uint32_t *value)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < s->length; i++) {
@@ -74,14 +77,14 @@ static bool number(const scanner *s, uint32_t *value)
     return s->length > 0;
 }
 
-/* ".u64": kind and bytes. */
-static bool type_of(const scanner *s, kiln__param_type *type)
+/* Reads a type such as ".u64". */
+static bool parse_type(const scanner *s, kiln__param_type *type)
 {
     if (s->length < 3 || s->word[0] != '.' || !strchr("usfb", s->word[1]))
         return false;
     uint32_t bits;
     scanner digits = {.word = s->word + 2, .length = s->length - 2};
-    if (!number(&digits, &bits) || (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128))
+    if (!parse_number(&digits, &bits) || (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128))
         return false;
     type->kind = s->word[1];
     type->bytes = bits / 8;
@@ -90,37 +93,39 @@ static bool type_of(const scanner *s, kiln__param_type *type)
 
 /* ---- the list of parameters ---- */
 
+/* A parameter with its name. */
 typedef struct named {
     const char *name;
     size_t length;
     kiln__param_type type;
 } named;
 
-/* One parameter, from after `.param` to the comma or parenthesis behind it. */
+/* Reads one parameter, from after `.param` up to the comma or parenthesis after it. */
 static bool read_param(scanner *s, named *param)
 {
     bool typed = false;
     memset(param, 0, sizeof *param);
-    while (next(s)) {
-        if (is(s, ",") || is(s, ")"))
+    while (read_word(s)) {
+        if (is_text(s, ",") || is_text(s, ")"))
             return typed && param->name;
-        if (is(s, ".align")) {
+        if (is_text(s, ".align")) {
             uint32_t align;
-            if (!next(s))
+            if (!read_word(s))
                 return false;
-            if (!param->type.pointer && number(s, &align)) /* else that of what it points to */
+            if (!param->type.pointer &&
+                parse_number(s, &align)) /* after .ptr it is the alignment of the pointed-to memory */
                 param->type.align = align;
-        } else if (is(s, ".ptr")) {
+        } else if (is_text(s, ".ptr")) {
             param->type.pointer = true;
-        } else if (is(s, "[")) {
+        } else if (is_text(s, "[")) {
             uint32_t count;
-            if (!typed || !next(s) || !number(s, &count) || count > (1u << 20) / param->type.bytes || !next(s) ||
-                !is(s, "]"))
+            if (!typed || !read_word(s) || !parse_number(s, &count) || count > (1u << 20) / param->type.bytes ||
+                !read_word(s) || !is_text(s, "]"))
                 return false;
             param->type.array = true;
             param->type.bytes *= count;
         } else if (s->word[0] == '.') {
-            typed |= type_of(s, &param->type); /* others are state spaces of pointers */
+            typed |= parse_type(s, &param->type); /* other words are state spaces of pointers */
         } else if (typed && !param->name) {
             param->name = s->word;
             param->length = s->length;
@@ -132,32 +137,34 @@ static bool read_param(scanner *s, named *param)
 }
 
 /* ---- which parameters are pointers ----
- * NVRTC writes pointers as .u64. Where the body loads a parameter and converts the value to a window's address (cvta),
- * it was a pointer. Bodies are long, registers are assigned once, and both instructions are near the start: two
- * searches, which end when all parameters are resolved. */
+ *
+ * NVRTC declares pointers as .u64. If the body loads a parameter and converts the value to the address of a state space
+ * (cvta), the parameter was a pointer. Bodies are long, each register is assigned once, and both instructions are near
+ * the start. So two searches suffice, and they end when all parameters are resolved. */
 
-typedef struct loaded {
+typedef struct loaded { /* a register that holds parameter number `param` */
     const char *name;
     size_t length, param;
 } loaded;
 
-/* The next instruction that starts with `opcode`; *s is behind the opcode then. */
+/* Finds the next instruction that begins with `opcode`. The scanner is then after the opcode. */
 static bool find_instruction(scanner *s, const char *opcode)
 {
     const char *found = s->at < s->end ? memmem(s->at, (size_t)(s->end - s->at), opcode, strlen(opcode)) : NULL;
     if (!found)
         return false;
     s->at = found;
-    return next(s);
+    return read_word(s);
 }
 
-/* The same within one body: its end is the first brace at the start of a line (nested blocks are indented). */
+/* The same within one body, which ends at the first brace at the start of a line (nested blocks are indented). */
 static bool find_in_body(scanner *s, const char *opcode)
 {
     const char *from = s->at;
     return find_instruction(s, opcode) && !memmem(from, (size_t)(s->word - from), "\n}", 2);
 }
 
+/* Marks the parameters that the body uses as pointers. */
 static void find_pointers(const scanner *from, named *params, size_t count)
 {
     enum { KEPT = 256 };
@@ -167,10 +174,10 @@ static void find_pointers(const scanner *from, named *params, size_t count)
     for (size_t i = 0; i < count; i++)
         wanted += params[i].type.bytes == 8;
     while (kept < KEPT && kept < wanted && find_in_body(&s, "ld.param.")) {
-        if (!next(&s))
+        if (!read_word(&s))
             break;
         loaded one = {.name = s.word, .length = s.length};
-        if (!next(&s) || !is(&s, ",") || !next(&s) || !is(&s, "[") || !next(&s))
+        if (!read_word(&s) || !is_text(&s, ",") || !read_word(&s) || !is_text(&s, "[") || !read_word(&s))
             continue;
         while (one.param < count &&
                (params[one.param].length != s.length || memcmp(params[one.param].name, s.word, s.length) != 0))
@@ -180,7 +187,7 @@ static void find_pointers(const scanner *from, named *params, size_t count)
     }
     s = *from;
     while (found < kept && find_in_body(&s, "cvta.")) {
-        if (!next(&s) || !next(&s) || !is(&s, ",") || !next(&s))
+        if (!read_word(&s) || !read_word(&s) || !is_text(&s, ",") || !read_word(&s))
             continue;
         for (size_t i = 0; i < kept; i++) {
             kiln__param_type *type = &params[registers[i].param].type;
@@ -192,35 +199,36 @@ static void find_pointers(const scanner *from, named *params, size_t count)
     }
 }
 
-static kiln_status broken(const kiln__arena *arena, const char *symbol, kiln_error **error)
+static kiln_status fail_broken(const kiln__arena *arena, const char *symbol, kiln_error **error)
 {
     return kiln__fail(arena->mem, error, KILN_ERROR_INTERNAL,
                       "the parameters of kernel '%s' cannot be read from its PTX", symbol);
 }
 
+/* Reads the list of parameters of an entry, and marks its pointers. */
 static kiln_status read_entry(kiln__arena *arena, scanner *s, const char *symbol, kiln__signature *signature,
                               kiln_error **error)
 {
     named *params = NULL;
     size_t count = 0, capacity = 0;
     kiln_status status = KILN_OK;
-    if (!next(s) || !is(s, "("))
-        return KILN_OK; /* no list: no parameters */
-    while (next(s) && !is(s, ")")) {
+    if (!read_word(s) || !is_text(s, "("))
+        return KILN_OK; /* without a list there are no parameters */
+    while (read_word(s) && !is_text(s, ")")) {
         if (!kiln__grow(arena->mem, &params, &capacity, count + 1, sizeof *params)) {
             status = kiln__fail_memory(error);
             goto done;
         }
-        if (!is(s, ".param") || !read_param(s, &params[count]) || params[count].type.bytes == 0) {
-            status = broken(arena, symbol, error);
+        if (!is_text(s, ".param") || !read_param(s, &params[count]) || params[count].type.bytes == 0) {
+            status = fail_broken(arena, symbol, error);
             goto done;
         }
         count++;
-        if (is(s, ")"))
+        if (is_text(s, ")"))
             break;
     }
     if (s->at >= s->end) {
-        status = broken(arena, symbol, error);
+        status = fail_broken(arena, symbol, error);
         goto done;
     }
     find_pointers(s, params, count);
@@ -237,7 +245,7 @@ done:
     return status;
 }
 
-/* True if only directives precede `at` in its line: no comment and no quoted text. */
+/* Returns whether only directives precede `at` in its line, so that it is in no comment and no quoted text. */
 static bool is_directive(const char *begin, const char *at)
 {
     while (at > begin && at[-1] != '\n') {
@@ -255,7 +263,7 @@ kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t len
     *signature = (kiln__signature){0};
     while (find_instruction(&s, ".entry")) {
         const char *at = s.word;
-        if (is_directive(ptx, at) && is(&s, ".entry") && next(&s) && is(&s, symbol))
+        if (is_directive(ptx, at) && is_text(&s, ".entry") && read_word(&s) && is_text(&s, symbol))
             return read_entry(arena, &s, symbol, signature, error);
     }
     return kiln__fail(arena->mem, error, KILN_ERROR_NOT_FOUND, "the compiled code has no kernel '%s'", symbol);

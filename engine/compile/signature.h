@@ -1,29 +1,31 @@
-/* signature.h - the parameters of a kernel, read from the `.param` list of its PTX. Knows nothing of plans. */
+/* signature.h - the parameters of a kernel, read from the `.param` list of its PTX. It knows nothing about plans. */
 #ifndef KILN_PLAN_SIGNATURE_H
 #define KILN_PLAN_SIGNATURE_H
 
 #include "base.h"
 
+/* The type of a parameter. */
 typedef struct kiln__param_type {
     char kind;      /* 'u', 's', 'f' or 'b' as in .u64, .s32, .f32, .b8 */
-    uint32_t bytes; /* of the whole argument */
-    bool array;     /* a structure by value: .b8 NAME[bytes] */
-    bool pointer;   /* certainly a pointer: marked .ptr, or converted with cvta in the body. False: not known */
-    uint32_t align; /* in bytes, as declared; 0: not */
+    uint32_t bytes; /* size of the whole argument */
+    bool array;     /* it is a structure by value: .b8 NAME[bytes] */
+    bool pointer;   /* it is surely a pointer: marked .ptr, or converted with cvta in the body. False means unknown */
+    uint32_t align; /* in bytes, as declared; 0: not declared */
 } kiln__param_type;
 
+/* The parameters of a kernel, in order. */
 typedef struct kiln__signature {
     size_t count;
     kiln__param_type *params;
 } kiln__signature;
 
-/* Reads the signature of the entry `symbol`. The text is untrusted: it gives a signature (in `arena`) or an error. */
+/* Reads the signature of the entry `symbol` into the arena. The text is untrusted. */
 kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
                                  kiln__signature *signature, kiln_error **error);
-/* "pointer or 64-bit integer", "32-bit integer", "float", ... */
+/* Describes a type for messages: "a pointer", "a 32-bit integer", ... */
 const char *kiln__param_type_text(const kiln__param_type *type);
 
-/* Writes `value` into the first bytes of *slot in the parameter's type. Returns NULL, or why it does not fit (a static
- * text). Signedness is not known from PTX, so integers may use the range of both. */
+/* Writes `value` into the first bytes of *slot in the parameter's type. Returns NULL, or a static text that says why it
+ * does not fit. PTX does not tell signedness, so an integer may use the range of both. */
 const char *kiln__param_store(const kiln__param_type *type, kiln_value value, uint64_t *slot);
 #endif

@@ -1,6 +1,7 @@
-/* toolkit.c - the CUDA headers that a source includes, as a digest for cache keys. NVRTC reads them itself from their
- * folder, so only this notices that one has changed. Each file is read and hashed once, and again when stat() shows a
- * change. */
+/* toolkit.c - a digest of the CUDA headers that a source includes, for cache keys. NVRTC reads these headers from their
+ * folder, so nothing else would notice a change. The headers form a graph; a query walks it breadth first from the
+ * names of the source. A file is read once, and again when stat() shows a change. The lock of kiln__nvrtc guards all of
+ * it. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,45 +13,48 @@
 
 enum { MOST_BYTES = 16 << 20, MOST_TREE_DEPTH = 32, ANSWER_NS = 1000000000 };
 
-typedef struct stamp {
+typedef struct stamp { /* identifies a version of a file */
     dev_t device;
     ino_t inode;
     off_t size;
     struct timespec written, changed;
 } stamp;
 
+/* A node of the graph of headers. */
 typedef struct file {
-    char *path;         /* relative to the folder of the headers, whose location must not matter */
-    uint64_t hash;      /* of the path */
-    bool there, opaque; /* opaque: it includes something by a macro */
+    char *path;         /* relative to the folder of the headers, so that its location does not matter */
+    uint64_t hash;      /* hash of the path */
+    bool there, opaque; /* opaque: it includes a file by a macro */
     stamp stamp;
-    kiln__hash128 digest; /* of the text */
-    size_t *children;     /* files that its includes may refer to */
+    kiln__hash128 digest; /* digest of the text */
+    size_t *children;     /* indices of the files that its includes may refer to */
     size_t child_count, child_room;
-    uint64_t seen;   /* the last query that reached it */
+    uint64_t seen;   /* number of the last query that reached it */
     uint32_t *words; /* hashes of the words in its directives, ascending */
     size_t word_count, word_room;
 } file;
 
+/* All headers that were asked for, and the last answers. */
 struct kiln__toolkit {
     file *files;
     size_t count, room;
-    size_t *slots; /* hash table by path: 1 + the index in files, 0: free */
+    size_t *slots; /* hash table by path: index in files + 1; 0: free */
     size_t slot_count;
     size_t *queue;
     size_t queue_room;
     uint64_t question;
-    /* The last answer: a sweep asks for the same digest a hundred times a second, and CUB has a thousand files. */
+    /* The last answer is kept: a sweep asks for the same digest a hundred times a second, and CUB has a thousand files.
+     */
     kiln__hash128 asked;
-    uint64_t answered; /* time of kiln__now_ns(); 0: never */
+    uint64_t answered; /* on the clock of kiln__now_ns(); 0: never */
     char answer[33];
-    kiln__hash128 asked_words; /* the same of kiln__nvrtc_mentions() */
+    kiln__hash128 asked_words; /* the same for kiln__nvrtc_mentions() */
     uint64_t answered_words, answer_words;
 };
 
 /* ---- the table of files ---- */
 
-static bool make_room(const kiln_allocator *mem, kiln__toolkit *kit)
+static bool grow_slots(const kiln_allocator *mem, kiln__toolkit *kit)
 {
     if (2 * (kit->count + 1) <= kit->slot_count)
         return true;
@@ -70,7 +74,7 @@ static bool make_room(const kiln_allocator *mem, kiln__toolkit *kit)
     return true;
 }
 
-static void look(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path, bool *there, stamp *found)
+static void stat_header(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path, bool *there, stamp *found)
 {
     struct stat info;
     char *full = kiln__arena_printf(arena, "%s/%s", nvrtc->include, path);
@@ -90,12 +94,13 @@ static bool is_same(const stamp *a, const stamp *b)
            a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* The file's index in the table. A missing file has one too, so that it is looked up once. SIZE_MAX: out of memory. */
-static size_t place_of(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path)
+/* Returns the file's index in the table, and adds it if needed. A missing file has an index too, so that it is looked
+ * up once. SIZE_MAX: there is no memory. */
+static size_t find_file(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
     const kiln_allocator *mem = nvrtc->mem;
-    if (!make_room(mem, kit))
+    if (!grow_slots(mem, kit))
         return SIZE_MAX;
     uint64_t hash = kiln__hash(path, strlen(path)).low;
     size_t at = hash & (kit->slot_count - 1);
@@ -110,7 +115,7 @@ static size_t place_of(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path)
     file *made = &kit->files[kit->count];
     *made = (file){.path = kept, .hash = hash};
     stamp unused;
-    look(nvrtc, arena, path, &made->there, &unused);
+    stat_header(nvrtc, arena, path, &made->there, &unused);
     kit->slots[at] = ++kit->count;
     return kit->count - 1;
 }
@@ -119,7 +124,7 @@ static size_t place_of(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path)
 
 static bool add_child(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, const char *path)
 {
-    size_t child = path ? place_of(nvrtc, arena, path) : SIZE_MAX;
+    size_t child = path ? find_file(nvrtc, arena, path) : SIZE_MAX;
     if (child == SIZE_MAX)
         return false;
     file *from = &nvrtc->toolkit->files[parent];
@@ -134,7 +139,7 @@ static bool add_child(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, con
     return true;
 }
 
-/* Adds every file that the name may refer to, as the order of the search differs between versions of NVRTC. */
+/* Adds every file that a name may refer to, because versions of NVRTC search in different orders. */
 static bool add_name(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, const char *name)
 {
     bool good = true;
@@ -161,7 +166,8 @@ static int compare_words(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* From each '#' to the end of its line, and of the lines that continue it: more than the directives. */
+/* Hashes the words of each line from its first '#' on, and of lines that continue it. These are at least the words of
+ * all directives. */
 static bool read_words(const kiln__nvrtc *nvrtc, file *at, const char *text)
 {
     at->word_count = 0;
@@ -190,6 +196,7 @@ static bool read_words(const kiln__nvrtc *nvrtc, file *at, const char *text)
     return true;
 }
 
+/* Reads a header: its digest, its words and its includes. A file that cannot be read counts as missing. */
 static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
@@ -226,7 +233,7 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
 
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* For headers that include by macros: every file of the folder, by name, size and time. */
+/* Adds every file of a folder by name, size and time. This replaces the digest for headers that include by macros. */
 static bool add_tree(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path, kiln__text *text, int depth)
 {
     char *full = kiln__arena_printf(arena, "%s/%s", nvrtc->include, path), **names = NULL;
@@ -270,7 +277,8 @@ static bool enqueue(const kiln__nvrtc *nvrtc, size_t place, size_t *count)
     return true;
 }
 
-static bool collect(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, kiln__text *text)
+/* The breadth-first walk over the queue of files. Adds a line with path and digest for each file. */
+static bool walk_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, kiln__text *text)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
     bool good = true, opaque = false;
@@ -279,13 +287,13 @@ static bool collect(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, kiln__
         file *at = &kit->files[place];
         bool there = false;
         stamp now;
-        look(nvrtc, arena, at->path, &there, &now);
+        stat_header(nvrtc, arena, at->path, &there, &now);
         at->there = there;
         if (there && !is_same(&now, &at->stamp)) {
             good = read_file(nvrtc, arena, place);
-            at = &kit->files[place]; /* the table may have moved */
+            at = &kit->files[place]; /* reading may have moved the table */
             if (good)
-                at->stamp = now; /* taken before reading, so that a change meanwhile is noticed */
+                at->stamp = now; /* taken before reading, so that a change in between is noticed */
         }
         if (!at->there || !good)
             continue;
@@ -300,7 +308,8 @@ static bool collect(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, kiln__
     return good && !text->failed;
 }
 
-static bool ask(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const *names, size_t count, kiln__text *text)
+static bool query_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const *names, size_t count,
+                          kiln__text *text)
 {
     size_t queued = 0;
     bool good = true;
@@ -308,14 +317,14 @@ static bool ask(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const *names
     for (size_t i = 0; i < count; i++)
         for (size_t f = 0; f < KILN__COUNT(kiln__include_folders) && good; f++) {
             char *path = kiln__arena_printf(arena, "%s%s", kiln__include_folders[f], names[i]);
-            size_t place = path ? place_of(nvrtc, arena, path) : SIZE_MAX;
+            size_t place = path ? find_file(nvrtc, arena, path) : SIZE_MAX;
             good = place != SIZE_MAX && enqueue(nvrtc, place, &queued);
         }
-    return good && collect(nvrtc, arena, queued, text);
+    return good && walk_headers(nvrtc, arena, queued, text);
 }
 
-/* With the lock held. */
-static bool answer(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33])
+/* Returns the digest for some names, from the kept answer if that is recent enough. The caller holds the lock. */
+static bool answer_digest(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33])
 {
     if (!nvrtc->toolkit && !(nvrtc->toolkit = kiln__calloc(nvrtc->mem, 1, sizeof *nvrtc->toolkit)))
         return false;
@@ -330,7 +339,7 @@ static bool answer(kiln__nvrtc *nvrtc, const char *const *names, size_t count, b
     if (good && (fresh || !kit->answered || now - kit->answered > ANSWER_NS || asked.low != kit->asked.low ||
                  asked.high != kit->asked.high)) {
         text.length = 0;
-        good = ask(nvrtc, &arena, names, count, &text) && !arena.failed;
+        good = query_headers(nvrtc, &arena, names, count, &text) && !arena.failed;
         kit->answered = good ? now : 0;
         kit->asked = asked;
         *kit->answer = '\0';
@@ -345,8 +354,8 @@ static bool answer(kiln__nvrtc *nvrtc, const char *const *names, size_t count, b
     return good;
 }
 
-/* The names of macros that CUDA's headers may be set by. */
-static bool is_cudas(const char *word)
+/* Returns whether a macro may control CUDA's headers. */
+static bool is_cuda_macro(const char *word)
 {
     static const char *const begins[] = {"_", "CUB_", "CUDA", "CCCL_", "LIBCUDACXX_", "THRUST_", "NV", "NDEBUG"};
     for (size_t i = 0; i < KILN__COUNT(begins); i++)
@@ -355,13 +364,13 @@ static bool is_cudas(const char *word)
     return false;
 }
 
-/* With the lock held. One bit for each word. */
+/* Finds the words in the directives of the reached headers, one bit for each. The caller holds the lock. */
 static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const *names, size_t count,
                        const char *const *words, size_t word_count, uint64_t *found)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
     kiln__text text = {.mem = nvrtc->mem};
-    bool good = ask(nvrtc, arena, names, count, &text);
+    bool good = query_headers(nvrtc, arena, names, count, &text);
     kiln__text_free(&text);
     *found = 0;
     for (size_t i = 0; i < kit->count && good; i++) {
@@ -370,7 +379,7 @@ static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const
             continue;
         for (size_t w = 0; w < word_count; w++) {
             uint32_t hash = hash_word(words[w], strlen(words[w]));
-            if (at->opaque && is_cudas(words[w])) /* a file that was not read may have it */
+            if (at->opaque && is_cuda_macro(words[w])) /* an unread file may contain it */
                 *found |= (uint64_t)1 << w;
             if (at->word_count && bsearch(&hash, at->words, at->word_count, sizeof hash, compare_words))
                 *found |= (uint64_t)1 << w;
@@ -379,6 +388,7 @@ static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const
     return good;
 }
 
+/* Answers from the last answer if it is recent and for the same question. */
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error)
 {
@@ -431,7 +441,7 @@ kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, si
     if (count == 0 || !*nvrtc->include)
         return KILN_OK;
     pthread_mutex_lock(&nvrtc->lock);
-    bool good = answer(nvrtc, names, count, fresh, digest);
+    bool good = answer_digest(nvrtc, names, count, fresh, digest);
     pthread_mutex_unlock(&nvrtc->lock);
     return good ? KILN_OK : kiln__fail_memory(error);
 }

@@ -1,12 +1,13 @@
-/* words.c - CUDA source as words. No compiler is asked, and no text is refused. */
+/* words.c - splits CUDA source into words. It accepts any text: a malformed one gives some words. */
 #include "words.h"
 
 #include <string.h>
 
+/* The position in the text. */
 typedef struct reader {
     const char *at, *end;
     unsigned line;
-    bool fresh, directive; /* nothing but blanks since the line began; in a directive */
+    bool fresh, directive; /* fresh: only blanks since the line began. directive: inside a directive */
 } reader;
 
 static bool is_letter(char c)
@@ -16,17 +17,17 @@ static bool is_letter(char c)
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static bool starts(const reader *in, const char *text)
+static bool begins_with(const reader *in, const char *text)
 {
     size_t length = strlen(text);
     return (size_t)(in->end - in->at) >= length && memcmp(in->at, text, length) == 0;
 }
 
-/* Blanks, comments and joined lines. */
-static void skip(reader *in)
+/* Skips blanks, comments and joined lines. */
+static void skip_blank(reader *in)
 {
     while (in->at < in->end) {
-        if (starts(in, "\\\n") || starts(in, "\\\r\n")) {
+        if (begins_with(in, "\\\n") || begins_with(in, "\\\r\n")) {
             in->at += in->at[1] == '\r' ? 3 : 2;
             in->line++;
         } else if (*in->at == '\n') {
@@ -34,12 +35,12 @@ static void skip(reader *in)
             in->line++;
             in->fresh = true;
             in->directive = false;
-        } else if (starts(in, "//")) {
+        } else if (begins_with(in, "//")) {
             while (in->at < in->end && *in->at != '\n')
                 in->at++;
-        } else if (starts(in, "/*")) {
+        } else if (begins_with(in, "/*")) {
             in->at += 2;
-            while (in->at < in->end && !starts(in, "*/"))
+            while (in->at < in->end && !begins_with(in, "*/"))
                 in->line += *in->at++ == '\n';
             in->at += in->at < in->end ? 2 : 0;
         } else if (*in->at == ' ' || (*in->at >= '\t' && *in->at <= '\r')) {
@@ -50,7 +51,7 @@ static void skip(reader *in)
     }
 }
 
-/* R"x( ... )x", from after the R. */
+/* Skips a raw string R"x( ... )x". The position is after the R. */
 static void skip_raw(reader *in)
 {
     char close[20] = ")";
@@ -58,7 +59,7 @@ static void skip_raw(reader *in)
     for (in->at++; in->at < in->end && *in->at != '(' && length < 18; in->at++)
         close[length++] = *in->at;
     close[length] = '"';
-    while (in->at < in->end && !starts(in, close))
+    while (in->at < in->end && !begins_with(in, close))
         in->line += *in->at++ == '\n';
     in->at += in->at < in->end ? length + 1 : 0;
 }
@@ -71,9 +72,10 @@ static void skip_quoted(reader *in)
     in->at += in->at < in->end && *in->at == quote;
 }
 
-static bool next(reader *in, kiln__word *word)
+/* Reads the next word. Returns false at the end. */
+static bool read_word(reader *in, kiln__word *word)
 {
-    skip(in);
+    skip_blank(in);
     if (in->at >= in->end)
         return false;
     in->directive = in->directive || (in->fresh && *in->at == '#');
@@ -113,6 +115,6 @@ kiln__word *kiln__words_read(const kiln_allocator *mem, const char *text, size_t
             return NULL;
         }
         words[(*count)++] = word;
-    } while (*count < KILN__WORDS_MAX && next(&in, &word));
+    } while (*count < KILN__WORDS_MAX && read_word(&in, &word));
     return words;
 }

@@ -1,20 +1,22 @@
-/* words.h - CUDA source as words, for what is decided before a compiler sees it. */
+/* words.h - CUDA source as words, for decisions before a compiler sees the text. */
 #ifndef KILN_WORDS_H
 #define KILN_WORDS_H
 
 #include "base.h"
 
+/* A word of CUDA source. */
 typedef struct kiln__word {
-    const char *text; /* in the source; not terminated */
+    const char *text; /* points into the source; not terminated */
     size_t length;
     unsigned line;
-    char kind;      /* 'w' word, '0' number, '"' text, else the character itself */
-    bool directive; /* of a line that begins with # */
+    char kind;      /* 'w': a word; '0': a number; '"': a quoted text; otherwise the character itself */
+    bool directive; /* it is in a line that begins with # */
 } kiln__word;
 
 enum { KILN__WORDS_MAX = 1 << 20 };
 
-/* Reads any text, at most so many words of it. Number 0 is an empty word. The caller frees them (kiln__free). NULL: out of memory. */
+/* Splits a text into at most KILN__WORDS_MAX words. Word 0 is empty. The caller frees them (kiln__free). Returns NULL
+ * if there is no memory. */
 kiln__word *kiln__words_read(const kiln_allocator *mem, const char *text, size_t length, size_t *count);
 
 #endif

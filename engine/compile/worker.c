@@ -1,4 +1,6 @@
-/* worker.c - the main loop of kiln-worker: one request after another until the socket closes. */
+/* worker.c - the main loop of kiln-worker. Protocol on the socket: the worker sends HELLO; then for each request it
+ * receives an optional PCH message and a REQUEST, and sends a RESULT; a closed connection ends it. An invalid message
+ * ends the worker. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +10,20 @@
 #include "compile_internal.h"
 #include "confine.h"
 
-/* Precompiled headers hold addresses. So a worker that uses or makes them runs without random ones (main.c), has NVRTC
- * allocate its heap for them before anything else, and uses files alone whose name has the place of the library. NVRTC
- * compares the place of the heap itself. */
+/* The file of precompiled headers for the next request. Such a file holds addresses. So a worker that uses or makes one
+ * runs without address space randomisation (main.c) and lets NVRTC allocate the heap for them first. The file's name
+ * contains the address of the library. NVRTC itself compares the address of the heap. */
 typedef struct pch {
-    const char *folder, *writable; /* writable: for NVRTC's temporary files, which it removes when it has opened them */
+    const char *folder, *writable; /* writable: for NVRTC's temporary files, which NVRTC removes after opening them */
     bool makes;
-    char path[4400]; /* for the next request; "": none */
+    char path[4400]; /* file of the next request; "": none */
 } pch;
 
+/* Makes NVRTC allocate the heap of precompiled headers before anything else, so that its address is the same in each
+ * process. */
 static void warm_up(kiln__nvrtc *nvrtc)
 {
-    const char *options[] = {"--use-pch=/nowhere/none.pch"}; /* it fails when the heap is there */
+    const char *options[] = {"--use-pch=/nowhere/none.pch"}; /* this fails after the heap was allocated */
     nvrtcProgram program = NULL;
     if (nvrtc->nvrtcCreateProgram(&program, "\n", "empty.cu", 0, NULL, NULL) != NVRTC_SUCCESS)
         return;
@@ -27,8 +31,8 @@ static void warm_up(kiln__nvrtc *nvrtc)
     nvrtc->nvrtcDestroyProgram(&program);
 }
 
-/* The file for `path`, unless it may not be trusted or, to be used, is not there. */
-static void choose(pch *with, const kiln__nvrtc *nvrtc, const char *path, bool make)
+/* Sets the file for `path`. Sets none if the file may not be trusted, or is to be read and does not exist. */
+static void choose_file(pch *with, const kiln__nvrtc *nvrtc, const char *path, bool make)
 {
     struct stat info;
     int length = snprintf(with->path, sizeof with->path, "%s-%llx.pch", path,
@@ -42,9 +46,10 @@ static void choose(pch *with, const kiln__nvrtc *nvrtc, const char *path, bool m
         with->path[0] = '\0';
 }
 
-/* The file appears under its name when it is complete. */
-static void compile(kiln__nvrtc *nvrtc, kiln__compile_request *request, const pch *with, kiln__unit *unit, uint64_t *ns,
-                    kiln_status *status, kiln_error **error)
+/* Compiles one request. A new file of precompiled headers is written under a temporary name and renamed when it is
+ * complete. */
+static void compile_request(kiln__nvrtc *nvrtc, kiln__compile_request *request, const pch *with, kiln__unit *unit,
+                            uint64_t *ns, kiln_status *status, kiln_error **error)
 {
     char part[sizeof with->path + 32];
     snprintf(part, sizeof part, "%s.tmp-%ld", with->path, (long)getpid());
@@ -59,8 +64,8 @@ static void compile(kiln__nvrtc *nvrtc, kiln__compile_request *request, const pc
         unlink(part);
 }
 
-/* Answers the request in `body`. False: the request is invalid, or the answer cannot be sent. */
-static bool answer(int fd, kiln__nvrtc *nvrtc, const pch *with, const char *body, size_t length)
+/* Answers the request in `body`. Returns false if the request is invalid or the answer cannot be sent. */
+static bool answer_request(int fd, kiln__nvrtc *nvrtc, const pch *with, const char *body, size_t length)
 {
     kiln__arena arena = {0};
     kiln__text message = {0};
@@ -73,7 +78,7 @@ static bool answer(int fd, kiln__nvrtc *nvrtc, const pch *with, const char *body
     if (good) {
         bool used = false;
         request.pch_done = &used;
-        compile(nvrtc, &request, with, &unit, &ns, &status, &error);
+        compile_request(nvrtc, &request, with, &unit, &ns, &status, &error);
         kiln__message_result(&message, status, ns, &unit, kiln_error_message(error), kiln__error_is_passing(error),
                              used);
         good = kiln__socket_send(fd, &message);
@@ -85,15 +90,17 @@ static bool answer(int fd, kiln__nvrtc *nvrtc, const pch *with, const char *body
     return good;
 }
 
-static bool confine(const kiln__nvrtc *nvrtc, const pch *with, char *how, size_t room)
+static bool confine_self(const kiln__nvrtc *nvrtc, const pch *with, char *how, size_t room)
 {
-    /* The libraries are loaded already; they stay readable for versions that open them again. */
+    /* The libraries are loaded already. They stay readable for versions of NVRTC that open them again. */
     const char *readable[] = {nvrtc->include, nvrtc->cccl, nvrtc->path, KILN__SANITIZED ? "/proc/self" : NULL,
                               with->makes ? NULL : with->folder};
     const kiln__confinement want = {.readable = readable, .count = KILN__COUNT(readable), .writable = with->writable};
     return kiln__confine(&want, how, room) & KILN__CONFINED_FILES;
 }
 
+/* Loads NVRTC, then confines itself, then says HELLO: no source is taken before confinement. Then answers requests
+ * until the connection closes. */
 int kiln__worker_run(int fd, const char *path, const char *include, const char *folder, bool makes, bool confined)
 {
     pch with = {.folder = folder, .makes = makes};
@@ -112,7 +119,7 @@ int kiln__worker_run(int fd, const char *path, const char *include, const char *
         mine.identity = kiln__nvrtc_identity(nvrtc);
         if (folder)
             warm_up(nvrtc);
-        mine.confined = confined && confine(nvrtc, &with, how, sizeof how);
+        mine.confined = confined && confine_self(nvrtc, &with, how, sizeof how);
     }
     kiln__message_hello(&hello, status, &mine);
     bool good = kiln__socket_send(fd, &hello) && status == KILN_OK;
@@ -120,15 +127,16 @@ int kiln__worker_run(int fd, const char *path, const char *include, const char *
     kiln_error_free(error);
     kiln__message_header header;
     char *body = NULL;
-    while (good && kiln__socket_message(fd, &header, &body)) { /* ends normally when the connection closes */
+    while (good && kiln__socket_message(fd, &header, &body)) { /* a closed connection ends the loop normally */
         const char *given;
         bool make;
         if (header.kind == KILN__MESSAGE_PCH) {
             good = kiln__message_read_pch(body, (size_t)header.length, &given, &make);
             if (good)
-                choose(&with, nvrtc, given, make);
+                choose_file(&with, nvrtc, given, make);
         } else {
-            good = header.kind == KILN__MESSAGE_REQUEST && answer(fd, nvrtc, &with, body, (size_t)header.length);
+            good = header.kind == KILN__MESSAGE_REQUEST &&
+                   answer_request(fd, nvrtc, &with, body, (size_t)header.length);
             with.path[0] = '\0';
         }
         kiln__free(NULL, body);

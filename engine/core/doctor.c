@@ -240,7 +240,7 @@ static void look_at_worker(doctor *check)
             "kiln-worker was not found: compiles run one at a time and without a time limit");
     else if (access(worker, X_OK) != 0)
         say(check, "worker", BROKEN, "Correct KILN_WORKER (or the worker option), or unset it.", "%s: %s", worker,
-            strerror(errno));
+            kiln__error_text(errno));
     else {
         say(check, "worker", FINE, "", "%s, %u at once", worker, check->engine->jobs);
         look_at_confinement(check);
@@ -281,7 +281,7 @@ static void look_at_cache(doctor *check)
         check->failed = true;
     } else if (stat(folder, &info) != 0) {
         say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.", "%s: %s", folder,
-            strerror(errno));
+            kiln__error_text(errno));
     } else if (!S_ISDIR(info.st_mode)) {
         say(check, "cache", POORER, "Remove the file, or set KILN_CACHE_DIR to a folder.", "%s is not a folder",
             folder);

@@ -116,7 +116,7 @@ static int lock_of(kiln_engine *engine)
         kiln__logf(&engine->log, KILN_LOG_WARNING,
                    "other processes of Kiln may disturb measurements on %s: no "
                    "lock file in %s: %s; set KILN_LOCK_DIR to a folder that all of them may write to",
-                   engine->info.id, folder && *folder ? folder : "/tmp", strerror(errno));
+                   engine->info.id, folder && *folder ? folder : "/tmp", kiln__error_text(errno));
     return engine->exclusive;
 }
 

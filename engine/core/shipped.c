@@ -109,7 +109,7 @@ kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln_
     kiln__known_list known = {.arena.mem = engine->mem};
     *count = 0;
     kiln_status status = kiln__shipped_read(engine, spec, &known, error);
-    kiln__known_settle(&known);
+    kiln__known_deduplicate(&known);
     *list = status == KILN_OK ? kiln__arena_alloc(arena, (known.count + 1) * sizeof **list) : NULL;
     kiln__text sizes_text = {.mem = engine->mem};
     int problem = 0;

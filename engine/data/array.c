@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "data.h"
 
@@ -48,6 +49,7 @@ kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims
     made.data = kiln__calloc(mem, 1, bytes ? (size_t)bytes : 1);
     if (!made.data)
         return kiln__fail(mem, error, KILN_ERROR_MEMORY, "out of host memory for an array of %" PRIu64 " bytes", bytes);
+    kiln__huge_pages(mem, made.data, bytes);
     *array = made;
     return KILN_OK;
 }
@@ -56,6 +58,16 @@ void kiln__array_free(const kiln_allocator *mem, kiln_array *array)
 {
     kiln__free(mem, array->data);
     array->data = NULL;
+}
+
+void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes)
+{
+    enum { PAGE = 1 << 21, LEAST = 16 * PAGE };
+    if (mem || !block || bytes < LEAST)
+        return;
+    const uintptr_t at = (uintptr_t)block, first = (at + PAGE - 1) / PAGE * PAGE, end = (at + bytes) / PAGE * PAGE;
+    if (first < end) /* advice: a system that refuses it works as before */
+        (void)madvise((char *)block + (first - at), (size_t)(end - first), MADV_HUGEPAGE);
 }
 
 /* ---- poison ---- */
@@ -81,7 +93,8 @@ void kiln__array_poison(kiln_array *array)
     uint32_t pattern = kiln__poison_pattern(array->type, &width);
     kiln__array_bytes(array->type, array->dims, array->shape, &bytes);
     unsigned char *data = array->data;
-    enum { PIECE = 4096 }; /* a multiple of every width: what is written is copied behind itself */
+    /* bytes; a multiple of every element size, so that the array can be filled by copying this piece repeatedly */
+    enum { PIECE = 4096 };
     for (uint64_t i = 0; i < bytes && i < PIECE; i++)
         data[i] = (unsigned char)(pattern >> 8 * (i % width));
     for (uint64_t done = PIECE; done < bytes; done += PIECE)
@@ -137,6 +150,48 @@ uint16_t kiln__double_to_narrow(kiln_type type, double value)
     return (uint16_t)(sign | (sum > most ? most : sum));
 }
 
+/* Floats of at most 16 bits. Normal numbers need two shifts and an addition, in a loop whose constants are known. */
+static void widen(kiln_type type, const void *data, uint64_t first, size_t count, double *out)
+{
+    const kiln__type_row *row = &kiln__types[type];
+    const unsigned e = (unsigned)row->exponent, m = (unsigned)row->mantissa, all = (1u << e) - 1;
+    const uint64_t rebias = (uint64_t)(1023 - bias_of(row)) << m;
+    for (size_t i = 0; i < count; i++) {
+        uint16_t given = row->bytes == 2 ? ((const uint16_t *)data)[first + i] : ((const uint8_t *)data)[first + i];
+        unsigned exponent = given >> m & all;
+        uint64_t sign = (uint64_t)(given >> (e + m) & 1) << 63, magnitude = given & ((1u << (e + m)) - 1);
+        uint64_t bits = sign | (magnitude + rebias) << (52 - m);
+        if (exponent == 0 || exponent == all)
+            out[i] = kiln__narrow_to_double(type, given);
+        else
+            memcpy(&out[i], &bits, sizeof bits);
+    }
+}
+
+static void narrow(kiln_type type, void *data, uint64_t first, size_t count, const double *in)
+{
+    const kiln__type_row *row = &kiln__types[type];
+    const unsigned e = (unsigned)row->exponent, m = (unsigned)row->mantissa, shift = 52 - m;
+    const uint64_t least = (uint64_t)(1024 - bias_of(row)), normal = (uint64_t)(2 * bias_of(row) - 1);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits, made;
+        memcpy(&bits, &in[i], sizeof bits);
+        uint64_t magnitude = bits & ~(UINT64_C(1) << 63);
+        if ((magnitude >> 52) - least >= normal) { /* below the normal numbers, or where a carry may be too large */
+            made = kiln__double_to_narrow(type, in[i]);
+        } else { /* to nearest even: the tie goes up where the last bit is set */
+            uint64_t half = (UINT64_C(1) << (shift - 1)) - 1 + (magnitude >> shift & 1);
+            made = (bits >> 63 << (e + m)) | (((magnitude + half) >> shift) - ((least - 1) << m));
+        }
+        if (row->bytes == 2)
+            ((uint16_t *)data)[first + i] = (uint16_t)made;
+        else
+            ((uint8_t *)data)[first + i] = (uint8_t)made;
+    }
+}
+
+/* Converts elements first .. first + count - 1 to doubles. The conversion is exact, except for 64-bit integers beyond
+ * 2^53. Complex elements give their real part. */
 void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out)
 {
 #define KILN_CONVERT(tag, ctype)                                                                                       \
@@ -160,14 +215,8 @@ void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t c
         KILN_CONVERT(f64, double)
     case KILN_f16:
     case KILN_bf16:
-        for (size_t i = 0; i < count; i++)
-            out[i] = kiln__narrow_to_double(type, ((const uint16_t *)data)[first + i]);
-        break;
     case KILN_f8e4m3:
-    case KILN_f8e5m2:
-        for (size_t i = 0; i < count; i++)
-            out[i] = kiln__narrow_to_double(type, ((const uint8_t *)data)[first + i]);
-        break;
+    case KILN_f8e5m2: widen(type, data, first, count, out); break;
     case KILN_complex64:
         for (size_t i = 0; i < count; i++)
             out[i] = (double)((const float *)data)[2 * (first + i)];
@@ -207,14 +256,8 @@ void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count
         KILN_CONVERT(u64, uint64_t, 0, 0x1p64, UINT64_MAX)
     case KILN_f16:
     case KILN_bf16:
-        for (size_t i = 0; i < count; i++)
-            ((uint16_t *)data)[first + i] = kiln__double_to_narrow(type, in[i]);
-        break;
     case KILN_f8e4m3:
-    case KILN_f8e5m2:
-        for (size_t i = 0; i < count; i++)
-            ((uint8_t *)data)[first + i] = (uint8_t)kiln__double_to_narrow(type, in[i]);
-        break;
+    case KILN_f8e5m2: narrow(type, data, first, count, in); break;
     case KILN_bool:
         for (size_t i = 0; i < count; i++)
             ((uint8_t *)data)[first + i] = in[i] != 0;

@@ -268,6 +268,22 @@ kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type 
     return KILN_OK;
 }
 
+kiln_status kiln_call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length, void **data)
+{
+    NEEDS(call);
+    NEEDS(name);
+    NEEDS(data);
+    if ((unsigned)type >= KILN_TYPE_COUNT)
+        return kiln_call_fail(call, "exports '%s' with a type that does not exist", name);
+    kiln__export *slot = add_export(call, name);
+    if (!slot)
+        return KILN_ERROR_HOST_FUNCTION;
+    slot->is_array = true;
+    slot->array = (kiln_array){.type = type, .dims = 1, .shape = {length}, .data = *data};
+    *data = NULL;
+    return KILN_OK;
+}
+
 /* ---- the engine's side ---- */
 
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error)

@@ -36,22 +36,23 @@ struct kiln_call {
     size_t arg_count;
     kiln__call_arg *args;
     kiln__export *exports; /* grows during the call; owned by the caller of kiln__call */
-    /* Resolves a file name under the trust rules into a path from `arena`. */
+    /* Resolves the name of a file under the trust rules, into a path in `arena`. */
     kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
     void *file_user;
-    const char *hint; /* NULL, or what can be done about a missing argument */
-    bool missed;      /* the function asked for an argument that it was not given */
+    const char *hint; /* NULL, or a hint about a missing argument */
+    bool missed;      /* true: the function asked for an argument that the spec does not give */
     kiln__arena arena;
     kiln_error *failure;      /* set by kiln_call_fail */
-    const kiln__log *log;     /* NULL: says nothing */
-    const volatile int *stop; /* NULL, or nonzero once the caller wants the call to end (KILN_ERROR_INTERRUPTED) */
+    const kiln__log *log;     /* NULL: the call ignores it */
+    const volatile int *stop; /* NULL, or nonzero when the call should end (KILN_ERROR_INTERRUPTED) */
 };
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
 #define kiln_call_fail(...) (kiln_call_fail(__VA_ARGS__), KILN_ERROR_HOST_FUNCTION)
 #endif
-/* Calls the function; a failure becomes an error at `pos`. */
+/* Calls the function. If it fails, the error has the place `pos`. */
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);
-const kiln__export *kiln__export_find(const kiln__export *exports, const char *name); /* NULL: not there */
+/* NULL: there is no such argument */
+const kiln__export *kiln__export_find(const kiln__export *exports, const char *name);
 void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports);
-void kiln__call_free(kiln_call *call); /* its arena, exports and failure */
+void kiln__call_free(kiln_call *call); /* frees the arena, the exports and the failure */
 #endif

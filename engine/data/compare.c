@@ -30,7 +30,7 @@ typedef struct comparison {
 
 /* ---- quantiles of the errors ---- */
 
-/* Of one that is 2^LEAST_POWER or more: its exponent and the highest bits of its mantissa. */
+/* Returns the class of an error that is at least 2^LEAST_POWER: its exponent and the highest bits of its mantissa. */
 static int class_of(double error)
 {
     uint64_t bits;
@@ -46,7 +46,7 @@ static double error_of(int class)
     return ldexp(part, LEAST_POWER + (class >> CLASS_BITS));
 }
 
-/* The error that so many elements, those with the smallest, do not exceed. */
+/* Returns the error that the `elements` elements with the smallest errors do not exceed. */
 static double quantile(const comparison *c, uint64_t elements, uint64_t compared, double worst)
 {
     uint64_t above = compared - elements; /* which may exceed it */
@@ -70,8 +70,8 @@ static bool is_poison(const kiln_array *array, uint64_t index)
     return true;
 }
 
-/* Whether one of `count` elements of `size` bytes is the pattern. A loop over words, which compilers turn into vectors: of
- * a large output most elements are only looked at so. */
+/* Returns true if one of `count` elements of `size` bytes is the pattern. The loop reads words, and compilers make
+ * vector code of it. Most elements of a large output are only compared in this way. */
 static bool any_is(const void *data, size_t count, size_t size, uint32_t pattern)
 {
     size_t found = 0;
@@ -174,6 +174,9 @@ static void look_whether_written(const comparison *c, finding *f, uint64_t index
     f->worst_index = index;
 }
 
+/* Compares one part of the arrays, as a task of kiln__parallel(). Bytes are compared first, because most elements are
+ * equal. Other elements are converted to doubles and compared with the tolerance. The part keeps its own counts; only
+ * the classes of errors are shared. */
 static void compare_part(void *user, size_t part, size_t worker)
 {
     (void)worker;

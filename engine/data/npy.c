@@ -10,7 +10,7 @@
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 enum { PREFIX = 12, HEADER_MOST = 1 << 16 };
 
-/* What the header says; `why` is set where it cannot be used. */
+/* The content of the header. `why` is set if it cannot be used. */
 typedef struct header {
     kiln_type type;
     bool fortran;
@@ -131,6 +131,8 @@ static bool parse_shape(header *h, scanner *s)
     return true;
 }
 
+/* Parses the header: a Python dict with the keys 'descr', 'fortran_order' and 'shape', each once, in any order. The
+ * text is untrusted. Returns false and sets h->why on any deviation. */
 static bool parse_header(header *h, const char *text, size_t length)
 {
     scanner s = {text, text + length};
@@ -169,8 +171,8 @@ static bool parse_header(header *h, const char *text, size_t length)
     return true;
 }
 
-/* Finds the header's text. False, with h->why, if the first bytes are not those of a .npy file. `length`: available
- * bytes. */
+/* Finds the text of the header in `length` bytes. Returns false and sets h->why if the first bytes are not the start
+ * of a .npy file. */
 static bool find_header(header *h, const unsigned char *data, size_t length, size_t *from, size_t *count)
 {
     if (length < 10 || memcmp(data, magic, sizeof magic) != 0)
@@ -252,7 +254,7 @@ static kiln_status settle_order(const kiln_allocator *mem, const header *h, uint
     return KILN_OK;
 }
 
-/* ---- what a file says of the type ---- */
+/* ---- the type in a file ---- */
 
 bool kiln__type_reads(kiln_type wanted, kiln_type read)
 {
@@ -300,7 +302,7 @@ static kiln_status read_header(const kiln_allocator *mem, const char *path, FILE
 {
     size_t from, count, got = fread(text, 1, PREFIX, file);
     if (ferror(file))
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be read: %s", path, kiln__error_text(errno));
     if (!find_header(h, (unsigned char *)text, got, &from, &count))
         return refuse(mem, path, h, error);
     size_t rest = from + count > got ? from + count - got : 0;

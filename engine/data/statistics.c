@@ -1,12 +1,13 @@
-/* statistics.c - the median of repetitions, and how sure it is. */
+/* statistics.c - the median of repetitions, and its confidence interval. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "data.h"
 
-/* A distribution-free interval: with x(1) <= ... <= x(n), the median lies in [x(l), x(n + 1 - l)] with probability
- * 1 - 2 P(B < l), B binomial with n trials of 1/2 (W. J. Conover, Practical Nonparametric Statistics, 3rd ed.,
- * section 3.2). Below 6 samples not even [x(1), x(n)] reaches 95 %; it is returned then. */
+/* A distribution-free confidence interval. With x(1) <= ... <= x(n), the median lies in [x(l), x(n + 1 - l)] with
+ * probability 1 - 2 P(B < l), where B is binomial with n trials of probability 1/2 (W. J. Conover, Practical
+ * Nonparametric Statistics, 3rd ed., section 3.2). With fewer than 6 samples even [x(1), x(n)] does not reach 95 %;
+ * the function then returns this interval. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
 {
     unsigned l = 1;

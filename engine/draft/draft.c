@@ -1,4 +1,5 @@
-/* draft.c - a first spec for a kernel of a CUDA source: read, compiled, tried on the simulated device, written. */
+/* draft.c - drafts a spec for a kernel of a CUDA source: reads the source, compiles it, tries it on the simulated
+ * device, and writes the spec. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 enum { MOST_SOURCE = 16 << 20 };
 #define TRIAL_SECONDS 10.0
 #define MOST_ROUNDS 12       /* runs of a trial */
-#define MOST_SHARED_EACH 512 /* bytes a thread of an extern __shared__ array */
+#define MOST_SHARED_EACH 512 /* bytes of an extern __shared__ array for each thread */
 
 /* ---- the kernel ---- */
 
@@ -33,7 +34,7 @@ static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **e
     return status;
 }
 
-/* The kernel's name as a spec's: letters, digits, '_' and '-'. */
+/* Makes a name for the spec from the kernel's name: letters, digits, '_' and '-'. */
 static char *label(const kiln__draft *draft)
 {
     char *name = kiln__arena_strndup(draft->arena, draft->kernel->plain,
@@ -44,7 +45,7 @@ static char *label(const kiln__draft *draft)
     return name;
 }
 
-/* ---- the trial: what the kernel reads and writes ---- */
+/* ---- the trial: the accesses of the kernel ---- */
 
 static const uint64_t type_bytes[] = {
 #define KILN_X(name, bytes, ...) bytes,
@@ -83,7 +84,7 @@ static kiln_status parse(kiln_engine *engine, const kiln__draft *draft, kiln_spe
     return status;
 }
 
-/* The first and the last block: between them they reach the ends of all arrays, where a kernel is as most are. */
+/* Traces the first and the last block. In most kernels these two blocks together access both ends of every array. */
 static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, kiln_error **error)
 {
     kiln_choice choice = {.size_set = "tiny"};
@@ -109,7 +110,8 @@ static kiln_status run(kiln_engine *engine, const kiln_spec *spec, kiln_error **
     return status;
 }
 
-/* Of a message, what fits into a comment: its first line, and the next where that only says what follows. */
+/* Returns the part of a message that fits into a comment: its first line, or the second line if the first one only
+ * announces it. */
 static const char *first_line(const kiln__draft *draft, const char *message)
 {
     size_t length = strcspn(message, "\n");
@@ -121,7 +123,7 @@ static const char *first_line(const kiln__draft *draft, const char *message)
     return line ? line : "out of memory";
 }
 
-/* The argument whose name stands in the message between `before` and `behind`. */
+/* Returns the argument whose name is in the message between `before` and `behind`. */
 static kiln__draft_argument *named(kiln__draft *draft, const char *message, const char *before, const char *behind)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
@@ -132,7 +134,7 @@ static kiln__draft_argument *named(kiln__draft *draft, const char *message, cons
     return NULL;
 }
 
-/* Whether the message of a failed run says which guess was too small, so that another run is worth it. */
+/* Returns true if the message of a failed run shows which guess was too small, so that another run is useful. */
 static bool repair(kiln__draft *draft, const char *message)
 {
     kiln__draft_argument *argument = named(draft, message, " past the end of '", "'");
@@ -148,8 +150,9 @@ static bool repair(kiln__draft *draft, const char *message)
     return false;
 }
 
-/* Runs the draft, takes shapes from what it touches, and runs it again as it is written then, with guesses that were too
- * small made larger. What fails is said in the spec: its author sees more than a program does. */
+/* Runs the draft, takes the shapes from its accesses, and runs the new draft again. If a guess was too small, it is
+ * made larger for the next run. A failure becomes a comment in the spec, because the author of the spec knows more
+ * than this program. */
 static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     bool traced = false;
@@ -169,7 +172,7 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
             draft->trouble = first_line(draft, kiln_error_message(why));
         last = over ? round : last + repaired; /* nothing can run in a lost context */
         draft->tried = draft->tried || (!traced && status == KILN_OK);
-        if (!written) /* what is written here is always a spec, but for a name that no one thought of */
+        if (!written) /* the written text is always a valid spec, except for a name that nobody predicted */
             kiln__fail(engine->mem, error, status, "%s: no spec can be written for kernel %s:\n%s", draft->shown,
                        draft->kernel->name, kiln_error_message(why));
         kiln_error_free(why);
@@ -184,11 +187,12 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
     return KILN_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the public function ---- */
 
-/* Where the spec stands, and the source as it has it: in the folder from which `source` leads to the file, so that what the
- * spec may read is read here too; else beside the source. */
-static bool place(kiln__draft *draft, const char *source)
+/* Sets the folder of the spec and the path of the source in the spec. The folder is the one from which `source` leads
+ * to the file, so that the draft may read the same files as the spec. Without `source` it is the folder of the
+ * source. */
+static bool set_places(kiln__draft *draft, const char *source)
 {
     size_t length = strlen(draft->path), behind = source ? strlen(source) : 0;
     if (behind > 0 && behind + 1 < length && draft->path[length - behind - 1] == '/' &&
@@ -225,6 +229,8 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
+/* Public; see kiln.h. Reads the source as words, chooses the kernel, compiles it to complete the guesses, tries the
+ * draft if the device is simulated, and passes the text to `show`. */
 kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options, kiln_draft_fn show,
                        void *user, kiln_error **error)
 {
@@ -253,8 +259,8 @@ kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_o
         status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
     } else {
         *draft = (kiln__draft){.mem = engine->mem, .arena = &arena, .path = kept, .shown = path};
-        status = place(draft, taken.source) ? make(engine, draft, text, length, &taken, error)
-                                            : kiln__fail_memory(error);
+        status = set_places(draft, taken.source) ? make(engine, draft, text, length, &taken, error)
+                                                 : kiln__fail_memory(error);
     }
     if (status == KILN_OK) {
         draft->source = taken.source ? taken.source : draft->source;

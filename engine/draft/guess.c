@@ -1,4 +1,4 @@
-/* guess.c - what the words of a source suggest: its tuning parameters, what its arguments are, and its shapes. */
+/* guess.c - guesses from the words of a source: its tuning parameters, the roles of its arguments, and its shapes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ static bool is_taken(const kiln__draft *draft, const char *name)
     return kiln__name_reserved(name);
 }
 
-/* A name that is free in the spec: the name itself, or with something behind it. */
+/* Returns a name that is free in the spec: the name itself, or the name with a suffix. */
 static const char *free_name(const kiln__draft *draft, const char *name)
 {
     const char *tried = name;
@@ -79,7 +79,7 @@ static const char *free_name(const kiln__draft *draft, const char *name)
 
 /* ---- tuning parameters ---- */
 
-/* Whether the source calculates with a name, or has an array of so many elements: `n / TILE`, `x[TILE]`. */
+/* Returns true if the source calculates with a name, or has an array of this length: `n / TILE`, `x[TILE]`. */
 static bool is_number(const kiln__scan *scan, const char *name)
 {
     for (size_t i = 1; i + 1 < scan->count; i++)
@@ -90,7 +90,8 @@ static bool is_number(const kiln__scan *scan, const char *name)
     return false;
 }
 
-/* Whether the source uses a name as a type: `REAL x`, `const REAL *x`. `(A * B)` may be either. */
+/* Returns true if the source uses a name as a type: `REAL x`, `const REAL *x`. `(A * B)` may be a use as a type or as
+ * a number. */
 static bool is_type(const kiln__scan *scan, const char *name)
 {
     if (is_number(scan, name))
@@ -122,7 +123,8 @@ static bool is_tested(const kiln__scan *scan, const char *name) /* by #if or #el
     return false;
 }
 
-/* The numbers that #if compares a name with, as "1, 2, 4": the source has code for each. NULL: none, or only 0 and 1. */
+/* Returns the numbers with which #if compares a name, as "1, 2, 4", because the source has code for each of them.
+ * Returns NULL if there are no such numbers, or only 0 and 1. */
 static const char *compared_with(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
@@ -156,7 +158,7 @@ static bool in_list(const char *list, int64_t value)
     return false;
 }
 
-/* A size of the problem, and not of what a block or a thread does at once. */
+/* Returns true if the name looks like a size of the problem, and not like the work of a block or a thread. */
 static bool is_problem_size(const kiln__draft *draft, const char *name)
 {
     return is_size_name(name) && !is_tested(draft->scan, name) && !HAS(name, "local", "vec", "chunk", "warp");
@@ -171,6 +173,9 @@ static bool uses_axis(const kiln__draft *draft, const char *axis)
     return false;
 }
 
+/* Chooses the values of a tuning parameter and its default. The order of the sources is: the numbers that #if
+ * compares it with, a type, a switch that is tested, a number of threads, a tile, and at last a guess that a comment
+ * marks. */
 static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
 {
     const char *name = tunable->source, *compared = compared_with(draft, name);
@@ -229,8 +234,8 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name)
     draft->tunable_count++;
 }
 
-/* The values that #if has code for, if there are more than 0 and 1; else half, the value and twice it; of what is not a
- * power of two the value alone. */
+/* Sets values around `value`: the numbers that #if has code for, if there are other numbers than 0 and 1. Otherwise
+ * half of the value, the value, and twice the value. If the value is not a power of two, only the value itself. */
 static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t value)
 {
     int64_t most = kiln__name_is_block(tunable->source) ? 1024 : INT64_C(1) << 30;
@@ -259,8 +264,8 @@ static const kiln__template_param *template_param(const kiln__draft *draft, cons
     return NULL;
 }
 
-/* A name for the argument of a template parameter: a param of its own name would be a macro, and replace it in the
- * source. */
+/* Returns a name for the argument of a template parameter. A param with the name of the parameter would become a
+ * macro, and replace the parameter in the source. */
 static const char *template_name(const kiln__draft *draft, const char *name)
 {
     const char *made = kiln__arena_printf(draft->arena, "%s_VALUE", name);
@@ -346,7 +351,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
     if (param->type) {
         tunable->values = tunable->chosen = "float";
         tunable->why = "a type: float, double, half";
-    } else if (param->flag) { /* no number: it would be a narrowing conversion */
+    } else if (param->flag) { /* not a number, because that would be a narrowing conversion */
         tunable->values = "false, true";
         tunable->chosen = "true";
         tunable->number = 1;
@@ -363,7 +368,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
     draft->tunable_count++;
 }
 
-/* Names that #if tests and nothing defines: the compiler takes them as 0, and does not miss them. */
+/* Finds names that #if tests and that nothing defines. The compiler takes them as 0 and does not report them. */
 static void add_tested(kiln__draft *draft)
 {
     const kiln__scan *scan = draft->scan;
@@ -406,7 +411,7 @@ static const struct {
     {"int32_t", "i32", 1}, {"uint32_t", "u32", 1}, {"int64_t", "i64", 1}, {"uint64_t", "u64", 1},
 };
 
-/* The type by its words, where no compiler says it better. */
+/* Guesses the type from its words, for the case that the compiler does not tell it. */
 static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_argument *argument)
 {
     const kiln__scan *scan = draft->scan;
@@ -443,7 +448,8 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
     argument->role = pointer ? KILN__ROLE_BUFFER : KILN__ROLE_SCALAR;
 }
 
-/* Whether the kernel compares something with a name, as loops and guards do with extents; `p.name` too. */
+/* Returns true if the kernel compares something with a name, as loops and guards do with extents. `p.name` counts
+ * too. */
 static bool is_limit(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
@@ -535,7 +541,7 @@ static void add_size(kiln__draft *draft, const char *name, bool bake)
         draft->sizes[draft->size_count++] = (kiln__size){.name = name, .bake = bake};
 }
 
-/* Multiples of what blocks and tiles usually are, and all different, so that a run tells them apart. */
+/* Sets sizes that are multiples of usual blocks and tiles. They all differ, so that a run can distinguish them. */
 static void set_sizes(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->size_count; i++) {
@@ -579,7 +585,7 @@ typedef struct candidate {
     uint64_t value;
 } candidate;
 
-/* What extents usually are, simple ones first. */
+/* Lists usual extents, the simple ones first. */
 static size_t list_extents(const kiln__draft *draft, candidate *list, size_t room)
 {
     const kiln__size *s = draft->sizes;
@@ -606,7 +612,7 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
     return count;
 }
 
-/* Before a run: enough for any index of the usual forms. */
+/* Sets the shapes before a run: large enough for any index of the usual forms. */
 static const char *wide_shape(const kiln__draft *draft, size_t most)
 {
     const char *shape = NULL;

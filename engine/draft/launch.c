@@ -1,4 +1,4 @@
-/* launch.c - grid and block, from what a kernel does with blockIdx, blockDim and threadIdx. */
+/* launch.c - guesses grid and block from the uses of blockIdx, blockDim and threadIdx in a kernel. */
 #include <string.h>
 
 #include "draft.h"
@@ -6,21 +6,21 @@
 enum { MOST_FACTORS = 8, MOST_PLACES = 16 };
 static const char *const axis_names[] = {"x", "y", "z"};
 
-typedef struct factors { /* of a block's share of an axis: blockDim.x * ITEMS */
+typedef struct factors { /* factors of a block's share of an axis: blockDim.x * ITEMS */
     size_t count;
     const char *texts[MOST_FACTORS]; /* NULL: blockDim */
     int64_t values[MOST_FACTORS];
-    bool blocky[MOST_FACTORS]; /* a param that is the number of threads, by its name */
-    bool lost;                 /* something of the product is not known */
+    bool blocky[MOST_FACTORS]; /* a param whose name means a number of threads */
+    bool lost;                 /* some factor of the product is not known */
 } factors;
 
-typedef struct limit { /* what an index is compared with */
-    const char *text;  /* a size or a product of sizes; NULL: nothing */
+typedef struct limit { /* the limit with which an index is compared */
+    const char *text;  /* a size or a product of sizes; NULL: no limit */
     int64_t tiny;
-    bool odd; /* it stands in another expression */
+    bool odd; /* it is a part of another expression */
 } limit;
 
-typedef struct place { /* where a block's number stands: blockIdx.x, or a variable that has it */
+typedef struct place { /* a place of a block's number: blockIdx.x, or a variable that holds it */
     size_t from, to;
 } place;
 
@@ -34,14 +34,15 @@ static bool is_one_of(const kiln__draft *draft, size_t word, const char *kinds)
     return kind(draft, word) != '\0' && strchr(kinds, kind(draft, word));
 }
 
-/* `blockIdx . x` at `at`. */
+/* Returns true if the words at `at` are `blockIdx . x`. */
 static bool is_member(const kiln__draft *draft, size_t at, const char *object, int axis)
 {
     return kiln__word_is(draft->scan, at, object) && kind(draft, at + 1) == '.' &&
            kiln__word_is(draft->scan, at + 2, axis_names[axis]);
 }
 
-/* Whether the kernel, or where it says nothing the whole file, uses `object`.x (NULL: any of the three). */
+/* Returns true if the kernel uses `object`.x (NULL: any of the three objects). If the kernel uses none, the whole
+ * file counts. */
 static bool uses(const kiln__draft *draft, const char *object, int axis)
 {
     const kiln__kernel *kernel = draft->kernel;
@@ -64,7 +65,7 @@ static void add_factor(factors *f, const char *text, int64_t value, bool blocky)
     f->blocky[f->count++] = blocky;
 }
 
-/* A cast, not a factor. */
+/* Returns true for a cast, which is not a factor. */
 static bool names_a_type(const char *name)
 {
     static const char *const types[] = {"int",  "unsigned", "long",    "size_t",   "short",   "signed",
@@ -75,7 +76,8 @@ static bool names_a_type(const char *name)
     return false;
 }
 
-/* The words from..to, if they are a product of names and numbers; depth: of definitions that were followed. */
+/* Reads the words from..to as a product of names and numbers. `depth` is the number of definitions that were
+ * followed. */
 static void add_words(const kiln__draft *draft, size_t from, size_t to, int depth, factors *f)
 {
     const kiln__scan *scan = draft->scan;
@@ -102,7 +104,7 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
             add_factor(f, tunable->name, tunable->number, kiln__name_is_block(name));
         } else if (macro && depth < 3) {
             add_words(draft, macro->from, macro->to, depth + 1, f);
-        } else if (name && depth < 3) { /* const int PER_BLOCK = BLOCK * ITEMS; */
+        } else if (name && depth < 3) { /* follows the definition: const int PER_BLOCK = BLOCK * ITEMS; */
             size_t d = 1;
             while (d + 1 < scan->count && !(kind(draft, d + 1) == '=' && kiln__word_is(scan, d, name)))
                 d++;
@@ -119,7 +121,7 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
     }
 }
 
-/* The end of the operand that begins at `at`. */
+/* Returns the end of the operand that begins at `at`. */
 static size_t operand_end(const kiln__draft *draft, size_t at)
 {
     if (kind(draft, at) == '(')
@@ -149,7 +151,7 @@ static void add_before(const kiln__draft *draft, size_t at, factors *f)
     }
 }
 
-/* What a block's number is multiplied with. */
+/* Reads the factors by which a block's number is multiplied. */
 static void read_factors(const kiln__draft *draft, place p, factors *f)
 {
     *f = (factors){0};
@@ -164,13 +166,13 @@ static void read_factors(const kiln__draft *draft, place p, factors *f)
 
 /* ---- the axis ---- */
 
-/* Whether a variable is set to the blockIdx.x at `at`, and nothing else. */
+/* Returns true if a variable is set to the blockIdx.x at `at`, and to nothing else. */
 static bool is_alias(const kiln__draft *draft, size_t at)
 {
     return at > 2 && kind(draft, at - 1) == '=' && kind(draft, at - 2) == 'w' && is_one_of(draft, at + 3, ";,");
 }
 
-/* blockIdx.x in the kernel, and the variables that are set to it. */
+/* Finds blockIdx.x in the kernel, and the variables that are set to it. */
 static size_t find_places(const kiln__draft *draft, int axis, place *list)
 {
     size_t count = 0;
@@ -188,7 +190,7 @@ static size_t find_places(const kiln__draft *draft, int axis, place *list)
     return count;
 }
 
-/* The variable that the statement around `at` sets; 0: none. */
+/* Returns the variable that the statement around `at` sets; 0: no variable. */
 static size_t set_by(const kiln__draft *draft, size_t at)
 {
     for (size_t i = at; i > draft->kernel->body_from && !strchr(";{}", kind(draft, i)); i--)
@@ -213,7 +215,7 @@ static int64_t tiny_of(const kiln__draft *draft, const char *size)
     return 1;
 }
 
-/* Of `p.width` the width: where a name of a structure that is a parameter stands, its field. */
+/* Returns `width` of `p.width`, the field of a parameter that is a structure. */
 static size_t member_of(const kiln__draft *draft, size_t at)
 {
     for (size_t i = 0; i < draft->argument_count && kind(draft, at + 1) == '.'; i++)
@@ -222,7 +224,7 @@ static size_t member_of(const kiln__draft *draft, size_t at)
     return at;
 }
 
-/* What stands from the size at `at` on: the size, or a product of sizes. */
+/* Reads the size at `at`, or the product of sizes that begins there. */
 static limit read_limit(const kiln__draft *draft, size_t at)
 {
     at = member_of(draft, at);
@@ -240,7 +242,8 @@ static limit read_limit(const kiln__draft *draft, size_t at)
     return found;
 }
 
-/* What `variable` is compared with: `if (i < n)`, `if (i >= w * h) return`, `first + i * BLOCK < n`. */
+/* Returns the limit with which `variable` is compared: `if (i < n)`, `if (i >= w * h) return`, `first + i * BLOCK <
+ * n`. */
 static limit limit_of(const kiln__draft *draft, size_t variable)
 {
     const char *name = kiln__word_copy(draft->scan, variable);
@@ -254,7 +257,7 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
     return (limit){0};
 }
 
-/* The size of an axis by its name: x runs over columns, y over rows. */
+/* Guesses the size of an axis from the names: x runs over columns, y over rows. */
 static const char *size_by_name(const kiln__draft *draft, int axis)
 {
     static const char *const wanted[3][8] = {{"n", "width", "w", "cols", "columns", "nx", "size", "length"},
@@ -289,7 +292,7 @@ static const char *add_threads(kiln__draft *draft, int axis, bool flat)
     return name;
 }
 
-/* A param that is the number of threads of an axis by its name, where no product shows one. */
+/* Returns a param whose name means the number of threads of an axis, if no product shows one. */
 static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
 {
     const kiln__tunable *plain = NULL;
@@ -306,7 +309,8 @@ static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
     return plain;
 }
 
-/* The step of a loop over what a block's threads share: `for (j = 0; j < TILE; j += ROWS) ... threadIdx.y + j`. */
+/* Returns the step of a loop over the part that the threads of a block share: `for (j = 0; j < TILE; j += ROWS) ...
+ * threadIdx.y + j`. */
 static void read_stride(const kiln__draft *draft, int axis, factors *f)
 {
     const kiln__kernel *kernel = draft->kernel;
@@ -324,7 +328,7 @@ static void read_stride(const kiln__draft *draft, int axis, factors *f)
         *f = (factors){0};
 }
 
-/* The param that the word names, if that is a number. */
+/* Returns the param that the word names, if the param is a number. */
 static const kiln__tunable *tunable_at(const kiln__draft *draft, size_t word)
 {
     const char *name = kind(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
@@ -332,7 +336,7 @@ static const kiln__tunable *tunable_at(const kiln__draft *draft, size_t word)
     return tunable && !tunable->size && tunable->number > 0 ? tunable : NULL;
 }
 
-/* The number in __launch_bounds__, also behind the name of a macro or a constant. */
+/* Returns the number in __launch_bounds__, also if a macro or a constant names it. */
 static bool bounded(const kiln__draft *draft, int64_t *bound)
 {
     const size_t word = draft->kernel->bounds;
@@ -364,7 +368,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         }
         return;
     }
-    for (size_t i = 0; i < f->count; i++) /* by its name, else the largest */
+    for (size_t i = 0; i < f->count; i++) /* the param with a suitable name, otherwise the largest one */
         if (f->texts[i] && (found == MOST_FACTORS || (f->blocky[i] && !f->blocky[found]) ||
                             (f->blocky[i] == f->blocky[found] && f->values[i] > f->values[found])))
             found = i;
@@ -402,7 +406,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         }
 }
 
-/* Whether a block's number is divided, so that one axis counts more than one thing. */
+/* Returns true if a block's number is divided, so that one axis counts several things. */
 static bool is_divided(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -411,7 +415,7 @@ static bool is_divided(const kiln__draft *draft, const place *places, size_t cou
     return false;
 }
 
-/* Whether a file of the project is included, whose functions are not read here. */
+/* Returns true if a file of the project is included, because its functions are not read here. */
 static bool has_headers(const kiln__draft *draft)
 {
     const kiln__scan *scan = draft->scan;
@@ -421,7 +425,7 @@ static bool has_headers(const kiln__draft *draft)
     return false;
 }
 
-/* The size that a block's number is multiplied with: `x += blockIdx.x * cols`. */
+/* Returns the size by which a block's number is multiplied: `x += blockIdx.x * cols`. */
 static const char *row_length(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -434,8 +438,8 @@ static const char *row_length(const kiln__draft *draft, const place *places, siz
     return NULL;
 }
 
-/* Where a block is a row, its number is not of the size that is the row's length: it is of the other size, or of one that
- * the kernel needs not to know. */
+/* If a block is a row, the grid does not run over the length of a row. It runs over the other size, or over a size
+ * that the kernel does not need to know. */
 static void find_rows(kiln__draft *draft)
 {
     place places[MOST_PLACES];
@@ -467,7 +471,8 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         limit found = variable ? limit_of(draft, variable) : (limit){0};
         size = found.text ? found : size;
         if (found.text && f.count == 0 && !f.lost && is_alias(draft, places[i].from))
-            break; /* y = blockIdx.y; if (y < height): what y is multiplied with is an index, not a share */
+            /* y = blockIdx.y; if (y < height): the factor of y is a part of an index and not a share of a block */
+            break;
     }
     to->used = true;
     set_threads(draft, axis, flat, count ? &f : &none);

@@ -1,4 +1,4 @@
-/* probe.c - what the compiler says of a source: which names are missing, and of which types a kernel's parameters are. */
+/* probe.c - asks the compiler about a source: which names are missing, and the types of a kernel's parameters. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { MOST_ROUNDS = 24, MOST_STRUCT = 1024 };
 
-/* After the source: a template that has the type of one parameter in its mangled name. */
+/* Text that is put after the source: a template whose mangled name contains the type of one parameter. */
 static const char probe_text[] =
     "\ntemplate <int kiln_n, class kiln_f> struct kiln_nth;\n"
     "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> { typedef kiln_a type; };\n"
@@ -62,7 +62,7 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
     return kiln__compile_take(job, unit, &ns, error);
 }
 
-/* Also within directives: of `#pragma unroll UNROLL`. */
+/* The name may also occur within a directive: `#pragma unroll UNROLL`. */
 static bool is_in_source(const kiln__draft *draft, const char *name)
 {
     for (size_t i = 1; i < draft->scan->count; i++)
@@ -71,7 +71,7 @@ static bool is_in_source(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Makes a param of every name that the compiler does not know. False: of none. */
+/* Makes a param of every name that the compiler does not know. Returns false if there is no such name. */
 static bool add_missing(kiln__draft *draft, const char *log)
 {
     static const char before[] = "identifier \"", behind[] = "\" is undefined";
@@ -127,7 +127,7 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
     return pointer && at < end && *at != 'P';
 }
 
-/* What stands in the mangled name of the template function `probe` with that name between `before` and `behind`, as in
+/* Returns the part between `before` and `behind` of the mangled name of the template function `probe`, as in
  * "_Z10kiln_probeIPKfEvv". */
 static const char *find_mangled(const kiln__unit *unit, const char *name, const char *before, const char *behind,
                                 size_t *length)
@@ -188,9 +188,9 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
     return KILN_OK;
 }
 
-/* ---- both ---- */
+/* ---- compiling and reading types ---- */
 
-/* Says with which guesses the source did not compile: they may be the reason. */
+/* Lists the guesses with which the source did not compile, because they may be the reason. */
 static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
 {
     kiln__text guesses = {.mem = draft->mem};
@@ -254,7 +254,7 @@ kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *tex
                                               name);
     }
     kiln_status status = source.failed || draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
-    if (status == KILN_OK && count > 0) /* if that fails, the words of the source have to do */
+    if (status == KILN_OK && count > 0) /* if this fails, the types come from the words of the source */
         if (compile(engine, draft, source.data, names, 2 * count, &unit, &why) == KILN_OK)
             status = set_types(draft, &unit, names, error);
     kiln__guess_structs(draft);

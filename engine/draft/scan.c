@@ -1,4 +1,4 @@
-/* scan.c - a CUDA source as words: its macros and kernels. No compiler is asked, and no text is refused. */
+/* scan.c - reads a CUDA source as words, and finds its macros and kernels. It asks no compiler and accepts any text. */
 #include <string.h>
 
 #include "draft.h"
@@ -83,7 +83,7 @@ const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name)
     return NULL;
 }
 
-/* The end of the directive that word `from` is in. */
+/* Returns the end of the directive that contains word `from`. */
 static size_t line_end(const kiln__scan *scan, size_t from)
 {
     size_t end = from;
@@ -132,7 +132,7 @@ static void follow_braces(const kiln__scan *scan, size_t at, names *around)
     }
 }
 
-/* The words of `template <...>` between the angles. */
+/* Returns the words of `template <...>` between the angle brackets. */
 static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kernel *kernel)
 {
     kernel->templates = kiln__arena_alloc(scan->arena, (to - from + 1) * sizeof *kernel->templates);
@@ -159,7 +159,7 @@ static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kerne
     return !scan->arena->failed;
 }
 
-/* The kernel whose __global__ is word `at`. False: it has no body, or is none. */
+/* Reads the kernel whose __global__ is word `at`. Returns false if it has no body or is not a function. */
 static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t angles, kiln__kernel *kernel)
 {
     size_t open = at + 1;

@@ -1,4 +1,4 @@
-/* structs.c - parameters that are structures: their fields, from the words of the source. */
+/* structs.c - finds the fields of parameters that are structures, from the words of the source. */
 #include <string.h>
 
 #include "draft.h"
@@ -15,8 +15,9 @@ static bool same_word(const kiln__draft *draft, size_t a, size_t b)
            words[a].length == words[b].length && memcmp(words[a].text, words[b].text, words[a].length) == 0;
 }
 
-/* The brace of the definition of the structure that is called as `name` is. 0: the source has none. */
-static size_t definition(const kiln__draft *draft, size_t name)
+/* Returns the opening brace of the definition of a structure whose name is the word `name`. Returns 0 if the source
+ * has no definition. */
+static size_t find_definition(const kiln__draft *draft, size_t name)
 {
     const kiln__scan *scan = draft->scan;
     for (size_t i = 1; i + 2 < scan->count; i++) {
@@ -37,7 +38,7 @@ static size_t definition(const kiln__draft *draft, size_t name)
     return 0;
 }
 
-/* Behind a function within a structure, whose parenthesis is at `at`. */
+/* Skips a function within a structure; its parenthesis is at `at`. */
 static size_t skip_function(const kiln__draft *draft, size_t at, size_t end)
 {
     at = kiln__word_close(draft->scan, at);
@@ -46,7 +47,7 @@ static size_t skip_function(const kiln__draft *draft, size_t at, size_t end)
     return kind(draft, at) == '{' ? kiln__word_close(draft->scan, at) + 1 : at + 1;
 }
 
-/* The extents behind a field's name: [4][SIZE]. 0: not known. */
+/* Reads the extents after a field's name: [4][SIZE]. Returns 0 if they are not known. */
 static uint64_t extent(const kiln__draft *draft, size_t at)
 {
     uint64_t count = 1;
@@ -57,13 +58,13 @@ static uint64_t extent(const kiln__draft *draft, size_t at)
         const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
         bool known = kiln__word_whole(draft->scan, macro && !tunable ? macro->from : at + 1, &value);
         if (tunable || !known || value < 1 || value > 64 || count > 64 || kind(draft, at + 2) != ']')
-            return 0; /* what a param sets, a field of a spec cannot follow */
+            return 0; /* a param may change it, and a field of a spec has a fixed length */
         count *= (uint64_t)value;
     }
     return count;
 }
 
-/* The declaration from..to, without its ';': `const float *x, scale[2]`. */
+/* Reads the declaration from..to, without its ';': `const float *x, scale[2]`. */
 static bool read_declaration(kiln__draft *draft, size_t from, size_t to, size_t parent)
 {
     size_t type_end = 0;
@@ -71,7 +72,7 @@ static bool read_declaration(kiln__draft *draft, size_t from, size_t to, size_t 
         size_t name = 0, stars = 0, end = at;
         for (; end < to && kind(draft, end) != ','; end++) {
             if (kind(draft, end) == ':' || kind(draft, end) == '<')
-                return false;              /* a field of bits, a type of a namespace or a template */
+                return false;              /* a bit field, or a type of a namespace or a template */
             if (kind(draft, end) == '=') { /* a default */
                 while (end < to && kind(draft, end) != ',')
                     end++;
@@ -127,9 +128,9 @@ static bool read_fields(kiln__draft *draft, size_t open, size_t parent)
     return draft->argument_count > 0;
 }
 
-/* Where a field stands, as a C compiler has it. The size of all is that of the kernel's parameter, or a field is not what
- * its words seem to say. */
-static bool fits(const kiln__draft *draft, size_t first, uint64_t bytes)
+/* Computes the layout of the fields as a C compiler does. If the total size differs from the size of the kernel's
+ * parameter, a field has another type than its words suggest, and the function returns false. */
+static bool has_size(const kiln__draft *draft, size_t first, uint64_t bytes)
 {
     uint64_t at = 0, most = 1;
     for (size_t i = first; i < draft->argument_count; i++) {
@@ -152,12 +153,13 @@ void kiln__guess_structs(kiln__draft *draft)
     for (size_t i = 0; i < whole; i++) {
         kiln__draft_argument *argument = &draft->arguments[i];
         size_t first = draft->argument_count, open = 0;
-        if (argument->role != KILN__ROLE_STRUCT || argument->type) /* a vector, or a half, is its own only field */
+        /* a vector or a half is a structure with one field */
+        if (argument->role != KILN__ROLE_STRUCT || argument->type)
             continue;
         for (size_t w = argument->from; w < argument->to && !open; w++)
-            open = kind(draft, w) == 'w' ? definition(draft, w) : 0;
+            open = kind(draft, w) == 'w' ? find_definition(draft, w) : 0;
         if (open && read_fields(draft, open, i + 1) && draft->argument_count > first &&
-            fits(draft, first, argument->bytes))
+            has_size(draft, first, argument->bytes))
             continue;
         draft->argument_count = first;
         argument->role = KILN__ROLE_BYTES;

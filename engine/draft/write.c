@@ -1,4 +1,4 @@
-/* write.c - a draft as the text of a spec, with comments for its reader. */
+/* write.c - writes a draft as the text of a spec, with comments for its reader. */
 #include <string.h>
 
 #include "draft.h"
@@ -52,7 +52,7 @@ static void write_sizes(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, baked ? "] # the source has these as macros\n\n" : "\n");
 }
 
-/* A block has no more threads than the device allows, or the kernel's __launch_bounds__. */
+/* Constraint: a block has at most as many threads as the device, or __launch_bounds__, allows. */
 static void write_where(const kiln__draft *draft, kiln__text *out)
 {
     const kiln__axis *axes = draft->axes;
@@ -75,6 +75,8 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
         kiln__text_puts(out, " <= device.max_threads_per_block\"]\n");
 }
 
+/* Writes the section `params` with a comment for each param, and a comment about the macros that the source defines
+ * unconditionally and thus cannot be tuned yet. */
 static void write_params(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -132,6 +134,8 @@ static void write_fill(const kiln__draft *draft, const kiln__draft_argument *arg
         kiln__text_printf(out, ", fill: {uniform: [0, %s]}", chosen ? "1" : "15");
 }
 
+/* Writes the section `buffers`: the type, shape and content of each array, and a comment with its declaration and
+ * with the guess that the author should check. */
 static void write_buffers(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -161,7 +165,7 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, first ? "" : "\n");
 }
 
-/* Whether a configuration's output has the shape of the default one's. */
+/* Returns true if the output of every configuration has the same shape as the output of the default one. */
 static bool is_comparable(const kiln__draft *draft, const kiln__draft_argument *argument)
 {
     for (size_t i = 0; i < draft->tunable_count; i++)
@@ -192,7 +196,7 @@ static void write_verify(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, first ? "# check: nothing is verified; `out: true` and `verify` do that.\n\n" : "\n");
 }
 
-/* The name of CUDA's vector: "float4". */
+/* Returns the name of a CUDA vector: "float4". */
 static const char *vector_name(const kiln__draft *draft, const kiln__draft_argument *argument)
 {
     static const char *const names[][2] = {{"f32", "float"}, {"f64", "double"}, {"f16", "half"}, {"i32", "int"},
@@ -203,7 +207,7 @@ static const char *vector_name(const kiln__draft *draft, const kiln__draft_argum
     return type_of(argument);
 }
 
-/* [float4, 1.5, 1.5, 1.5, 1.5] */
+/* Writes a vector field: [float4, 1.5, 1.5, 1.5, 1.5]. */
 static void write_field(const kiln__draft *draft, const kiln__draft_argument *field, kiln__text *out)
 {
     const char *type = vector_name(draft, field);
@@ -213,6 +217,7 @@ static void write_field(const kiln__draft *draft, const kiln__draft_argument *fi
     kiln__text_puts(out, "]");
 }
 
+/* Writes one argument of the launch: a buffer, a list of pointers, a number, bytes, or a structure with its fields. */
 static void write_argument(const kiln__draft *draft, size_t number, kiln__text *out)
 {
     const kiln__draft_argument *argument = &draft->arguments[number];

@@ -116,8 +116,9 @@ typedef struct kiln__driver {
 } kiln__driver;
 /* cuda.h renames functions by macro (cuMemAlloc is cuMemAlloc_v2): so the members' names end in `_`. */
 
-/* Fills `driver` from libcuda.so.1 and calls cuInit. Each way to fail (no library, too old, no device, no permission,
- * device lost) is a KILN_ERROR_NO_DEVICE with one sentence and what to do. */
+/* Fills `driver` from libcuda.so.1 and calls cuInit. It can fail for many reasons: no library, too old, no device, no
+ * permission, device lost. Each is a KILN_ERROR_NO_DEVICE whose message has one sentence about the cause and one
+ * about the remedy. */
 kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
 /* Fills it from the simulated device; fails only for lack of memory. */
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
@@ -136,14 +137,15 @@ bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal ad
 /* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver has none, or the device is simulated. */
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
-/* Where the device is on the PCI bus, as /sys names it: "0000:41:00.0". Of a simulated device it is made up. False: the
- * driver does not say. */
+/* Returns the place of the device on the PCI bus, in the form of /sys: "0000:41:00.0". A simulated device has an
+ * invented place. Returns false if the driver does not offer it. */
 #define KILN__PCI_TEXT 40
 bool kiln__driver_place(const kiln__driver *driver, CUdevice device, char text[KILN__PCI_TEXT]);
-/* What the driver does not know is 0. If the result is not CUDA_SUCCESS a query failed, and *info is incomplete. */
+/* Reads the figures of a device. A figure that the driver does not offer is 0. If the result is not CUDA_SUCCESS, a
+ * query failed, and *info is incomplete. */
 /* Sets info->unit_flops and peak_flops by name, cc, sm_count and clock_hz of `info`. */
 void kiln__peaks_set(kiln_device_info *info);
-/* Of KILN_UNIT_..., any number; 0: the device has no such unit. */
+/* Returns the peak of any unit number (KILN_UNIT_...). 0: the device has no such unit. */
 static inline double kiln__peak_flops(const kiln_device_info *info, unsigned unit)
 {
     return unit < KILN__COUNT(info->unit_flops) ? info->unit_flops[unit] : 0;
@@ -151,7 +153,7 @@ static inline double kiln__peak_flops(const kiln_device_info *info, unsigned uni
 
 /* True if the map keeps the rules that cuda.h states for cuTensorMapEncode*; else *fault is set. */
 bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
-/* False: it is the simulated device, and does not have such maps. */
+/* Returns false if the driver is the simulated device and does not support such maps. */
 bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor_map *map, kiln__tensor_fault *fault);
 
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);

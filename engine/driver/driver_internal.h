@@ -1,11 +1,11 @@
-/* driver_internal.h - what the driver's own files and its tests share. */
+/* driver_internal.h - functions that the driver's own files and its tests share. */
 #ifndef KILN_DRIVER_INTERNAL_H
 #define KILN_DRIVER_INTERNAL_H
 
 #include "driver.h"
 
-/* Writes to `out` why cuInit returned `result`, and what to do about it. `node` is the device node that the driver must
- * be able to open ("/dev/nvidiactl"). cuInit reports both a missing node and one without permission as "no device", so
- * it is checked here. */
+/* Writes to `out` the cause of cuInit's `result`, and a remedy. `node` is the device node that the driver must be
+ * able to open ("/dev/nvidiactl"). cuInit reports a missing node and a node without permission both as "no device",
+ * so this function checks the node. */
 void kiln__driver_explain(CUresult result, const char *library, const char *node, kiln__text *out);
 #endif

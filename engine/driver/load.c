@@ -10,9 +10,9 @@
 #include "driver_internal.h"
 #include "sim.h"
 
-/* Checks that the table's signatures are those of cuda.h: a function that changed between toolkits must not be called
- * by its old signature. (cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on; the types compared are those of the mapped
- * names.) */
+/* Checks at compile time that the signatures of the table and of cuda.h agree. If a function changed between
+ * toolkits, calling it by its old signature would be wrong. cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on; the
+ * compared types are those of the mapped names. */
 #define KILN_X(name, signature, required)                                                                              \
     _Static_assert(__builtin_types_compatible_p(__typeof__(&name), CUresult(CUDAAPI *) signature),                     \
                    #name " has another signature in cuda.h");
@@ -122,7 +122,7 @@ void kiln__driver_explain(CUresult result, const char *library, const char *node
         kiln__text_printf(out,
                           "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module "
                           "(`modprobe nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
-                          library, node, strerror(why));
+                          library, node, kiln__error_text(why));
     else if (result == CUDA_ERROR_NO_DEVICE)
         kiln__text_printf(out, "The CUDA driver %s finds no GPU. Check `nvidia-smi -L` and `dmesg`.", library);
     else
@@ -176,7 +176,7 @@ kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driv
     if (!name || !*name)
         name = "libcuda.so.1";
     kiln__driver made = {0};
-    /* NODELETE: libcuda has threads and exit handlers of its own, so it must never be unmapped. */
+    /* NODELETE: libcuda has its own threads and exit handlers, so it must never be unmapped. */
     made.library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!made.library) {
         const char *why = dlerror();

@@ -12,10 +12,11 @@ typedef struct kiln__nvml kiln__nvml; /* one device; one thread at a time */
  * not know the GPU; `why` (may be NULL) gets one sentence. */
 kiln__nvml *kiln__nvml_open(const kiln_allocator *mem, const char *uuid, kiln__text *why);
 void kiln__nvml_close(kiln__nvml *nvml); /* NULL is allowed */
-/* "libnvidia-ml.so.1 of driver 580.95: clocks, throttling, temperature, power, energy": what it can read now. */
+/* Describes the figures that it can read now: "libnvidia-ml.so.1 of driver 580.95: clocks, throttling, temperature,
+ * power, energy". */
 void kiln__nvml_describe(kiln__nvml *nvml, kiln__text *out);
 
-/* Unknown values are 0; all are for NULL. */
+/* The clocks. An unknown value is 0. If `nvml` is NULL, all are unknown. */
 typedef struct kiln__nvml_clocks {
     double sm_hz, memory_hz;
     unsigned throttle; /* KILN_THROTTLE_... */
@@ -23,7 +24,7 @@ typedef struct kiln__nvml_clocks {
 void kiln__nvml_clocks_now(kiln__nvml *nvml, kiln__nvml_clocks *clocks);
 double kiln__nvml_temperature(kiln__nvml *nvml); /* degrees Celsius */
 double kiln__nvml_power(kiln__nvml *nvml);       /* watts */
-/* The board's energy counter. False: it has none. */
+/* Reads the energy counter of the board. Returns false if there is no counter. */
 bool kiln__nvml_energy(kiln__nvml *nvml, double *joules);
 
 #endif

@@ -3,10 +3,11 @@
 
 #include "driver_internal.h"
 
-/* Fused multiply-adds that one SM does in a clock, dense. Lanes: CUDA C++ Programming Guide 13.0, table of arithmetic
- * throughput by compute capability. Tensor cores: NVIDIA's architecture whitepapers of Volta, Turing, Ampere (GA100,
- * GA102), Ada, Hopper and Blackwell, their dense TFLOP/s divided by 2, SMs and boost clock; sums are fp32 (of int8: int32)
- * unless the column says fp16. specs/devices/ has the same figures, each with its source; a test compares them. */
+/* The number of dense fused multiply-adds of one SM in a clock. Lanes: CUDA C++ Programming Guide 13.0, table of
+ * arithmetic throughput by compute capability. Tensor cores: NVIDIA's architecture whitepapers of Volta, Turing,
+ * Ampere (GA100, GA102), Ada, Hopper and Blackwell; the figure is their dense TFLOP/s divided by 2, by the SMs and by
+ * the boost clock. Sums are fp32 (for int8: int32), unless the column says fp16. specs/devices/ has the same figures
+ * with their sources; a test compares them. */
 typedef struct rates {
     int cc; /* this compute capability and later ones up to the next row */
     int fma[KILN_UNIT_TENSOR_FP8_FP16];
@@ -31,8 +32,8 @@ static const rates table[] = {
     RATES(120, 128, 2, 128, 2, 256, 512, 1024, 1024, 512, 1024),
 };
 
-/* GeForce products of these have half the rate where floating-point sums are fp32: the whitepapers' tables of the RTX
- * 2080 Ti, 3090, 4090 and 5090, beside those of the professional products. */
+/* Returns true for GeForce products, which have half the rate if floating-point sums are fp32. The whitepapers show
+ * this in the tables of the RTX 2080 Ti, 3090, 4090 and 5090, beside the professional products. */
 static bool is_halved(const kiln_device_info *info, int cc, unsigned unit)
 {
     bool sums = unit == KILN_UNIT_TENSOR_FP16 || unit == KILN_UNIT_TENSOR_TF32 || unit == KILN_UNIT_TENSOR_FP8;

@@ -109,7 +109,8 @@ bool kiln__driver_place(const kiln__driver *driver, CUdevice device, char text[K
     return wrong == CUDA_SUCCESS;
 }
 
-/* Of a GPU by its compute capability and attributes; of the simulated device, what it runs. */
+/* Returns the features of a GPU by its compute capability and attributes. For the simulated device it returns the
+ * features that it can execute. */
 static unsigned features_of(const kiln__driver *driver, CUdevice device, const kiln_device_info *info)
 {
     const int cc = 10 * info->cc_major + info->cc_minor;
@@ -132,7 +133,7 @@ static unsigned features_of(const kiln__driver *driver, CUdevice device, const k
     return found;
 }
 
-/* What a device profile says of its units. */
+/* Takes the peaks of the units from the device profile. */
 static void simulated_peaks(const kiln__simulator *simulator, CUdevice device, kiln_device_info *info)
 {
     for (unsigned unit = KILN_UNIT_FP32; unit < KILN__COUNT(info->unit_flops); unit++) {

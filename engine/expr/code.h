@@ -1,4 +1,4 @@
-/* code.h - private to engine/expr: what an expression is compiled to, shared by the parser and the evaluator. */
+/* code.h - private to engine/expr: the code of an expression, which the parser makes and the evaluator runs. */
 #ifndef KILN_EXPR_CODE_H
 #define KILN_EXPR_CODE_H
 
@@ -58,8 +58,8 @@ typedef enum kiln__opcode {
     KILN__OP_TRUTH,      /* the top becomes a boolean */
     KILN__OP_JUMP,       /* by `operand` instructions */
     KILN__OP_JUMP_FALSE, /* pops; jumps if that was false */
-    KILN__OP_AND,        /* top false: it stays and we jump, else it is popped */
-    KILN__OP_OR,         /* top true: it stays and we jump, else it is popped */
+    KILN__OP_AND,        /* if the top is false, it stays and we jump; otherwise it is popped */
+    KILN__OP_OR,         /* if the top is true, it stays and we jump; otherwise it is popped */
     KILN__OP_CHAIN,      /* a b -- b, or a b -- false and a jump: a link of a chained comparison, `detail` says which */
     KILN__OP_IN,         /* x, found, member -- x, found or x == member */
     KILN__OP_IN_END      /* x, found -- found, negated where `operand` is 1 */

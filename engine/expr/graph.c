@@ -43,7 +43,7 @@ static bool rehash(kiln__graph *graph)
     return true;
 }
 
-/* Returns the node that is equal to n; creates it if there is none. */
+/* Returns the node that is equal to n, and creates it if it does not exist (hash-consing). */
 static uint32_t intern(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed || (graph->count >= graph->bucket_count && !rehash(graph)))

@@ -1,9 +1,10 @@
-/* graph.h - expressions as one graph of integer operations, in which a subexpression that several of them share is one
- * node. For callers that evaluate the same expressions millions of times while they bind one name after the other.
+/* graph.h - expressions as one graph of integer operations, in which a common subexpression of several expressions is
+ * one node (hash-consing).
  *
- * A node's value is an int64_t, or *unknown*: an error, or a value that is not an integer (a fraction, an overflow).
- * Unknown propagates as an error does, and not from a branch that is not taken. It only means "evaluate the expression
- * itself". */
+ * It is for callers that evaluate the same expressions millions of times while they bind one name after the other.
+ * The value of a node is an int64_t, or *unknown*: an error, or a value that is not an integer (a fraction, an
+ * overflow). Unknown propagates as an error does, but not from a branch that is not taken. Unknown only means that
+ * the caller must evaluate the expression itself. */
 #ifndef KILN_EXPR_GRAPH_H
 #define KILN_EXPR_GRAPH_H
 
@@ -17,9 +18,9 @@ typedef enum kiln__expr_node_kind {
 } kiln__expr_node_kind;
 
 typedef struct kiln__expr_node {
-    uint8_t op;       /* an opcode of expr/code.h, or one of graph.c's own */
-    uint8_t kind;     /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of
-                     these */
+    uint8_t op; /* an opcode of expr/code.h, or an opcode of graph.c */
+    /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: any other value */
+    uint8_t kind;
     uint32_t a, b, c; /* operands: earlier nodes */
     int64_t value;    /* of a constant; number of an input */
     uint32_t next;    /* in the table of known nodes */

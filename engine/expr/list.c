@@ -18,7 +18,7 @@ typedef struct values {
 } values;
 
 typedef struct reader {
-    kiln__arena *arena; /* for what is parsed; inside a loop it is the loop's own */
+    kiln__arena *arena; /* the arena for parsed expressions; inside a loop it is the arena of the loop */
     const char *text;
     size_t length, at;
     kiln__arena *home; /* the caller's */
@@ -144,7 +144,9 @@ static bool long_range(reader *r, const int64_t bounds[3], size_t start, values 
     return true;
 }
 
-static bool range(reader *r, const kiln__scope *scope, values *out)
+/* Reads range(stop), range(start, stop) or range(start, stop, step) and adds its values. If the whole list is one
+ * long range, it may have more values than other lists, see long_range(). */
+static bool read_range(reader *r, const kiln__scope *scope, values *out)
 {
     int64_t bounds[3] = {0, 0, 1};
     size_t count = 0, start = r->at;
@@ -192,9 +194,9 @@ static size_t closing(const reader *r)
     return r->length;
 }
 
-static bool clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out);
+static bool run_clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out);
 
-/* The part after `for`. */
+/* Reads the clauses after `for`, and runs the loop. */
 static bool loop(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     char name[64];
@@ -216,7 +218,7 @@ static bool loop(reader *r, const kiln__expr *element, const kiln__scope *scope,
         kiln_setting bound = {name, over.data[i]};
         kiln__scope with = {.outer = scope, .settings = {1, &bound}};
         r->at = inner;
-        if (!step(r) || !clauses(r, element, &with, out))
+        if (!step(r) || !run_clauses(r, element, &with, out))
             return false;
     }
     return true;
@@ -232,15 +234,15 @@ static bool clauses_inside(reader *r, const kiln__expr *element, const kiln__sco
         kiln__expr *condition = parse(r, KILN__EXPR_NO_CHOICE);
         if (!condition || !kiln__expr_eval_bool(condition, scope, "the condition", &holds, r->diag))
             return false;
-        return !holds || clauses(r, element, scope, out);
+        return !holds || run_clauses(r, element, scope, out);
     }
     if (peek(r) != ']')
         return expect(r, ']');
     return kiln__expr_eval(element, scope, &v, r->diag) && add(r, out, v);
 }
 
-/* Each iteration has an arena of its own; otherwise a long loop would fill memory with copies of the same clauses. */
-static bool clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
+/* Each iteration has a separate arena. Otherwise a long loop would fill memory with copies of the same clauses. */
+static bool run_clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     if (++r->nesting > 16)
         return FAIL(r, r->at, "a list nested too deep");
@@ -255,7 +257,9 @@ static bool clauses(reader *r, const kiln__expr *element, const kiln__scope *sco
     return fine;
 }
 
-static bool brackets(reader *r, char close, const kiln__scope *scope, values *out)
+/* Reads the items of a list or a tuple up to `close`. After the first item a `for` makes it a comprehension, which
+ * only a list can have. `scope` has the values of the loop variables. */
+static bool read_items(reader *r, char close, const kiln__scope *scope, values *out)
 {
     if (accept(r, close))
         return true;
@@ -269,7 +273,7 @@ static bool brackets(reader *r, char close, const kiln__scope *scope, values *ou
             return FAIL(r, at, "a comprehension must be in brackets: [...]");
         r->at = at;
         size_t end = closing(r);
-        if (!clauses(r, first, scope, out))
+        if (!run_clauses(r, first, scope, out))
             return false;
         r->at = end;
         return expect(r, ']');
@@ -291,10 +295,10 @@ static bool product(reader *r, const kiln__scope *scope, values *out)
     bool square = accept(r, '[');
     if (square || accept(r, '(')) {
         r->plain = false;
-        return brackets(r, square ? ']' : ')', scope, out);
+        return read_items(r, square ? ']' : ')', scope, out);
     }
     if (word(r, "range"))
-        return expect(r, '(') && range(r, scope, out);
+        return expect(r, '(') && read_range(r, scope, out);
     if (word(r, "list") || word(r, "tuple"))
         return expect(r, '(') && sum(r, scope, out) && expect(r, ')');
     if (r->at < r->length)

@@ -91,6 +91,8 @@ static void lex_radix(parser *p, unsigned radix)
     p->at = at;
 }
 
+/* Reads a number: an integer in base 10, 16, 8 or 2, or a float with a point or an exponent. A number that does not
+ * fit its type is an error. */
 static void lex_number(parser *p)
 {
     const char *text = p->text;
@@ -438,6 +440,8 @@ static void name_or_call(parser *p)
         emit_name(p, p->text + name.at, name.length, name.at);
 }
 
+/* Parses the innermost part of an expression: a number, a text, a name, a call, or an expression in parentheses. It
+ * emits the code that pushes its value. */
 static void primary(parser *p)
 {
     token t = p->token;
@@ -667,6 +671,8 @@ static void conditional(parser *p)
 
 /* ---- entry point ---- */
 
+/* Parses one expression that begins at text[from], and sets *end to its first character that does not belong to it.
+ * Returns NULL after an error in `diag`, or if memory runs out. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag)
 {

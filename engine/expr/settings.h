@@ -1,5 +1,5 @@
-/* settings.h - names with values, as many as there are: the params of a configuration, sizes, lets. The structs of the
- * public headers have the two members apart; KILN__PARAMS and KILN__SIZES make one of them. */
+/* settings.h - a list of names with values: the params of a configuration, sizes, lets. The public headers have the
+ * pointer and the count as separate members; KILN__PARAMS and KILN__SIZES make a list of them. */
 #ifndef KILN_SETTINGS_H
 #define KILN_SETTINGS_H
 
@@ -12,10 +12,10 @@ typedef struct kiln__settings {
 #define KILN__PARAMS(of) ((kiln__settings){(of)->param_count, (of)->params})
 #define KILN__SIZES(of) ((kiln__settings){(of)->size_count, (of)->sizes})
 
-/* A copy with names and texts of its own. Out of memory: arena->failed. */
+/* Copies a list with its names and texts. If memory runs out, arena->failed is set. */
 kiln__settings kiln__settings_copy(kiln__arena *arena, kiln__settings from);
 kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from); /* the same by name */
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no such name. */
 const kiln_setting *kiln__settings_find(kiln__settings settings, const char *name);
 /* As a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. It reads back exactly, kinds included. */
 void kiln__settings_print(kiln__text *out, kiln__settings settings);

@@ -1,8 +1,8 @@
 /* convert.c - converts T4 results to Kernel Tuner's cache file and back, without loss.
  *
- * A configuration is converted by the table below, and then converted back. If that does not give the original, the
- * original is stored too: as "t4" in an entry of the cache, as "kernel_tuner" in a result. The same holds for what
- * precedes the configurations. A file's own keys of these names are read in the same way. */
+ * A configuration is converted by the table below, and then converted back. If the result differs from the original,
+ * the original is stored too: as "t4" in an entry of the cache, as "kernel_tuner" in a result. The same holds for the
+ * header of the file. If a file has keys with these names, they are read in the same way. */
 #include <math.h>
 #include <string.h>
 
@@ -214,7 +214,8 @@ static json_t *scaled(converter *c, json_t *value, double by)
     return array;
 }
 
-/* Sets "time": the measurement of that name, or that of the first objective, or a word that says why there is none. */
+/* Sets "time": the measurement with that name, otherwise the first objective, otherwise a word that gives the reason
+ * why there is no time. */
 static void set_time(converter *c, json_t *entry, const json_t *result)
 {
     const char *invalidity = text_in(result, "invalidity");
@@ -236,6 +237,8 @@ static void set_time(converter *c, json_t *entry, const json_t *result)
     }
 }
 
+/* Converts one T4 result to an entry of Kernel Tuner's cache, by the table. It copies the configuration, the
+ * measurements, the times and the timestamp, and keeps further fields under their own names. */
 static json_t *plain_entry(converter *c, const json_t *result)
 {
     static const struct {
@@ -334,7 +337,7 @@ static json_t *without(converter *c, json_t *object, const char *name)
     return copy;
 }
 
-/* The header of a T4 file, from that of a cache. */
+/* Makes the header of a T4 file from the header of a cache. */
 static json_t *root_of(converter *c, json_t *header)
 {
     json_t *root = made(c, json_object()), *metadata = made(c, json_object());
@@ -431,6 +434,8 @@ static kiln_status bad(converter *c, size_t number, const char *what)
     return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: configuration %zu: %s", c->name, number + 1, what);
 }
 
+/* Converts a whole cache file to T4. The header becomes the metadata, and each entry a result. An entry that was made
+ * from T4 earlier gets its original fields back. */
 static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 {
     json_t *header = without(c, from, "cache"), *own = json_object_get(header, "t4"),
@@ -464,6 +469,8 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
     return status;
 }
 
+/* Converts a whole T4 file to a cache file. If the metadata are those that to_t4() would make from a stored header,
+ * this header is used again; otherwise a header is derived from the results. */
 static kiln_status to_cache(converter *c, json_t *from, json_t **to)
 {
     json_t *results = json_object_get(from, "results"), *root = without(c, from, "results"), *result;

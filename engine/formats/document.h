@@ -39,9 +39,9 @@ bool kiln__document_describe(json_t *results, json_t *header);
 /* The length of a T4 unit of time in seconds; 0: unknown unit. */
 double kiln__unit_seconds(const char *name);
 
-/* gunzip of a file into a temporary one without a name, in $TMPDIR or /tmp, `limit` bytes of text at most (zip.c).
- * `more` is called after each piece of packed bytes; false: end, with KILN_ERROR_INTERRUPTED. *to is the caller's to
- * close; *written: bytes of text. */
+/* Unpacks a gzipped file into a temporary file without a name, in $TMPDIR or /tmp, at most `limit` bytes of text
+ * (zip.c). `more` is called after each piece of packed bytes; if it returns false, the function ends with
+ * KILN_ERROR_INTERRUPTED. The caller closes *to. *written gets the number of bytes of text. */
 kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int from, uint64_t limit,
                               bool (*more)(void *user, uint64_t bytes), void *user, int *to, uint64_t *written,
                               kiln_error **error);

@@ -42,6 +42,8 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
     }
 }
 
+/* Unpacks gzip data in memory, at most `limit` bytes. Data that end too early are returned as far as they go, with
+ * *cut_off set. Damaged data and data above the limit are errors. */
 kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void *data, size_t length, size_t limit,
                          char **text, size_t *text_length, bool *cut_off, kiln_error **error)
 {
@@ -116,7 +118,7 @@ static kiln_status inflate_piece(unzip *z, const kiln_allocator *mem, bool *betw
                               "%s: its text, %" PRIu64
                               " MiB so far, cannot be written to a temporary file (%s); TMPDIR "
                               "names the folder",
-                              z->name, z->written >> 20, strerror(errno));
+                              z->name, z->written >> 20, kiln__error_text(errno));
     } while (z->stream.avail_in > 0 || (!*between && z->stream.avail_out == 0));
     return KILN_OK;
 }
@@ -130,7 +132,7 @@ static kiln_status inflate_file(unzip *z, const kiln_allocator *mem, bool (*more
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read: %s", z->name, strerror(errno));
+            return kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read: %s", z->name, kiln__error_text(errno));
         if (got == 0)
             return between ? KILN_OK
                            : kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzipped data end too early", z->name);
@@ -158,7 +160,7 @@ static kiln_status open_scratch(const kiln_allocator *mem, int *fd, kiln_error *
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
         return kiln__fail(mem, error, KILN_ERROR_IO, "no temporary file in %s: %s; TMPDIR names the folder", folder,
-                          strerror(errno));
+                          kiln__error_text(errno));
     unlink(path);
     return KILN_OK;
 }

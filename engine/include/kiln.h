@@ -1,60 +1,68 @@
-/* kiln.h - a runtime-compiled CUDA kernel engine: YAML problem specs in, tuned launches out.
+/* kiln.h - the public interface of Kiln, an engine that compiles and tunes CUDA kernels at run time.
  *
- * This header has the engine, specs, plans and runs. kiln_tune.h has sweeps, the store of samples and best-known
- * configurations; kiln_sim.h has what only the simulated device can do, which is experimental. Both include this one.
+ * This header declares the engine, specs, plans and runs. kiln_tune.h declares sweeps, the store of samples and
+ * best-known configurations. kiln_sim.h declares the functions that only the simulated device offers; it is
+ * experimental. Both headers include this one.
  *
- * The objects, and who owns them
- *   kiln_engine   a device (GPU or simulated), a compiler, a cache. Everything else is made from one and must be
- *                 freed before it.
- *   kiln_spec     a checked problem spec. Immutable once loaded.
- *   kiln_plan     one variant of a spec at one configuration and one set of sizes: compiled, ready to launch.
+ * Objects and ownership
+ *   kiln_engine   a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
+ *                 Free these objects before you close their engine.
+ *   kiln_spec     a checked problem spec. A spec never changes after it is loaded.
+ *   kiln_plan     one variant of a spec with one configuration and one set of sizes, compiled and ready to launch.
  *
  * Threads
- *   A kiln_engine and a kiln_spec may be used by many threads at once. A kiln_plan and a kiln_error belong to one
- *   thread at a time; two plans of one engine may be used by two threads at the same time.
+ *   Many threads may use one kiln_engine or one kiln_spec at the same time. Only one thread at a time may use a
+ *   kiln_plan or a kiln_error. Two threads may use two plans of one engine at the same time.
  *
  * Errors
- *   Every function that can fail returns a kiln_status and takes a `kiln_error **`. Pass NULL to ignore the message;
- *   otherwise it must point to a NULL pointer, and on failure receives an object that the caller frees with
- *   kiln_error_free(). On failure output parameters are left untouched. The library prints nothing, installs no signal
- *   handler and never exits; what it has to say goes to the log callback of kiln_options.
+ *   Every function that can fail returns a kiln_status and takes a `kiln_error **`. Pass NULL if you do not need the
+ *   message. Otherwise pass the address of a NULL pointer. If the function fails, it stores an error object there,
+ *   which the caller frees with kiln_error_free(). A function that fails leaves its output parameters unchanged. The
+ *   library prints nothing, installs no signal handler and never exits. It passes its messages to the log callback of
+ *   kiln_options.
  *
  * Arguments
- *   Where nothing else is said, no pointer may be NULL except `error`, `user`, options, choices and filters (NULL: all
- *   defaults). A function with a status answers a NULL, an unknown flag, a value outside of an enum, a count without
- *   its array, a negative number, NaN and the like with KILN_ERROR_ARGUMENT and a message that names the function and
- *   the argument ("kiln_plan_bind: buffer is NULL"). One without a status then returns NULL, 0, ""
- *   where it says so, or -1 for an index. What frees or closes takes NULL.
+ *   These pointers may be NULL: `error`, `user`, options, choices and filters. NULL options, choices and filters mean
+ *   the defaults. Every other pointer must not be NULL, unless its comment allows NULL. A function that returns a
+ *   status checks its arguments. It returns KILN_ERROR_ARGUMENT for a NULL pointer, an unknown flag, a value outside
+ *   of an enum, a count without its array, a negative number or a NaN. The message names the function and the
+ *   argument ("kiln_plan_bind: buffer is NULL"). A function without a status returns NULL or 0 for such an argument,
+ *   -1 if it returns an index, and "" if its comment says so. Every function that frees or closes an object accepts
+ *   NULL.
  *
  * Structs that the caller fills and that begin with `size_t size`
- *   Zero-initialise and set `size` to sizeof of the struct; every zero member means its default. A size of an older
- *   header is fine, the members that it lacks are zero. So is one of a newer header, as long as what this library does
- *   not know is all zero; else the answer is KILN_ERROR_UNSUPPORTED. A size of 0, one that ends within a member and one
- *   that no header can have are KILN_ERROR_ARGUMENT. No such struct is a member of another; what refers to one (`run`
- *   of kiln_tune_options) is a pointer, NULL: the defaults.
+ *   Set every member to zero, then set `size` to the sizeof of the struct. A zero member means the default. The
+ *   library accepts the smaller struct of an older header; the missing members count as zero. It accepts the larger
+ *   struct of a newer header if all bytes that it does not know are zero. Otherwise it returns
+ *   KILN_ERROR_UNSUPPORTED. It returns KILN_ERROR_ARGUMENT if `size` is 0, ends within a member, or is a size that no
+ *   header can have. No such struct is a member of another struct. A struct refers to another one by a pointer, such
+ *   as `run` of kiln_tune_options. If the pointer is NULL, the defaults apply.
  *
  * Structs that the library fills and that begin with `size_t size` (kiln_space_info, kiln_occupancy_info, kiln_score)
- *   Set `size` to sizeof of the struct before the call. The library fills the members that it knows and sets the others
- *   to zero. A size of 0, one that ends within a member and one that no header can have are KILN_ERROR_ARGUMENT.
+ *   Set `size` to the sizeof of the struct before the call. The library fills the members that it knows and sets the
+ *   other members to zero. It returns KILN_ERROR_ARGUMENT if `size` is 0, ends within a member, or is a size that no
+ *   header can have.
  *
  * Structs that the library returns as a pointer to const
- *   They belong to the library, and live as long as their owner or, in a callback, until it returns. A later version
- *   may add members at the end, so do not keep them by value or in arrays across versions. None in kiln.h and
- *   kiln_tune.h contains another: what belongs to it (the kiln_result of a kiln_sample) is a pointer, with the same
- *   lifetime.
+ *   Such a struct belongs to the library. It lives as long as the object that owns it. A struct that the library
+ *   passes to a callback lives until the callback returns. A later version may add members at the end, so a program
+ *   must not keep such structs by value or in arrays. In kiln.h and kiln_tune.h no such struct contains another one.
+ *   It has a pointer to the other struct, such as kiln_sample to its kiln_result, and both have the same lifetime.
  *
  * All other structs
- *   They never change: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_allocator and kiln_file_binding. What
- *   there is more to say gets a function of its own.
+ *   The following structs never change: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_allocator and
+ *   kiln_file_binding. A later version adds a function instead of a member.
  *
  * Names
- *   open goes with close; make, load, parse and what fills a result (kiln_tune, kiln_profile) with free. A callback
- *   returns an int: 0 to go on, nonzero to be called no more, which is an error only where it says so. Two are none of
- *   that kind: the log callback, which cannot end anything, and a host function, which is an operation and returns its
- *   status.
+ *   A function named `open` has a counterpart named `close`. Objects from functions named `make`, `load` or `parse`,
+ *   and from functions such as kiln_tune() and kiln_profile(), are freed by a function named `free`. A callback
+ *   returns an int: 0 to go on, nonzero to stop. After a nonzero value the library does not call the callback again.
+ *   This is an error only if the comment of the function says so. Two function types differ from this rule. The log
+ *   callback returns nothing, because it cannot stop anything. A host function returns a status, because it is an
+ *   operation that can fail.
  *
- * Strings returned as `const char *` belong to the object they came from and live as long as it does.
- */
+ * A string that is returned as `const char *` belongs to the object that it came from, and lives as long as that
+ * object. */
 #ifndef KILN_H
 #define KILN_H
 
@@ -76,7 +84,8 @@ extern "C" {
 #define KILN_API __attribute__((visibility("default")))
 #endif
 
-/* The CUDA Driver API's own types, declared here exactly as cuda.h does, so that neither header needs the other. */
+/* These are the types of the CUDA Driver API. They are declared exactly as in cuda.h, so that a program may include
+ * both headers in any order, or only this one. */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
@@ -85,7 +94,7 @@ typedef CUdeviceptr_v2 CUdeviceptr;
 
 /* ---- status and errors ------------------------------------------------------------------------------------- */
 
-/* X(name, value, text, exit code of the command). Values are stable. */
+/* All status codes. X(name, value, text, exit code of the command). The values never change. */
 #define KILN_STATUS_MAP(X)                                                                                             \
     X(OK, 0, "success", 0)                                                                                             \
     X(ERROR_MEMORY, 1, "out of host memory", 70)                                                                       \
@@ -114,134 +123,174 @@ typedef enum kiln_status {
 #undef KILN_X
 } kiln_status;
 
-/* The name ("KILN_ERROR_SPEC") and the text ("an error in a spec") of a status; never NULL. */
+/* Return the name of a status ("KILN_ERROR_SPEC") and its text ("an error in a spec"). They never return NULL. */
 KILN_API const char *kiln_status_name(kiln_status status);
 KILN_API const char *kiln_status_text(kiln_status status);
 
 typedef struct kiln_error kiln_error;
 
-KILN_API kiln_status kiln_error_status(const kiln_error *error); /* KILN_OK for NULL */
-/* The whole message, possibly of several lines (caret lines, a compile log), without a trailing newline. */
+/* Returns the status that the failed function returned. Returns KILN_OK if `error` is NULL. */
+KILN_API kiln_status kiln_error_status(const kiln_error *error);
+/* Returns the whole message, without a trailing newline. It may have several lines, such as lines with a caret below
+ * a position, or the log of the compiler. The text lives as long as the error. */
 KILN_API const char *kiln_error_message(const kiln_error *error);
-/* The CUresult that caused it; 0: there is none. */
+/* Returns the CUresult that caused the error. Returns 0 if the error did not come from the driver. */
 KILN_API int kiln_error_cuda(const kiln_error *error);
-KILN_API void kiln_error_free(kiln_error *error); /* NULL is allowed */
+/* Frees an error. `error` may be NULL. */
+KILN_API void kiln_error_free(kiln_error *error);
 
 /* ---- the engine -------------------------------------------------------------------------------------------- */
 
-/* `resize` is like realloc(): size 0 frees and returns NULL, pointer NULL allocates. Must be callable from any
- * thread. */
+/* The allocator of the host memory. `resize` behaves like realloc(): if `pointer` is NULL, it allocates; if `size` is
+ * 0, it frees `pointer` and returns NULL. It may be called from any thread, so it must be safe for several threads. */
 typedef struct kiln_allocator {
     void *(*resize)(void *user, void *pointer, size_t size);
     void *user;
 } kiln_allocator;
 
 typedef enum kiln_log_level { KILN_LOG_DEBUG, KILN_LOG_INFO, KILN_LOG_WARNING } kiln_log_level;
-/* May be called from any thread that is inside a kiln function. `message` has no trailing newline, and lives for the
- * call. */
+/* Receives the messages of the library. The library may call it from any thread that is inside a kiln function.
+ * `message` has no trailing newline. It lives until the callback returns. */
 typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *message);
 
-#define KILN_NO_CACHE 1u      /* neither read nor write the disk cache */
-#define KILN_READ_ANYWHERE 2u /* specs may name files outside their own folder and the search path */
-/* Compile inside this process: unconfined, without limits, and a crash of NVRTC ends the process (engine/TRUST.md). */
+#define KILN_NO_CACHE 1u      /* do not read or write the disk cache */
+#define KILN_READ_ANYWHERE 2u /* a spec may name files outside its own folder and the search path */
+/* Compile inside this process, without confinement and without limits. If NVRTC crashes, this process ends
+ * (engine/TRUST.md). */
 #define KILN_NO_WORKERS 4u
 /* Specs may run the commands that they name as references (engine/TRUST.md). */
 #define KILN_ALLOW_COMMANDS 8u
-/* Kernels on a simulated device run in a sandbox: in a process that has given up its rights (engine/TRUST.md). A sweep
- * starts a process for them. kiln_plan_run(), kiln_profile() and kiln_trace() have the calling process itself give up its
- * rights permanently, before they fill buffers: only for a process that was made for that (fork), and has no other
- * threads. From then on it reads only the files that the spec may name, and can neither write files (`write` of
- * kiln_run_options, kiln_plan_capture) nor start programs. If the system cannot do it, a warning is logged. */
+/* Run kernels of a simulated device in a sandbox: a process that has given up its rights (engine/TRUST.md).
+ *
+ * A sweep starts a process for its kernels. In kiln_plan_run(), kiln_profile() and kiln_trace() the calling process
+ * itself permanently gives up its rights before it fills the buffers. Therefore call these three functions only in a
+ * process that was forked for this purpose and has no other threads. From then on that process can read only the
+ * files that the spec may name. It can start no programs and write no files. Hence use `write` of kiln_run_options
+ * for its outputs, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning
+ * and runs without it. */
 #define KILN_SANDBOX 16u
-#define KILN_SANDBOX_REQUIRED 32u /* the same, but it fails with KILN_ERROR_UNSUPPORTED if the system cannot do it */
+/* Run kernels in the same sandbox. If the system offers no sandbox, the call fails with KILN_ERROR_UNSUPPORTED. */
+#define KILN_SANDBOX_REQUIRED 32u
 
-/* Kernels of this engine run from now on, in this process, and have `seconds` to end; infinity: there is no limit. 0: they
- * have ended, or were given up. See `limit` of kiln_options. */
+/* Tells the application how long kernels may still run, so that it can end the process if the library's own time
+ * limit does not work. A positive `seconds`: kernels of this engine begin to run in this process, and have this much
+ * time to end. Infinity: kernels begin to run without a time limit. 0: the kernels have ended, or the library has
+ * given them up. See `limit` of kiln_options. */
 typedef void (*kiln_limit_fn)(void *user, double seconds);
 
-/* The processes of one job that mpirun or srun started; see kiln_ranks_open(). */
+/* The processes of one job that mpirun or srun started. kiln_ranks_open() makes it. */
 typedef struct kiln_ranks kiln_ranks;
 
-/* Zero-initialise and set `size`; every zero member means its default. Strings are copied. */
+/* The options of kiln_engine_open(). Set every member to zero, then set `size`. A zero member means its default. The
+ * library copies the strings. */
 typedef struct kiln_options {
-    size_t size;             /* sizeof(kiln_options) */
-    const char *device;      /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile", "sim:sm_80" (the profile with
-                                estimated times whose compute capability is nearest); NULL: $KILN_DEVICE, else the
-                                first GPU, else "sim:h200", or "sim" where that profile is not found. If the simulated
-                                device of this process is in use already, NULL takes it as it is */
-    CUcontext context;       /* the caller's context, on whose device the engine works; never destroyed, and must live
-                                until the engine is closed. `device` then only says whose it is: of the simulated
-                                driver ("sim") or of libcuda */
-    const char *cache_dir;   /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
-    const char *search_path; /* folders of specs, sources and headers, with ':' between; searched before those of
-                                $KILN_PATH and the installed ones. Headers are also in those of $KILN_INCLUDE */
-    const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
-    unsigned jobs;           /* compile workers at once; 0: one per core */
-    unsigned flags;          /* KILN_NO_CACHE ... */
-    double compile_timeout;  /* seconds that one compile may take; 0: 120 */
-    uint64_t memory_limit; /* bytes that the buffers of one plan may take, on the host and on the device each; 0: all */
-    const kiln_allocator *allocator; /* the struct is copied; NULL: malloc */
-    kiln_log_fn log;                 /* NULL: nothing is logged */
+    size_t size; /* sizeof(kiln_options) */
+    /* The device: "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile" or "sim:sm_80". "sim:sm_80" chooses the device
+     * profile with estimated times whose compute capability is nearest to 8.0. If `device` is NULL, $KILN_DEVICE
+     * decides. If that variable is not set, the engine takes the first GPU. Without a GPU it takes "sim:h200", or
+     * "sim" if the profile h200 is not found. If `device` is NULL and this process already uses a simulated device,
+     * the engine takes that device. */
+    const char *device;
+    /* The caller's CUDA context, or NULL. The engine works on the device of this context and never destroys it. The
+     * context must live until the engine is closed. With a context, `device` only tells which driver made it: the
+     * simulated driver ("sim") or libcuda. */
+    CUcontext context;
+    /* The folder of the disk cache. NULL: $KILN_CACHE_DIR, otherwise $XDG_CACHE_HOME/kiln, otherwise ~/.cache/kiln. */
+    const char *cache_dir;
+    /* Folders of specs, sources and headers, separated by ':'. The library searches them first, then the folders of
+     * $KILN_PATH, then the installed folders. It also searches the folders of $KILN_INCLUDE for headers. */
+    const char *search_path;
+    /* The path of the compile worker program. NULL: $KILN_WORKER, otherwise the installed program. */
+    const char *worker;
+    unsigned jobs;          /* the largest number of concurrent compile workers; 0: one per core */
+    unsigned flags;         /* KILN_NO_CACHE and the other flags above */
+    double compile_timeout; /* time limit of one compile, in seconds; 0: 120 */
+    /* The most bytes that the buffers of one plan may take on the host, and the most that they may take on the
+     * device. 0: no limit beyond the memory that exists. */
+    uint64_t memory_limit;
+    const kiln_allocator *allocator; /* copied; NULL: malloc() and free() */
+    kiln_log_fn log;                 /* NULL: the library logs nothing */
     void *log_user;
-    const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to end work on a store:
-                                 waiting for another process's lock, and an import, end with
-                                 KILN_ERROR_INTERRUPTED. Referenced until the engine is closed. What ends a run is
-                                 `stop` of kiln_run_options */
-    kiln_ranks *ranks;        /* of rank 0: the other ranks compile and measure too. Close it after the engine; NULL:
-                                 this machine alone */
-    kiln_limit_fn limit;      /* NULL, or a function that is told when kernels begin to run and have ended, so that the
-                                 application can end the process if the time limit does not (engine/include/README.md).
-                                 Called in the thread that called the library, without a lock of the library */
+    /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end work on a
+     * store. Then waiting for the lock of another process, and an import, end with KILN_ERROR_INTERRUPTED. The int
+     * must live until the engine is closed. To end a run, use `stop` of kiln_run_options. */
+    const volatile int *stop;
+    /* The ranks of rank 0, whose other ranks then compile and measure for this engine too; or NULL, so that only this
+     * process works. Close the ranks after the engine. */
+    kiln_ranks *ranks;
+    /* NULL, or a function that the library calls when kernels begin to run and when they have ended. With it the
+     * application can end its process if the time limit of the library fails to end a kernel
+     * (engine/include/README.md). It is called in the thread that called the library. The library holds no lock
+     * during the call. */
+    kiln_limit_fn limit;
     void *limit_user;
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;
 
-/* Opens an engine; `options` may be NULL. This needs neither a device nor NVRTC, unless `context` is given: the first
- * call that needs the device opens it. If there is none, that call returns KILN_ERROR_NO_DEVICE; without NVRTC it is
- * KILN_ERROR_NO_COMPILER. */
+/* Opens an engine. `options` may be NULL. Close *engine with kiln_engine_close().
+ *
+ * Without `context` the function opens neither the device nor NVRTC, so it works on a machine that has neither. The
+ * first call that needs the device opens it, and returns KILN_ERROR_NO_DEVICE if there is no such device. The first
+ * call that needs NVRTC returns KILN_ERROR_NO_COMPILER if there is no usable NVRTC. */
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
-/* Ends the engine's processes and frees it. Free all that was made from it before. NULL is allowed. */
+/* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may
+ * be NULL. */
 KILN_API void kiln_engine_close(kiln_engine *engine);
 
 /* ---- many machines: a job of several processes, one for each GPU --------------------------------------------- */
 
 typedef struct kiln_ranks_options {
-    size_t size;        /* sizeof(kiln_ranks_options) */
-    const char *plugin; /* the messages' plug-in; NULL: $KILN_MPI, else the installed libkiln-mpi.so */
-    int required;       /* 1: also where no launcher is seen, the plug-in is opened */
-    double lease;       /* seconds after which a rank of which nothing was heard is given up, and what it worked on is
-                           done by others; 0: 30 */
-    const kiln_allocator *allocator; /* the struct is copied; NULL: malloc */
-    kiln_log_fn log;                 /* NULL: nothing is logged. Called from a thread of its own too */
+    size_t size; /* sizeof(kiln_ranks_options) */
+    /* The path of the plug-in that passes messages between the processes. NULL: $KILN_MPI, otherwise the installed
+     * libkiln-mpi.so. */
+    const char *plugin;
+    int required; /* 1: open the plug-in even if no launcher is recognised */
+    /* The lease, in seconds. If a rank sends no message for so long, rank 0 gives it up, and other ranks repeat its
+     * unfinished work. 0: 30 seconds. */
+    double lease;
+    const kiln_allocator *allocator; /* copied; NULL: malloc() and free() */
+    kiln_log_fn log;                 /* NULL: nothing is logged. A thread of the library may call it too */
     void *log_user;
 } kiln_ranks_options;
 
-/* Joins the job that a launcher (mpirun, srun) started this process in. *ranks stays NULL, and the answer is KILN_OK, if
- * there is none, or if this is its only process. KILN_ERROR_NOT_FOUND: there is no plug-in. KILN_ERROR_UNSUPPORTED: the
- * launcher and the plug-in's MPI do not know each other; the message says how to start the job. Call it once in a
- * process, from the thread that closes it, before anything else of the process uses MPI. */
+/* Joins the job in which a launcher (mpirun, srun) started this process. Close *ranks with kiln_ranks_close().
+ *
+ * If no launcher started this process, or if this process is the only one of its job, the function returns KILN_OK
+ * and leaves *ranks NULL. Call it once in a process, before any other code of the process uses MPI. The same thread
+ * must later call kiln_ranks_close(). KILN_ERROR_NOT_FOUND: there is no plug-in. KILN_ERROR_UNSUPPORTED: the launcher
+ * and the MPI of the plug-in do not fit together; the message tells how to start the job. */
 KILN_API kiln_status kiln_ranks_open(const kiln_ranks_options *options, kiln_ranks **ranks, kiln_error **error);
-KILN_API int kiln_ranks_rank(const kiln_ranks *ranks);  /* 0 leads: it sweeps; all others call kiln_ranks_serve() */
-KILN_API int kiln_ranks_count(const kiln_ranks *ranks); /* 2 or more */
-KILN_API int kiln_ranks_local(const kiln_ranks *ranks); /* the number of this process among those of its machine */
-/* What a rank does that does not lead: it compiles and measures for rank 0 until that closes its ranks. Or, if its device is
- * of another model, until kiln_ranks_rank() is 0: it leads those of that model, and sweeps with another engine. */
+/* Returns the number of this process in the job. Rank 0 leads the job and sweeps. Every other rank calls
+ * kiln_ranks_serve(). */
+KILN_API int kiln_ranks_rank(const kiln_ranks *ranks);
+/* Returns the number of processes in the job, at least 2. */
+KILN_API int kiln_ranks_count(const kiln_ranks *ranks);
+/* Returns the number of this process among the processes of its machine, from 0. */
+KILN_API int kiln_ranks_local(const kiln_ranks *ranks);
+/* Does the work of a rank other than rank 0: it compiles and measures for rank 0 until rank 0 closes its ranks.
+ *
+ * It returns earlier if the device of rank 0 is another model, and this rank leads the ranks whose devices are of its
+ * own model. Then kiln_ranks_rank() returns 0. The caller should sweep with another engine, which gets these ranks. */
 KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error **error);
-/* An answer of a job's sweep. `rank`: who led it. `device`: the name of its model; NULL for rank 0's. `answer`: as that rank
- * gave it, until the ranks are closed; NULL: it gave none, or was lost. */
+/* Receives the answer of one sweep of a job. `rank`: the rank that led the sweep. `device`: the model of its device;
+ * NULL for rank 0. `answer`: the text that this rank passed to kiln_ranks_collect(), which lives until the ranks are
+ * closed. `answer` is NULL if the rank passed no text or was lost. */
 typedef void (*kiln_ranks_answer_fn)(void *user, int rank, const char *device, const char *answer);
-/* Brings the answers of all sweeps of a job together, where devices are of several models. Each rank that leads one calls it
- * once, after its sweep, with a text of its own making. Rank 0 waits for the others, and calls `each` for itself and then for
- * them by rank, in this thread; a rank of which nothing is heard for a lease has no answer. For other leaders `each` is not
- * called. Once *stop (NULL: never) is nonzero rank 0 waits for one lease at most. */
+/* Collects the answers of all sweeps of a job. Such a job has devices of several models, and one sweep for each model.
+ *
+ * Each rank that leads a sweep calls this function once, after its sweep, with a text that it composed. Rank 0 waits
+ * for the other leaders. Then it calls `each` in this thread, first for itself and then for the other leaders in the
+ * order of their ranks. A rank that sends no message for the time of a lease counts as lost, and its answer is NULL.
+ * On the other leaders the function does not call `each`. `stop` may be NULL. Once *stop is nonzero, rank 0 waits for
+ * at most one lease. */
 KILN_API kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
                                         kiln_ranks_answer_fn each, void *user, kiln_error **error);
-/* Ends the job; rank 0 tells the others. NULL is allowed. */
+/* Ends the job. Rank 0 tells the other ranks. `ranks` may be NULL. */
 KILN_API void kiln_ranks_close(kiln_ranks *ranks);
 
-/* What some devices have and others lack, as `needs` of a spec names it behind `device.`. The simulated device has what
- * it runs. X(name, value, key, text) */
+/* Features that some devices have and others lack. A spec names a feature as `device.KEY` in `needs`. The simulated
+ * device has every feature that it can execute. X(name, value, key, text) */
 #define KILN_FEATURE_MAP(X)                                                                                            \
     X(ASYNC_COPY, 1u, "async_copy", "asynchronous copies to shared memory (cp.async)")                                 \
     X(FP8, 2u, "fp8", "tensor cores for 8-bit floats")                                                                 \
@@ -258,39 +307,41 @@ enum {
 typedef struct kiln_device_info {
     char name[128];
     char id[32];            /* "cuda:0", "sim:generic" */
-    int simulated;          /* 1: the simulated device */
+    int simulated;          /* 1: this is a simulated device */
     int cc_major, cc_minor; /* compute capability */
     int sm_count, warp_size, max_threads_per_block, max_threads_per_sm;
     int registers_per_block, registers_per_sm;
-    uint64_t shared_per_block; /* bytes without opting in */
+    uint64_t shared_per_block; /* bytes of shared memory a block, without opting in */
     uint64_t shared_per_block_optin, shared_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double clock_hz, memory_clock_hz;
     int memory_bus_bits;
-    double peak_flops;     /* fp32 fused multiply-adds x 2, a second, from cores and clock */
-    double peak_bandwidth; /* bytes a second, from bus width and clock */
-    int driver_version;    /* 13000 for 13.0; 0 for the simulated device */
-    unsigned features;     /* KILN_FEATURE_... */
+    double peak_flops;     /* peak fp32 operations a second from cores and clock; a fused multiply-add counts 2 */
+    double peak_bandwidth; /* peak bytes a second from bus width and clock */
+    int driver_version;    /* 13000 means 13.0; 0 for the simulated device */
+    unsigned features;     /* a set of KILN_FEATURE_... bits */
     double
-        unit_flops[16]; /* by KILN_UNIT_...: fused multiply-adds x 2, a second, dense, from units and clock; 0: none */
+        /* The peak rate of each unit, by KILN_UNIT_..., in operations a second for dense matrices. It follows from
+         * the number of units and the clock. A fused multiply-add counts 2. 0: the device has no such unit. */
+        unit_flops[16];
 } kiln_device_info;
 
-/* The engine's own device; opens it if it is not open. `*info` lives as long as the engine. */
+/* Returns the device of the engine. Opens the device if it is not open yet. `*info` lives as long as the engine. */
 KILN_API kiln_status kiln_engine_device(kiln_engine *engine, const kiln_device_info **info, kiln_error **error);
-/* Calls `each` for every device of this machine, the simulated ones last. `info` lives until it returns. Return nonzero
- * to be called no more. */
+/* Calls `each` for every device of this machine, first the GPUs and then the simulated devices. `info` lives until
+ * the callback returns. If the callback returns nonzero, it is not called again. */
 typedef int (*kiln_device_fn)(void *user, const kiln_device_info *info);
 KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void *user, kiln_error **error);
 
-/* What kiln_doctor() found on this machine: driver, NVRTC, cache and so on, one finding each. */
+/* One finding of kiln_doctor() about this machine, such as the driver, NVRTC or the cache. */
 typedef struct kiln_finding {
     const char *topic;  /* "driver", "nvrtc", "cache", ... */
-    int ok;             /* 0: missing or broken */
-    int needed;         /* 1: nothing works without it; 0: Kiln works, but can do less */
+    int ok;             /* 1: usable; 0: missing or broken */
+    int needed;         /* 1: nothing works without it; 0: Kiln works without it, but can do less */
     const char *found;  /* "libnvrtc.so.13, version 13.0" */
-    const char *remedy; /* what to do, "" if ok */
+    const char *remedy; /* what the user should do; "" if ok is 1 */
 } kiln_finding;
-/* Return nonzero to be called no more. */
+/* Receives one finding. If it returns nonzero, it is not called again. */
 typedef int (*kiln_finding_fn)(void *user, const kiln_finding *finding);
 KILN_API kiln_status kiln_doctor(kiln_engine *engine, kiln_finding_fn report, void *user, kiln_error **error);
 
@@ -301,9 +352,10 @@ typedef enum kiln_kind { KILN_INT, KILN_FLOAT, KILN_BOOL, KILN_TEXT } kiln_kind;
 typedef struct kiln_value {
     kiln_kind kind;
     union {
-        int64_t i;        /* KILN_INT, KILN_BOOL (0 or 1) */
-        double f;         /* KILN_FLOAT */
-        const char *text; /* KILN_TEXT: not copied; see what has the value */
+        int64_t i; /* KILN_INT, KILN_BOOL (0 or 1) */
+        double f;  /* KILN_FLOAT */
+        /* KILN_TEXT. The text is not copied. It belongs to the object that has the value. */
+        const char *text;
     } as;
 } kiln_value;
 
@@ -312,10 +364,12 @@ typedef struct kiln_setting {
     kiln_value value;
 } kiln_setting;
 
-/* Element types of buffers and arrays. X(name, bytes, numpy code, kind, exponent bits, mantissa bits, relative and
- * absolute tolerance of a comparison that names none). FINITE: a float without infinities, whose only NaN is all ones.
- * The bits and tolerances of COMPLEX are those of one part; the real part comes first. V1 and V2 are bytes without a
- * type, as numpy with ml_dtypes writes them. Use `...` for what you do not need: columns may be added. */
+/* The element types of buffers and arrays. X(name, bytes, numpy code, kind, exponent bits, mantissa bits, relative
+ * tolerance, absolute tolerance). The tolerances apply to a comparison that names none.
+ *
+ * FINITE is a float without infinities whose only NaN has all bits set. For COMPLEX the bits and tolerances describe
+ * one part; the real part comes first in memory. V1 and V2 are bytes without a type, as numpy with ml_dtypes writes
+ * them. A later version may add columns, so a program should write `...` for the columns that it does not need. */
 #define KILN_TYPE_MAP(X)                                                                                               \
     X(i8, 1, "i1", SIGNED, 0, 7, 0, 0)                                                                                 \
     X(u8, 1, "u1", UNSIGNED, 0, 8, 0, 0)                                                                               \
@@ -342,39 +396,47 @@ typedef enum kiln_type {
 } kiln_type;
 
 #define KILN_MAX_DIMS 8
-/* A dense row-major array in host memory. */
+/* A dense row-major array in host memory. The owner of `data` depends on the function that uses the array. */
 typedef struct kiln_array {
     kiln_type type;
-    int dims; /* 0: a scalar */
+    int dims; /* 0 dimensions mean a scalar */
     uint64_t shape[KILN_MAX_DIMS];
     void *data;
 } kiln_array;
 
 /* ---- host functions ---------------------------------------------------------------------------------------- */
 
-/* A call of a host function: what the spec gave it, and where its results go. */
+/* A call of a host function: the arguments from the spec and the places of the results. It lives until the host
+ * function returns. */
 typedef struct kiln_call kiln_call;
 
-/* The argument `name`. `fallback` (may be NULL) is the value of one that is missing. KILN_ERROR_HOST_FUNCTION: it is
- * missing or of another kind; KILN_ERROR_ARGUMENT: a pointer is NULL. The reason is noted for the author of the spec:
- * return the status. Texts belong to the call. */
+/* These functions return the argument `name` as a number or a text. `fallback` may be NULL; otherwise it is the value
+ * of an argument that is missing. KILN_ERROR_HOST_FUNCTION: the argument is missing or has another kind.
+ * KILN_ERROR_ARGUMENT: a pointer is NULL. The call keeps the reason for the author of the spec, so the host function
+ * should return this status. Texts belong to the call. */
 KILN_API kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value);
 KILN_API kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fallback, double *value);
 KILN_API kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallback, const char **value);
-/* An array argument, to be read; an output, to be written in place. Both belong to the call. `data` is NULL only if
- * there are no elements. */
+/* kiln_call_array() returns an array argument, which the host function may only read. kiln_call_output() returns an
+ * output, which the host function writes in place. Both arrays belong to the call. `data` is NULL only if the array
+ * has no elements. */
 KILN_API kiln_status kiln_call_array(kiln_call *call, const char *name, const kiln_array **array);
 KILN_API kiln_status kiln_call_output(kiln_call *call, const char *name, kiln_array **array);
-/* The resolved path of a file that the spec names, after a check that a spec may read it (engine/TRUST.md). *path
- * belongs to the call. */
+/* Returns the resolved path of a file that the spec names, after a check that the spec may read it (engine/TRUST.md).
+ * *path belongs to the call. */
 KILN_API kiln_status kiln_call_file(kiln_call *call, const char *name, const char **path);
-/* For `inputs:`: exports a number, or an array that Kiln makes, zeroed, and the function fills: `dims` sizes in `shape`
- * (not read where dims is 0). *array belongs to the call. Names may have dots. */
+/* These functions export a result of a host function of `inputs:`. kiln_call_export_array() makes an array of zeros,
+ * which the host function fills. `shape` has `dims` sizes; it is not read if `dims` is 0. *array belongs to the call.
+ * `name` may contain dots. */
 KILN_API kiln_status kiln_call_export_int(kiln_call *call, const char *name, int64_t value);
 KILN_API kiln_status kiln_call_export_float(kiln_call *call, const char *name, double value);
 KILN_API kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type type, int dims,
                                             const uint64_t *shape, kiln_array **array);
-/* Notes why the function failed, as printf() would print it, and returns KILN_ERROR_HOST_FUNCTION. */
+/* Exports a line of `length` elements without a copy. *data comes from kiln_call_allocator(). The export takes it, and
+ * *data becomes NULL. After a failure the function still owns *data. */
+KILN_API kiln_status kiln_call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length,
+                                           void **data);
+/* Notes why the host function failed, in the format of printf(), and returns KILN_ERROR_HOST_FUNCTION. */
 KILN_API kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 2, 3)))
@@ -410,74 +472,79 @@ KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /*
 
 typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 
-#define KILN_HOST_REFERENCE 1u /* for `verify: {host: NAME}`: reads the buffers, writes the expected outputs */
-#define KILN_HOST_INPUT 2u     /* for `inputs:` */
-#define KILN_HOST_STEP 4u      /* for `steps:` */
-/* Added to the uses: Kiln's own programs have the same function under the same name, as they have the functions of the
- * catalogue. Without it a sweep that calls the function measures in its own process, and a captured launch that calls it
- * loses the call, because the process and the command that would call it lack the function. */
+/* For `verify: {host: NAME}`. The function reads the buffers and writes the expected outputs. */
+#define KILN_HOST_REFERENCE 1u
+#define KILN_HOST_INPUT 2u /* for `inputs:` */
+#define KILN_HOST_STEP 4u  /* for `steps:` */
+/* A purpose is joined with this flag if Kiln's own programs have the same function under the same name, as they have the
+ * functions of the catalogue. Without the flag, a sweep that calls the function measures in its own process, because no
+ * other process has the function. A captured spec cannot call such a function either. */
 #define KILN_HOST_SHIPPED 8u
 
-/* Makes `function` callable from specs of this engine as `name`, for `uses` (KILN_HOST_...). Call it before the specs
- * are loaded. `user` is passed on, and must live as long as the engine. The function may be called from any thread that
- * uses the engine, and must not call the engine. A reference gets every buffer and size of the spec as arguments under
- * its own name. kiln_catalogue_register() (kiln_catalogue.h) registers the functions that the specs of the catalogue
- * name. */
+/* Makes `function` callable as `name` from specs of this engine, for the purposes `uses` (KILN_HOST_...). Call it
+ * before you load the specs. The library passes `user` to the function, so `user` must live as long as the engine.
+ * Any thread that uses the engine may call the function. The function must not call the engine. A reference function
+ * gets every buffer and every size of the spec as an argument with the name that the spec gives it.
+ * kiln_catalogue_register() (kiln_catalogue.h) registers the functions that the specs of the catalogue name. */
 KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function,
                                         void *user, kiln_error **error);
 
-/* What a host function is for, asks for and gives. */
+/* Describes a host function. */
 typedef struct kiln_host_info {
     const char *name;
     unsigned uses;     /* KILN_HOST_... */
-    const char *takes; /* the arguments that it asks for, by their names; those in brackets have a default */
-    const char *gives; /* the outputs that it writes, or what it exports */
+    const char *takes; /* the names of its arguments; an argument in brackets has a default */
+    const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
-/* The host functions that every engine has, by number; NULL past the last. */
+/* Returns the host function with this number, from 0, of those that every engine has. Returns NULL for a number past the
+ * last one. */
 KILN_API const kiln_host_info *kiln_host(size_t number);
 
 /* ---- specs ------------------------------------------------------------------------------------------------- */
 
 typedef struct kiln_spec kiln_spec;
 
-/* Loads a spec: a path, or a name that is looked up as NAME.yaml in the search path. KILN_ERROR_NOT_FOUND: there is
- * none; KILN_ERROR_SPEC: it has errors, and the message has each with its line and column. Needs no device. Free it
- * with kiln_spec_free(), after all plans of it. */
+/* Loads a spec from a path, or by a name, which is looked up as NAME.yaml in the search path. This needs no device.
+ * Free *spec with kiln_spec_free(), after all plans of this spec. KILN_ERROR_NOT_FOUND: there is no such file.
+ * KILN_ERROR_SPEC: the spec has errors; the message lists all of them with line and column. */
 KILN_API kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec,
                                     kiln_error **error);
-/* The same from `length` bytes in memory, which are copied. `name` stands in messages; sources and files are looked for
- * in its folder. */
+/* Loads a spec from `length` bytes in memory, which are copied. Messages show `name` as the name of the file. The
+ * spec's sources and files are looked for in the folder of `name`. */
 KILN_API kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
                                      kiln_spec **spec, kiln_error **error);
-KILN_API void kiln_spec_free(kiln_spec *spec); /* NULL is allowed */
+/* Frees a spec. `spec` may be NULL. */
+KILN_API void kiln_spec_free(kiln_spec *spec);
 
-/* What these return belongs to the spec. Variants, params, constraints, size sets and buffers have numbers from 0; of a
- * number past the last, names and infos are NULL and counts 0. */
+/* The following functions describe a spec. Their results belong to the spec. Variants, params, constraints, size sets
+ * and buffers are numbered from 0. For a number past the last one a function returns NULL, or 0 if it returns a
+ * count. */
 KILN_API const char *kiln_spec_name(const kiln_spec *spec);
 KILN_API const char *kiln_spec_title(const kiln_spec *spec);
-KILN_API const char *kiln_spec_about(const kiln_spec *spec); /* prose, "" if there is none */
-KILN_API const char *kiln_spec_path(const kiln_spec *spec);  /* of its file; the name where it was parsed from memory */
+KILN_API const char *kiln_spec_about(const kiln_spec *spec); /* several sentences; "" if the spec has none */
+/* Returns the path of the spec's file, or the name that was passed to kiln_spec_parse(). */
+KILN_API const char *kiln_spec_path(const kiln_spec *spec);
 
 KILN_API size_t kiln_spec_variant_count(const kiln_spec *spec);
 KILN_API const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_variant_about(const kiln_spec *spec, size_t variant);
-/* 1: may be called the best. 0: it is only there to compare with (a bound, a pattern), and does not do the spec's
- * work. */
+/* Returns 1 if the variant is a contender, so that a search may call it the best. Returns 0 if the variant does not
+ * do the work of the spec and is only there for comparison, such as a bound or an access pattern. */
 KILN_API int kiln_spec_variant_contender(const kiln_spec *spec, size_t variant);
-/* The number of the variant that is used where none is named: the first contender. */
+/* Returns the number of the variant that is used if a choice names none: the first contender. */
 KILN_API size_t kiln_spec_variant_first(const kiln_spec *spec);
-/* The number of a variant; -1: there is none of that name. */
+/* Returns the number of the variant `name`, or -1 if the spec has no such variant. */
 KILN_API int kiln_spec_variant_find(const kiln_spec *spec, const char *name);
 
 typedef struct kiln_param_info {
     const char *name;
-    size_t count; /* of the values; at least 1 */
+    size_t count; /* number of values; at least 1 */
     const kiln_value *values;
-    size_t initial; /* the number of the default among them */
+    size_t initial; /* the index of the default value */
 } kiln_param_info;
 KILN_API size_t kiln_spec_param_count(const kiln_spec *spec, size_t variant);
 KILN_API const kiln_param_info *kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param);
-/* The constraints (`where:`) as they are written in the spec. */
+/* Returns the constraints (`where:`) of a variant, each as the text in the spec. */
 KILN_API size_t kiln_spec_constraint_count(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t constraint);
 
@@ -492,26 +559,31 @@ KILN_API const kiln_size_set *kiln_spec_size_set(const kiln_spec *spec, size_t s
 typedef struct kiln_buffer_info {
     const char *name;
     kiln_type type;
-    const char *shape;     /* as written: "[M, N]"; if it comes with the data: "made by FUNCTION", "as in the file" */
-    int output;            /* 1: an output (`out: true`) */
-    const char *type_text; /* NULL, or what chooses the type: an expression, "from NAME". Then `type` has no meaning */
+    /* The shape as the text in the spec, such as "[M, N]". If the shape comes with the data, the text is "made by
+     * FUNCTION" or "as in the file". */
+    const char *shape;
+    int output; /* 1: an output (`out: true`) */
+    /* NULL, or the text in the spec that chooses the type: an expression or "from NAME". In the second case `type`
+     * has no meaning. */
+    const char *type_text;
 } kiln_buffer_info;
 KILN_API size_t kiln_spec_buffer_count(const kiln_spec *spec);
 KILN_API const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t buffer);
 
-/* The specs of the search path, by name. The callback's strings live for the call; return nonzero to be called no
- * more. */
+/* Lists the specs of the search path in the order of their names. The strings live until the callback returns. If the
+ * callback returns nonzero, it is not called again. */
 typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
 KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error);
 
-/* What `target` and `needs` say: what the variant is compiled for ("sm_90a") and the conditions on the device, as
- * written. */
+/* These functions return the entries of `target` and `needs` of a variant as they are written in the spec. A target
+ * is an architecture for which the variant is compiled ("sm_90a"). A need is a condition on the device. */
 KILN_API size_t kiln_spec_target_count(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_target(const kiln_spec *spec, size_t variant, size_t target);
 KILN_API size_t kiln_spec_need_count(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_need(const kiln_spec *spec, size_t variant, size_t need);
-/* KILN_OK: the engine's device can run the variant. KILN_ERROR_UNSUPPORTED: it lacks something, and the message says
- * what; a sweep leaves the variant out, and kiln_plan_open() fails with the same. Opens the device. */
+/* Tells whether the engine's device can run the variant. Opens the device. Returns KILN_OK if it can. Returns
+ * KILN_ERROR_UNSUPPORTED if the device lacks something; the message names it. A sweep leaves such a variant out, and
+ * kiln_plan_open() fails with the same error. */
 KILN_API kiln_status kiln_variant_supported(kiln_engine *engine, const kiln_spec *spec, size_t variant,
                                             kiln_error **error);
 
@@ -520,33 +592,42 @@ KILN_API kiln_status kiln_variant_supported(kiln_engine *engine, const kiln_spec
 typedef enum kiln_spec_key_need {
     KILN_KEY_OPTIONAL,
     KILN_KEY_REQUIRED,
-    KILN_KEY_ONE_OF, /* exactly one of the keys of its mapping that have this */
-    KILN_KEY_ANY     /* `name` stands for every other key */
+    /* The mapping has exactly one of its keys that are marked like this. */
+    KILN_KEY_ONE_OF,
+    /* The mapping takes any key. `name` stands for it in texts. */
+    KILN_KEY_ANY
 } kiln_spec_key_need;
 typedef struct kiln_spec_key_info {
-    const char *mapping;       /* where it stands: "spec", "launch", ... */
-    const char *mapping_about; /* one line, the same for all keys of the mapping; so is */
-    const char *mapping_rule;  /* which of its keys go together: a JSON schema that the mapping meets too */
-    const char *name;          /* "grid" */
+    const char *mapping;       /* the mapping that has the key: "spec", "launch", ... */
+    const char *mapping_about; /* one line about the mapping, the same for all its keys */
+    /* A JSON schema that the mapping must meet too, which tells which of its keys go together. It is the same for all
+     * keys of the mapping. */
+    const char *mapping_rule;
+    const char *name; /* "grid" */
     kiln_spec_key_need need;
-    const char *value;   /* what stands behind it: "expression", "list of steps" */
-    const char *schema;  /* the same as a JSON schema, in which the mapping NAME is #/$defs/NAME */
-    const char *about;   /* one line */
-    const char *changes; /* what changes with it, and so, which samples of a store are not reused: "code", ... */
+    const char *value; /* the kind of value: "expression", "list of steps" */
+    /* The kind of value as a JSON schema. The schema refers to the mapping NAME as #/$defs/NAME. */
+    const char *schema;
+    const char *about; /* one line about the key */
+    /* The thing that changes if the value of the key changes: "code", ... It decides which samples of a store a sweep
+     * cannot reuse after the change. */
+    const char *changes;
 } kiln_spec_key_info;
-/* The keys by number, those of a mapping one after the other; NULL past the last. */
+/* Returns the key with this number, from 0. The keys of one mapping follow one another. Returns NULL for a number
+ * past the last one. */
 KILN_API const kiln_spec_key_info *kiln_spec_key(size_t number);
 
 /* ---- a choice: which variant, which configuration, which sizes ---------------------------------------------- */
 
-/* Zero members mean: the first contender, each param's default, the first size set (`tiny` on the simulated device).
- * All that it points to is read during the call, and not kept. */
+/* Chooses a variant, a configuration and sizes of a spec. A zero member means its default: the first contender, the
+ * default value of each param, the first size set. On the simulated device the default size set is `tiny`. A function
+ * reads all that the choice points to during the call, and keeps no pointer to it. */
 typedef struct kiln_choice {
     const char *variant;
-    const kiln_setting *params; /* any subset, by name */
+    const kiln_setting *params; /* any subset of the params, by name */
     size_t param_count;
     const char *size_set;
-    const kiln_setting *sizes; /* override single sizes of the set, by name */
+    const kiln_setting *sizes; /* replace single sizes of the set, by name */
     size_t size_count;
 } kiln_choice;
 
@@ -554,98 +635,114 @@ typedef struct kiln_choice {
 
 typedef struct kiln_plan kiln_plan;
 
-/* Compiles the code for `choice` (or takes it from the cache) and loads it on the engine's device. Allocates no
- * buffers. The plan refers to the spec, which must live as long. KILN_ERROR_CONSTRAINT: the configuration breaks a
- * constraint; KILN_ERROR_COMPILE: the message has the compiler's log. */
+/* Compiles the code for `choice`, or takes it from the cache, and loads it on the engine's device. It allocates no
+ * buffers. The plan refers to the spec, which must live longer than the plan. Close *plan with kiln_plan_close().
+ * KILN_ERROR_CONSTRAINT: the configuration breaks a constraint. KILN_ERROR_COMPILE: the message contains the
+ * compiler's log. */
 KILN_API kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                     kiln_plan **plan, kiln_error **error);
-/* Frees the plan and the buffers that it allocated, never bound ones. NULL is allowed. */
+/* Frees the plan and the buffers that it allocated. It does not free buffers that the caller bound. `plan` may be
+ * NULL. */
 KILN_API void kiln_plan_close(kiln_plan *plan);
 
-/* Uses the caller's device memory for a buffer. It must hold `bytes` bytes, at least the buffer's size, and live until
- * the plan is closed or another pointer is bound. */
+/* Makes the plan use the caller's device memory for a buffer. `bytes` is the length of that memory, and must be at
+ * least the size of the buffer. The memory must live until the plan is closed or the caller binds another pointer. */
 KILN_API kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes,
                                     kiln_error **error);
-/* Changes `count` sizes of an open plan. Compiles again only where the code depends on a size. Buffers whose size
- * changes are freed, and their bindings dropped. */
+/* Changes `count` sizes of an open plan. The plan compiles again only if its code depends on one of these sizes. If
+ * the size of a buffer changes, the plan frees the buffer, or drops its binding. */
 KILN_API kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error);
-/* The size in bytes of a buffer of the plan. */
+/* Returns the size of a buffer of the plan in bytes. */
 KILN_API kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, uint64_t *bytes,
                                             kiln_error **error);
-/* The device pointer of a buffer. Allocates and fills, as the spec says, those that are not bound and not there yet. It
- * stays valid until the plan is closed or the buffer resized. */
+/* Returns the device pointer of a buffer. If the buffer is neither bound nor allocated yet, the plan allocates it and
+ * fills it as the spec describes. The pointer stays valid until the plan is closed or the buffer is resized. */
 KILN_API kiln_status kiln_plan_buffer(kiln_plan *plan, const char *buffer, CUdeviceptr *pointer, kiln_error **error);
-/* Copies a whole buffer from or to the host, and waits for it; `bytes` must be its size. */
+/* Copy a whole buffer from the host to the device (write) or from the device to the host (read), and wait for the
+ * copy. `bytes` must be the size of the buffer. */
 KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const void *data, size_t bytes,
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* kiln_plan_launch() enqueues the variant's steps on `stream` (NULL: the default stream) and returns; a variant with
- * steps on the host, or with loops that depend on data, waits for the stream inside. Errors of the kernels themselves
- * come with a later call, as in CUDA. kiln_plan_reset() enqueues the steps of `before_each`, which a launch does not.
- * The stream must be of the engine's context. */
+/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. kiln_plan_reset() enqueues the steps
+ * of `before_each`, which kiln_plan_launch() leaves out. `stream` may be NULL, which means the default stream.
+ * Otherwise it must belong to the context of the engine. If the variant has steps on the host, or loops that depend
+ * on data, the call waits for the stream. An error of a kernel is reported by a later call, as in CUDA. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
 KILN_API kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error);
 
 typedef struct kiln_kernel_info {
-    const char *name;           /* as the spec names it */
-    CUfunction function;        /* the plan's */
-    unsigned grid[3], block[3]; /* of its first launch in the plan */
-    unsigned dynamic_shared;    /* bytes */
-    int from_cache;             /* its code came from the disk cache */
-    /* attributes of that launch, as the spec's keys of these names */
-    unsigned cluster[3]; /* blocks of a cluster; 0: none */
+    const char *name;           /* the name in the spec */
+    CUfunction function;        /* belongs to the plan */
+    unsigned grid[3], block[3]; /* of the first launch of this kernel in the plan */
+    unsigned dynamic_shared;    /* bytes of a block */
+    int from_cache;             /* 1: the code came from the disk cache */
+    /* The attributes of the first launch. The keys of the spec have the same names. */
+    unsigned cluster[3]; /* blocks in a cluster; 0: no clusters */
     int cooperative, overlap;
     int priority;
-    int carveout;                   /* percent of the shared memory; -1: not given */
-    const char *cluster_scheduling; /* "" if not given */
+    int carveout;                   /* percent of the shared memory; -1: the spec does not set it */
+    const char *cluster_scheduling; /* "" if the spec does not set it */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
-/* NULL past the last. It lives until the plan is resized or closed. */
+/* Returns a kernel of the plan by its number, from 0, or NULL past the last one. The struct lives until the plan is
+ * resized or closed. */
 KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
-/* The metrics of the plan's variant, `flops` and `bytes` among them. kiln_plan_metric() gives the value of one for the
- * plan's params, sizes and inputs, which it makes if they are not made yet; *name lives as long as the spec. Metrics that
- * use measurements have those of the plan's last run. KILN_ERROR_NOT_FOUND: past the last. KILN_ERROR_UNSUPPORTED: it
- * needs what was not measured; *name is set. */
+/* The metrics of the plan's variant, with `flops` and `bytes`. kiln_plan_metric() computes one metric for the params,
+ * sizes and inputs of the plan. If the inputs are not made yet, it makes them. A metric that uses measurements takes
+ * them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND: `metric` is past the
+ * last one. KILN_ERROR_UNSUPPORTED: the metric needs a figure that was not measured; *name is set nevertheless. */
 KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
 KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value,
                                       kiln_error **error);
 
 /* ---- capture: a launch written down as a problem of its own ----------------------------------------------------
  *
- * A captured launch is a folder, FOLDER/SPEC-000 (-001, ...), with a spec that `kiln tune FOLDER/SPEC-000/SPEC.yaml`
- * runs as it stands: the sizes as they were, the buffers' contents before the launch as .npy files, what the outputs
- * were after it as what they are compared with, sources and headers, the configuration as the defaults, every variant
- * and every param that can still be varied. engine/plan/capture/CAPTURE.md says what is written, and when. What is
- * captured are launches of plans, not those of other CUDA code. A captured launch is waited for; without a capture a
- * launch costs one comparison more. */
+ * A captured launch is a folder FOLDER/SPEC-000 (-001, ...) with a spec and all the files that the spec needs. The
+ * command `kiln tune FOLDER/SPEC-000/SPEC.yaml` runs it without changes. The spec has these parts:
+ *
+ * - the sizes of the launch;
+ * - the contents of the buffers before the launch, as .npy files;
+ * - the contents of the outputs after the launch, with which answers are compared;
+ * - the sources and headers;
+ * - the configuration of the launch as the defaults;
+ * - every variant, and every param that can still vary.
+ *
+ * engine/plan/capture/CAPTURE.md tells which files are written, and when. Only launches of plans are captured, not
+ * the launches of other CUDA code. The call waits until a captured launch has ended. If no capture is requested, a
+ * launch costs one more comparison. */
 
-typedef struct kiln_capture_options { /* zero-initialise, set `size`; every zero field means its default */
-    size_t size;                      /* sizeof(kiln_capture_options) */
-    const char *what;                 /* the name of a kernel (of a template also without its arguments) or of a
-                                         spec; NULL or "*": any */
-    const char *folder;               /* made where it is missing; NULL: $KILN_CAPTURE_DIR, else "kiln-capture" */
-    unsigned count;                   /* how many launches; 0: 1 */
-    uint64_t limit; /* bytes of contents that a capture may have; 0: $KILN_CAPTURE_LIMIT, else 4 GiB */
+typedef struct kiln_capture_options {
+    size_t size; /* sizeof(kiln_capture_options); every zero member means its default */
+    /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*":
+     * every launch. */
+    const char *what;
+    /* The folder that gets the captured launches. It is made if it does not exist. NULL: $KILN_CAPTURE_DIR, otherwise
+     * "kiln-capture". */
+    const char *folder;
+    unsigned count; /* the number of launches; 0: 1 */
+    /* The most bytes of buffer contents in one capture. 0: $KILN_CAPTURE_LIMIT, otherwise 4 GiB. */
+    uint64_t limit;
 } kiln_capture_options;
 
-/* Captures the next `count` calls of kiln_plan_launch() that launch `what`, on any plan of the engine; `options` NULL:
- * no more. The environment variable KILN_CAPTURE=WHAT or WHAT:COUNT (WHAT may be '*'), read by kiln_engine_open(), does
- * the same. If a launch cannot be captured, the log has a warning with the reason, and the launch goes on. May be
- * called from any thread. */
+/* Captures the next `count` calls of kiln_plan_launch() that launch `what` on any plan of the engine. If `options` is
+ * NULL, the engine captures no further launches. The environment variable KILN_CAPTURE=WHAT or
+ * KILN_CAPTURE=WHAT:COUNT, which kiln_engine_open() reads, has the same effect; WHAT may be '*'. If a launch cannot
+ * be captured, the library logs a warning with the reason and launches. Any thread may call this function. */
 KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *options, kiln_error **error);
-/* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), below `folder` (NULL: as
- * above). That launch or run fails if it cannot be captured. */
+/* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), in a folder below `folder`.
+ * A NULL `folder` means the default of kiln_capture_options. If the capture fails, that launch or run fails too. */
 KILN_API kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error);
-/* The folder of this plan's last captured launch; NULL: none. Lives until the next one. */
+/* Returns the folder of the last captured launch of this plan, or NULL if there is none. The text lives until the
+ * next capture. */
 KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
 
 /* ---- run: fill, launch, verify, measure ---------------------------------------------------------------------- */
 
-/* A finding of the checks of the simulated device; kiln_sim.h has its members. */
+/* One finding of the checks of the simulated device. kiln_sim.h declares its members. */
 typedef struct kiln_check_finding kiln_check_finding;
-/* Return nonzero to be called no more. */
+/* Receives one finding. If it returns nonzero, it is not called again. */
 typedef int (*kiln_check_fn)(void *user, const kiln_check_finding *finding);
 
 typedef struct kiln_file_binding {
@@ -653,59 +750,78 @@ typedef struct kiln_file_binding {
     const char *path; /* .npy */
 } kiln_file_binding;
 
-#define KILN_RUN_NO_VERIFY 1u  /* do not compare the answer */
-#define KILN_RUN_NO_MEASURE 2u /* run once, measure nothing */
+#define KILN_RUN_NO_VERIFY 1u  /* do not compare the answer with the expected one */
+#define KILN_RUN_NO_MEASURE 2u /* run once, and measure nothing */
 #define KILN_RUN_KEEP_L2 4u    /* never flush the L2 between repetitions */
-#define KILN_RUN_FLUSH_L2 8u   /* always flush it; default: where the buffers fit in it */
-/* Check the launches (KILN_CHECK_MAP) and call `check` with each finding; KILN_ERROR_UNSUPPORTED on a GPU. An access
- * that would fault is reported and skipped, so that one run finds all; the answer may then be wrong. */
+/* Always flush the L2 between repetitions. By default the L2 is flushed if the buffers fit into it. */
+#define KILN_RUN_FLUSH_L2 8u
+/* Check every launch for the errors of KILN_CHECK_MAP, and call `check` with each finding. On a GPU the run fails
+ * with KILN_ERROR_UNSUPPORTED. The simulated device reports and skips an access that would fault, so that one run
+ * finds all errors. After a skipped access the answer may be wrong. */
 #define KILN_RUN_CHECK 16u
-/* Measure energy too, where the GPU has a counter of it. Takes about a second more, because the counter changes only
- * some ten times a second. */
+/* Measure the energy too, if the GPU has a counter for it. The counter changes only about ten times a second, so this
+ * takes about one second longer. */
 #define KILN_RUN_ENERGY 32u
-/* kiln_profile: compile to PTX alone; registers, and the occupancy, are then the simulated device's estimate. */
+/* For kiln_profile(): compile only to PTX. Registers and occupancy are then estimates of the simulated device. */
 #define KILN_RUN_NO_MACHINE_CODE 64u
 
-/* Takes the bytes of a file in the place of the file system. Return nonzero if they cannot be written. */
+/* Receives a file that the library would otherwise write. It returns nonzero if it cannot write the bytes. */
 typedef int (*kiln_write_fn)(void *user, const char *path, const void *data, size_t bytes);
 
-typedef struct kiln_run_options { /* zero-initialise, set `size`; every zero member means its default */
-    size_t size;                  /* sizeof(kiln_run_options) */
-    unsigned flags;               /* KILN_RUN_... */
-    double budget;                /* seconds to measure for at most; 0: 1 on a GPU, one repetition on the simulator */
-    double precision;             /* half-width of the median's 95 % interval to stop at, relative; 0: 0.01 */
-    unsigned min_repetitions, max_repetitions; /* 0: 7 (on the simulator 1) and 1000; at most 1,000,000 */
-    const kiln_file_binding *inputs;           /* buffers that are filled from files, instead of as the spec says */
+typedef struct kiln_run_options {
+    size_t size;    /* sizeof(kiln_run_options); every zero member means its default */
+    unsigned flags; /* KILN_RUN_... */
+    /* The longest time to measure, in seconds. 0: one second on a GPU, one repetition on the simulated device. */
+    double budget;
+    /* The precision at which measuring ends: half the width of the 95 % confidence interval of the median, relative
+     * to the median. 0: 0.01. */
+    double precision;
+    /* The least and the greatest number of repetitions, at most 1,000,000. A zero minimum means 7 on a GPU and 1 on
+     * the simulated device. A zero maximum means 1000. */
+    unsigned min_repetitions, max_repetitions;
+    /* Buffers that are filled from files instead of as the spec describes. */
+    const kiln_file_binding *inputs;
     size_t input_count;
-    const kiln_file_binding *outputs; /* buffers that are written to files after the verified run */
+    /* Buffers that are written to files after the verified run. */
+    const kiln_file_binding *outputs;
     size_t output_count;
-    kiln_check_fn check; /* with KILN_RUN_CHECK: called in the calling thread when the run is over, also
-                            where it failed, with each finding in the order it was found in. Its strings
-                            live for the call */
+    /* Used with KILN_RUN_CHECK. When the run has ended, also if it failed, the calling thread calls it with each
+     * finding in the order of their discovery. The strings of a finding live until the callback returns. */
+    kiln_check_fn check;
     void *check_user;
-    double stop_early_above;  /* seconds; 0: never. Measuring ends early if the configuration is sure to take longer
-                                 (engine/plan/measure/README.md). The answer is verified nevertheless, and the result
-                                 has `stopped_early` */
-    double sample_timeout;    /* seconds of wall time that the configuration may take from its first launch on, then
-                                 KILN_ERROR_TIMEOUT. 0: 60, plus twice the budget, plus four times the first run for
-                                 each of min_repetitions. Below 0: no limit. A reference among the steps has the same
-                                 time for itself. A simulated kernel is ended, and the message names the loop that it
-                                 was in. A kernel on a GPU cannot be ended: the engine is then unusable, and the
-                                 process should end soon */
-    const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to nonzero to end the run
-                                 with KILN_ERROR_INTERRUPTED. A simulated kernel ends at once, and its context stays
-                                 usable; a kernel on a GPU is waited for, at most a second. Read during the call */
-    kiln_write_fn write; /* gets the files of `outputs`, because a process in a sandbox cannot write files; NULL: they
-                                 are written */
+    /* Seconds; 0: never. Measuring ends early if the configuration certainly takes longer than this time
+     * (engine/plan/measure/README.md). The answer is verified nevertheless. The result then has `stopped_early`. */
+    double stop_early_above;
+    /* The time limit of the configuration, in seconds of wall time from its first launch on. After that the run ends
+     * with KILN_ERROR_TIMEOUT. A negative value means no limit. 0 means the sum of 60 seconds, twice the budget, and
+     * four times the first run for each of min_repetitions. A reference among the steps has a separate time limit,
+     * which is equally long. A kernel on the simulated device is ended, and the message names the loop in which it
+     * was. A kernel on a GPU cannot be ended. The engine is then unusable, and the process should end soon. */
+    double sample_timeout;
+    /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end the run with
+     * KILN_ERROR_INTERRUPTED. A kernel on the simulated device ends at once, and its context stays usable. For a
+     * kernel on a GPU the library waits for at most one second. The int is read only during the call. */
+    const volatile int *stop;
+    /* Gets the files of `outputs`, because a process in a sandbox cannot write files. NULL: the library writes the
+     * files. */
+    kiln_write_fn write;
     void *write_user;
-    double cut_above;    /* seconds; 0: never. If the first run takes longer, it is checked and not repeated: its
-                                 wall time is the result, with `stopped_early` and one repetition */
-    double most_seconds; /* seconds from the first launch on, the check of the answer included; 0: no limit. When they
-                                 are over, nothing is repeated any more. If there are then fewer than min_repetitions,
-                                 the result has `stopped_early`; it always has the time of one run */
+    /* Seconds; 0: never. If the first run takes longer than this time, it is checked but not repeated. Its wall time
+     * is then the result, with one repetition and `stopped_early`. */
+    double cut_above;
+    /* The longest time for checking and measuring, in seconds from the first launch on. 0: no limit. After this time
+     * the run starts no further repetition. If it then has fewer than min_repetitions, the result has
+     * `stopped_early`. The result always has the time of at least one run. */
+    double most_seconds;
+    /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0: one. Several runs
+     * find kernels that are right in most runs only. The result has how many answers were compared. If the caller has
+     * written or bound an output, it is one. */
+    unsigned verify_runs;
+    /* Seconds after which no further of these runs begins. 0: no limit. */
+    double verify_seconds;
 } kiln_run_options;
 
-/* What held a GPU's clocks down while it was measured. X(name, value, text) */
+/* Reasons why the clocks of a GPU were low while it was measured. X(name, value, text) */
 #define KILN_THROTTLE_MAP(X)                                                                                           \
     X(POWER, 1u, "power limit")                                                                                        \
     X(THERMAL, 2u, "temperature")                                                                                      \
@@ -717,7 +833,7 @@ enum {
 #undef KILN_X
 };
 
-/* The units of a device that do arithmetic, as a spec's `roofline` names them. X(name, value, key, text) */
+/* The arithmetic units of a device. A spec names them by `key` in `roofline`. X(name, value, key, text) */
 #define KILN_UNIT_MAP(X)                                                                                               \
     X(FP32, 1u, "fp32", "fp32")                                                                                        \
     X(FP64, 2u, "fp64", "fp64")                                                                                        \
@@ -735,72 +851,85 @@ enum {
 #undef KILN_X
 };
 
-/* The fields of a result, each once. The struct, a runner's answer, the columns of stores and CSV files and the keys of
- * JSON follow from these rows. X(kind, name, unit, text); unit "": none. KILN_FIELD_<kind>: its C type. FLAG is 0 or 1;
- * SECONDS is valid only where measured or estimated is 1; KNOWN is 0 where it is not known.
- * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, and so on; it does not keep MAP_NOT_KEPT and
- * MAP_NOT_KEPT_2. A new field goes into a list of its own at the end, with a new version of the schema
+/* The fields of a result, each named once. The struct kiln_result, the answer of a runner, the columns of stores and
+ * CSV files and the keys of JSON output all follow from these rows.
+ *
+ * X(kind, name, unit, text). The unit "" means that the field has no unit. KILN_FIELD_<kind> is the C type of the
+ * field. A FLAG is 0 or 1. A SECONDS field is valid only if `measured` or `estimated` is 1. A KNOWN field is 0 if its
+ * value is not known.
+ *
+ * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, and so on. It does not keep MAP_NOT_KEPT,
+ * MAP_NOT_KEPT_2 and MAP_NOT_KEPT_3. Put a new field into a new list at the end, and increment the version of the schema
  * (engine/store/store.h). */
 #define KILN_RESULT_MAP(X)                                                                                             \
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
     KILN_RESULT_MAP_2(X)                                                                                               \
-    KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_NOT_KEPT_2(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X)
+    KILN_RESULT_MAP_3(X)                                                                                               \
+    KILN_RESULT_MAP_NOT_KEPT_2(X)                                                                                      \
+    KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X) KILN_RESULT_MAP_NOT_KEPT_3(X)
 #define KILN_RESULT_MAP_1(X)                                                                                           \
-    X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
-    X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
-    X(FLAG, estimated, "", "1: seconds is an estimate of the simulator's model, never a measurement")                  \
-    X(SECONDS, seconds, "s", "the median of the repetitions; estimated: of one")                                       \
+    X(FLAG, verified, "", "1: the answer was compared and is right; 0: it was not compared")                           \
+    X(FLAG, measured, "", "1: `seconds` is a measurement on a GPU")                                                    \
+    X(FLAG, estimated, "", "1: `seconds` is an estimate of the simulator's model, not a measurement")                  \
+    X(SECONDS, seconds, "s", "the median of the repetitions; if estimated, the time of one")                           \
     X(SECONDS, seconds_low, "s", "the lower end of its 95 % confidence interval")                                      \
     X(SECONDS, seconds_high, "s", "the upper end of its 95 % confidence interval")                                     \
-    X(COUNT, repetitions, "", "how many were measured")                                                                \
-    X(REAL, host_seconds, "s", "wall time of one run on the simulator; 0 on a GPU")                                    \
-    X(REAL, flops, "", "the spec's count for these sizes; 0: none given")                                              \
-    X(REAL, bytes, "bytes", "the spec's count for these sizes; 0: none given")                                         \
-    X(REAL, roofline, "", "share of the bound that these counts and the device's peaks give (roofline_unit), 0..1")    \
+    X(COUNT, repetitions, "", "the number of measured repetitions")                                                    \
+    X(REAL, host_seconds, "s", "wall time of one run on the simulated device; 0 on a GPU")                             \
+    X(REAL, flops, "", "the spec's count of operations for these sizes; 0: the spec has none")                         \
+    X(REAL, bytes, "bytes", "the spec's count of bytes for these sizes; 0: the spec has none")                         \
+    X(REAL, roofline, "", "share of the bound from these counts and the device's peaks (roofline_unit), 0..1")         \
     X(REAL, worst_error, "", "largest |got - want| / (atol + rtol |want|) over all verified outputs")                  \
-    X(NANOSECONDS, compile_ns, "ns", "spent compiling; 0 where all came from the cache")
+    X(NANOSECONDS, compile_ns, "ns", "time of compiling; 0 if all code came from the cache")
 #define KILN_RESULT_MAP_NOT_KEPT(X)                                                                                    \
-    X(COUNT, cache_hits, "", "how much of the code came from the cache")                                               \
-    X(COUNT, cache_misses, "", "how much of the code was compiled")
-/* From clock_hz on: of the device while it was measured, through NVML (libnvidia-ml.so.1); 0 where that is missing or
- * does not tell. */
+    X(COUNT, cache_hits, "", "the number of codes that came from the cache")                                           \
+    X(COUNT, cache_misses, "", "the number of codes that were compiled")
+/* The fields from clock_hz on describe the device while it was measured. They come from NVML (libnvidia-ml.so.1). A
+ * field is 0 if NVML is missing or does not offer the figure. */
 #define KILN_RESULT_MAP_2(X)                                                                                           \
     X(FLAG, stopped_early, "",                                                                                         \
-      "1: clearly slower than stop_early_above, or cut by cut_above or most_seconds, so `seconds` is of fewer "        \
+      "1: stop_early_above, cut_above or most_seconds ended the measurement, so `seconds` comes from fewer "           \
       "repetitions")                                                                                                   \
     X(MICROSECONDS, finals, "us since 1970",                                                                           \
-      "when the finals began that `seconds` is from, the same for all that "                                           \
-      "took part; 0: it was not measured again")                                                                       \
-    X(KNOWN, first_seconds, "s", "what was measured before those finals; 0: none")                                     \
-    X(KNOWN, clock_hz, "Hz", "of the SMs: the mean of what was seen between repetitions")                              \
-    X(KNOWN, memory_clock_hz, "Hz", "of the memory: the mean of what was seen between repetitions")                    \
-    X(THROTTLE, throttle, "KILN_THROTTLE_...", "all that was seen")                                                    \
+      "when the finals began that gave `seconds`, the same for all finalists; 0: it was not measured again")           \
+    X(KNOWN, first_seconds, "s", "the time that was measured before the finals; 0: no finals")                         \
+    X(KNOWN, clock_hz, "Hz", "of the SMs: the mean of the readings between repetitions")                               \
+    X(KNOWN, memory_clock_hz, "Hz", "of the memory: the mean of the readings between repetitions")                     \
+    X(THROTTLE, throttle, "KILN_THROTTLE_...", "all reasons that were seen")                                           \
     X(KNOWN, temperature, "degrees Celsius", "of the GPU")                                                             \
     X(KNOWN, power_watts, "W",                                                                                         \
-      "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the "                           \
-      "driver says at the end, which may be a mean over the last second")                                              \
-    X(KNOWN, energy_joules, "J", "of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY")
-/* What the host did. In a sweep inputs and copies are made once for all configurations that use them; each result has
- * the times of those that it used. N repetitions take inputs_seconds + copy_seconds + N * seconds, end to end. */
+      "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; otherwise the "                           \
+      "driver's reading at the end, which may be a mean over the last second")                                         \
+    X(KNOWN, energy_joules, "J", "of the board for one repetition, its idle power included; needs KILN_RUN_ENERGY")
+/* These fields describe the work of the host. A sweep makes inputs and copies once for all configurations that use
+ * them. Each result then has the times of the inputs that it used. N repetitions take inputs_seconds + copy_seconds +
+ * N * seconds from begin to end. */
 #define KILN_RESULT_MAP_3(X)                                                                                           \
     X(REAL, inputs_seconds, "s", "wall time of the host functions that made the inputs")                               \
-    X(HOSTS, input_functions, "", "the same for each of these functions: \"NAME=SECONDS ...\"")                        \
-    X(REAL, copy_seconds, "s", "wall time of copying to the device what the inputs export")                            \
-    X(REAL, host_step_seconds, "s", "wall time of the `host` steps of a repetition, a part of `seconds`; the mean")    \
-    X(COUNT, rounds, "", "of all `while` steps in the run that was checked; 0: there are none")
+    X(HOSTS, input_functions, "", "the time of each of these functions: \"NAME=SECONDS ...\"")                         \
+    X(REAL, copy_seconds, "s", "wall time of copying the exports of the inputs to the device")                         \
+    X(REAL, host_step_seconds, "s", "mean wall time of the `host` steps of a repetition, a part of `seconds`")         \
+    X(COUNT, rounds, "", "rounds of all `while` steps in the checked run; 0: the variant has no such steps")
 
 #define KILN_RESULT_MAP_NOT_KEPT_2(X)                                                                                  \
     X(UNIT, roofline_unit, "KILN_UNIT_...",                                                                            \
-      "whose peak `roofline` takes: the spec's `roofline`, else the fastest one that the compiled code uses; 0: not "  \
-      "known, because the sample is from a store")
+      "the unit whose peak `roofline` uses: the one that the spec names, otherwise the fastest one that the code "     \
+      "uses; 0: not known, because the sample is from a store")
 
 #define KILN_RESULT_MAP_4(X) X(METRICS, metrics, "", "the spec's metrics besides flops and bytes: \"NAME=VALUE ...\"")
 
-/* How the other elements are beside the worst one; of several outputs the largest. 0 in samples from before these were kept. */
+/* These fields tell how large the errors of the elements are in comparison with the worst error. If a spec has
+ * several outputs, the field has the largest value among them. The fields are 0 in samples of older versions. */
 #define KILN_RESULT_MAP_5(X)                                                                                           \
-    X(REAL, median_error, "", "the error, as worst_error, that half of the elements do not exceed, to within 2 %")     \
-    X(REAL, p999_error, "", "the error, as worst_error, that 99.9 % of the elements do not exceed, to within 2 %")
+    X(REAL, median_error, "", "the error that half of the elements do not exceed, within 2 %; unit of worst_error")    \
+    X(REAL, p999_error, "", "the error that 99.9 % of the elements do not exceed, within 2 %; unit of worst_error")
+
+#define KILN_RESULT_MAP_6(X)                                                                                           \
+    X(COUNT, verified_runs, "",                                                                                        \
+      "runs whose answer was compared and right; 0: none, or a sample from before it was kept")
+#define KILN_RESULT_MAP_NOT_KEPT_3(X)                                                                                  \
+    X(FLAG, partly, "", "1: the reference has a part of the elements, or sums of them; 0: all, or not known")
 
 #define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int
@@ -813,13 +942,14 @@ enum {
 #define KILN_FIELD_MICROSECONDS int64_t
 #define KILN_FIELD_TEXT const char *
 #define KILN_FIELD_HOSTS kiln_host_times
-/* "NAME=SECONDS ...", a function's calls together, the first call first; "" if there are none. What does not fit is
- * added up under "others". */
+/* A text "NAME=SECONDS ..." with the total time of each function, in the order of their first calls. It is "" if no
+ * function was called. If the text would be too long, the remaining times are added up under the name "others". */
 typedef struct kiln_host_times {
     char text[160];
 } kiln_host_times;
-/* "NAME=VALUE ...", in the spec's order; "" if there are none. Those are left out that need what was not measured, and
- * those that do not fit. kiln_plan_metric() gives each. */
+/* A text "NAME=VALUE ..." with the metrics in the order of the spec. It is "" if the spec has no metrics. The text
+ * leaves out metrics that need a figure that was not measured, and metrics for which there is no space.
+ * kiln_plan_metric() computes each of them. */
 #define KILN_FIELD_METRICS kiln_metric_values
 typedef struct kiln_metric_values {
     char text[256];
@@ -830,77 +960,91 @@ typedef struct kiln_result {
 #undef KILN_X
 } kiln_result;
 
-/* Fills the buffers, runs the steps once, compares the outputs with what the spec says, then measures repetitions.
- * Waits for all of it; measurements of one engine wait for each other. `options` and `result` may be NULL. `*result`
- * belongs to the plan, and lives until its next run. KILN_ERROR_WRONG_ANSWER: the message has the first differences. */
+/* Fills the buffers, runs the steps once, compares the outputs with the expected ones, then measures repetitions.
+ *
+ * The function returns when all of this is done. Measurements of one engine wait for each other. `options` and
+ * `result` may be NULL. `*result` belongs to the plan, and lives until the next run of the plan.
+ * KILN_ERROR_WRONG_ANSWER: the message shows the first differences. */
 KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, const kiln_result **result,
                                    kiln_error **error);
 
-/* ---- inspect: what the compiler made, without a device ------------------------------------------------------- */
+/* ---- inspect: the output of the compiler, without a device --------------------------------------------------- */
 
 typedef struct kiln_inspection kiln_inspection;
 
 typedef struct kiln_inspected_kernel {
-    const char *name, *symbol;              /* in the spec; in the module */
-    int registers;                          /* a thread */
-    uint64_t static_shared, dynamic_shared; /* bytes a block */
-    uint64_t local_bytes;                   /* a thread */
+    const char *name, *symbol;              /* its name in the spec; its name in the module */
+    int registers;                          /* registers of a thread */
+    uint64_t static_shared, dynamic_shared; /* bytes of a block */
+    uint64_t local_bytes;                   /* bytes of a thread */
     uint64_t constant_bytes;
-    int64_t spill_store_bytes, spill_load_bytes; /* a thread, as ptxas counts them; -1: it did not say */
+    /* Bytes of a thread that the compiler spilled, as ptxas counts them. -1: ptxas did not print them. */
+    int64_t spill_store_bytes, spill_load_bytes;
     unsigned block[3];
     int blocks_per_sm;
-    double occupancy;       /* resident warps over the most an SM holds */
+    double occupancy;       /* resident warps divided by the most warps that an SM holds */
     const char *limited_by; /* "registers", "shared memory", "threads", "blocks" */
-    /* attributes of its first launch, as of kiln_kernel_info; one that needs an input's data is left out */
+    /* The attributes of its first launch, as in kiln_kernel_info. An attribute that depends on the data of an input
+     * is left out. */
     unsigned cluster[3];
     int cooperative, overlap, priority, carveout;
     const char *cluster_scheduling;
 } kiln_inspected_kernel;
 
-/* Compiles `choice` for `arch` ("sm_90"; NULL: that of the engine's device). With `arch` no device is needed. Free
- * *inspection with kiln_inspection_free(). */
+/* Compiles `choice` for the architecture `arch` ("sm_90"). If `arch` is NULL, it compiles for the engine's device. If
+ * `arch` is given, no device is needed. Free *inspection with kiln_inspection_free(). */
 KILN_API kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const char *arch, kiln_inspection **inspection, kiln_error **error);
 typedef struct kiln_occupancy_info {
     size_t size; /* set by the caller: sizeof(kiln_occupancy_info) */
     int blocks_per_sm;
-    double occupancy;       /* resident warps over the most an SM holds */
-    const char *limited_by; /* "registers", "shared memory", "threads", "blocks"; never freed */
+    double occupancy;       /* resident warps divided by the most warps that an SM holds */
+    const char *limited_by; /* "registers", "shared memory", "threads", "blocks"; static text */
 } kiln_occupancy_info;
-/* How many blocks of `threads` threads an SM of `arch` holds, with `registers` registers a thread and `shared` bytes of
- * shared memory a block. */
+/* Computes how many blocks of `threads` threads an SM of `arch` holds at once, if a thread takes `registers`
+ * registers and a block takes `shared` bytes of shared memory. */
 KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                     uint64_t shared, kiln_occupancy_info *info, kiln_error **error);
 
-/* What these return belongs to the inspection. */
-KILN_API void kiln_inspection_free(kiln_inspection *inspection);                /* NULL is allowed */
-KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection);   /* "sm_90" */
-KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection); /* as the compiler got it */
-KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection);    /* "" if there is none */
-/* NULL if there is none; *bytes (may be NULL): its length. */
+/* The results of the following functions belong to the inspection. kiln_inspection_free() accepts NULL. */
+KILN_API void kiln_inspection_free(kiln_inspection *inspection);
+KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection); /* "sm_90" */
+/* the text that the compiler got */
+KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection);
+KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection); /* "" if there is no PTX */
+/* Returns the machine code, or NULL if there is none. If `bytes` is not NULL, *bytes is set to its length. */
 KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes);
-KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection); /* the compiler's; "" if it is empty */
-/* What ptxas did to a kernel's wgmma that costs time, a sentence each: that it serialised them, or put waits in, and why
- * (its messages C7509 to C7520). NULL past the last. */
+/* of the compiler; "" if the log is empty */
+KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection);
+/* Returns one finding about the wgmma instructions of a kernel, as a sentence. A finding tells that ptxas serialised
+ * these instructions or inserted waits, which costs time, and why (messages C7509 to C7520 of ptxas). Returns NULL
+ * past the last finding. */
 KILN_API const char *kiln_inspection_finding(const kiln_inspection *inspection, size_t finding);
 KILN_API size_t kiln_inspection_kernel_count(const kiln_inspection *inspection);
 KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspection *inspection, size_t kernel);
 
 /* ---- a first spec for a source ---------------------------------------------------------------------------------- */
 
-typedef struct kiln_draft_options { /* zero-initialise, set `size`; every zero field means its default */
-    size_t size;                    /* sizeof(kiln_draft_options) */
-    const char *kernel;             /* NULL: the first of the file */
-    const char *source;         /* how the spec names the file; NULL: by its name, so that the spec belongs beside it */
-    const kiln_setting *values; /* that params are known to have; a name occurs once for each of its values */
+typedef struct kiln_draft_options {
+    size_t size;        /* sizeof(kiln_draft_options); every zero member means its default */
+    const char *kernel; /* the name of a kernel; NULL: the first kernel of the file */
+    /* The path by which the spec names the source. NULL: the name of the file without its folder, so that the spec
+     * must be put beside it. */
+    const char *source;
+    /* Known values of params. A name occurs once for each of its values. */
+    const kiln_setting *values;
     size_t value_count;
 } kiln_draft_options;
-/* Return 0. `spec` has `length` bytes, and lives until it returns. */
+/* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback should
+ * return 0. */
 typedef int (*kiln_draft_fn)(void *user, const char *spec, size_t length);
-/* Reads and compiles the CUDA source `path`, and calls `show` once with the text of a spec for one of its kernels: sizes,
- * params, buffers, a launch, as far as the source shows them, with comments on what was guessed. On a simulated device
- * the kernel is run for that; where the run fails, the spec says so. KILN_ERROR_NOT_FOUND: there is no such kernel;
- * KILN_ERROR_UNSUPPORTED: no spec can launch it. */
+/* Reads and compiles the CUDA source `path`, and drafts a spec for one of its kernels. It calls `show` once with the
+ * text.
+ *
+ * The spec has sizes, params, buffers and a launch, as far as they follow from the source. Comments mark the parts
+ * that were guessed. On a simulated device the function also runs the kernel to find these parts. If that run fails,
+ * a comment in the spec tells it. KILN_ERROR_NOT_FOUND: the source has no such kernel. KILN_ERROR_UNSUPPORTED: no
+ * spec can launch this kernel. */
 KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options,
                                 kiln_draft_fn show, void *user, kiln_error **error);
 
@@ -908,43 +1052,45 @@ KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kil
 
 typedef struct kiln_cache_entry {
     const char *id;     /* 32 hexadecimal digits */
-    const char *source; /* the source's name */
+    const char *source; /* the name of the source */
     const char *arch;
     const char *compiler; /* "nvrtc 13.0" */
-    const char *options;  /* joined by spaces */
+    const char *options;  /* the compiler's options, separated by spaces */
     uint64_t bytes;
-    int64_t used; /* seconds since 1970, last use */
-    int intact;   /* only set by verify: checksum and key agree */
+    int64_t used; /* time of the last use, in seconds since 1970 */
+    int intact;   /* set only by kiln_cache_verify(); 1: the checksum and the key are right */
 } kiln_cache_entry;
-/* Return nonzero to be called no more. */
+/* Receives one entry. If it returns nonzero, it is not called again. */
 typedef int (*kiln_cache_fn)(void *user, const kiln_cache_entry *entry);
 
-KILN_API const char *kiln_cache_dir(kiln_engine *engine); /* NULL where the cache is off */
+/* Returns the folder of the disk cache, or NULL if the cache is off. */
+KILN_API const char *kiln_cache_dir(kiln_engine *engine);
 KILN_API kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Checks every entry and removes the damaged ones. `each` is called for each; if it returns nonzero, the rest is not
- * checked. */
+/* Checks every entry and removes the damaged ones. It calls `each` for every entry. If `each` returns nonzero, the
+ * remaining entries are not checked. */
 KILN_API kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Calls `show` once with an entry, its source and its PTX; `id` may be any unique prefix of its id. The callback's
- * return value has no effect. */
+/* Calls `show` once with an entry, its source and its PTX. `id` may be any prefix of the id that only this entry has.
+ * The return value of `show` has no effect. */
 typedef int (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, const char *source_text, const char *ptx,
                                   size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
-/* Removes the least recently used entries until at most `max_bytes` bytes are left. *removed (entries) and *kept_bytes
- * may be NULL. */
+/* Removes the least recently used entries until at most `max_bytes` bytes remain. *removed gets the number of removed
+ * entries, *kept_bytes the remaining bytes. Both pointers may be NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);
 KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error);
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-/* Writes a whole file as Kiln writes its own: to a temporary file in the same folder, synced, then renamed, so that no
- * failure damages an older file, whose mode is kept. KILN_ERROR_IO if something other than a regular file is there (a
- * device, a FIFO, a link). Where the size of files is limited (RLIMIT_FSIZE), the process must ignore SIGXFSZ, or
- * writing ends it. */
+/* Writes a whole file in the same way as Kiln writes its own files: to a temporary file in the same folder, which is
+ * synced and then renamed. Therefore no failure damages an existing file. A new file keeps the mode of the file that
+ * it replaces. KILN_ERROR_IO: `path` is something other than a regular file, such as a device, a FIFO or a link. If
+ * the size of files is limited (RLIMIT_FSIZE), the process must ignore SIGXFSZ; otherwise that signal ends the
+ * process. */
 KILN_API kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error **error);
 
-/* The version of the library that runs, "0.1.0"; KILN_VERSION is that of this header. */
+/* Returns the version of the library that runs, such as "0.1.0". KILN_VERSION is the version of this header. */
 KILN_API const char *kiln_version(void);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* kiln_sim.h - what only the simulated device can do: checks, profiles, traces, the list of its instructions.
+/* kiln_sim.h - functions that only the simulated device offers: checks, profiles, traces, the list of its
+ * instructions.
  *
- * Experimental: everything in this header may change in any version, also after 1.0. Otherwise the rules of kiln.h
- * hold.
- */
+ * Experimental: everything in this header may change in any version, also after 1.0. All other rules are the same as
+ * in kiln.h. */
 #ifndef KILN_SIM_H
 #define KILN_SIM_H
 
@@ -14,7 +14,8 @@ extern "C" {
 
 /* ---- check: the simulated device finds errors that a GPU does not report ----------------------------------------- */
 
-/* X(name, text). What is found; engine/sim/check/CHECKS.md says what each means and what is not looked for. */
+/* The kinds of errors that the checks find. engine/sim/check/CHECKS.md explains each kind, and the limits of the
+ * checks. X(name, text) */
 #define KILN_CHECK_MAP(X)                                                                                              \
     X(BOUNDS, "out of bounds")                                                                                         \
     X(MISALIGNED, "misaligned access")                                                                                 \
@@ -36,38 +37,44 @@ typedef enum kiln_check_kind {
 } kiln_check_kind;
 KILN_API const char *kiln_check_text(kiln_check_kind kind); /* "out of bounds"; "" for an unknown kind */
 
-/* One side of a finding: an access, a call, a barrier. */
+/* One side of a finding: an access, a call or a barrier. */
 typedef struct kiln_check_side {
-    const char *what;        /* "write of 4 bytes"; NULL: there is no such side */
+    const char *what;        /* "write of 4 bytes"; NULL: the finding has no such side */
     const char *file;        /* "" if the code has no line numbers */
     unsigned line, ptx_line; /* 0: not known */
-    const char *text;        /* of the line; "" if the source is not available */
-    const char *inlined;     /* "in f, called at a.cu:12", innermost first; "" where nothing was inlined */
+    const char *text;        /* the text of the line; "" if the source is not available */
+    /* "in f, called at a.cu:12", the innermost call first. "": the code was not inlined. */
+    const char *inlined;
     unsigned block[3], thread[3];
-    int has_block, has_thread; /* 0: not known, or several */
+    int has_block, has_thread; /* 0: not known, or several blocks or threads */
 } kiln_check_side;
 
-/* It and its texts live until the callback returns. */
+/* A finding. The finding and its texts live until the callback returns. */
 struct kiln_check_finding {
     kiln_check_kind kind;
-    int note;                  /* 1: may be intended, such as two threads that write the same value */
-    const char *kernel;        /* "" for what the host did */
-    const char *message;       /* one sentence */
-    kiln_check_side at, other; /* other: what a race is with, where memory was freed, ... */
-    const char *space;         /* "global", "shared", "local"; "" if it is not about memory */
+    /* 1: the program may intend this, for example if two threads write the same value. */
+    int note;
+    const char *kernel;  /* "" if the host did it */
+    const char *message; /* one sentence */
+    /* `at` is the place of the error. `other` is the other access of a race, the place where memory was freed, and so
+     * on. */
+    kiln_check_side at, other;
+    const char *space; /* "global", "shared", "local"; "" if the finding is not about memory */
     uint64_t address, bytes;
     const char *allocation; /* "at offset 64 of an allocation of 256 bytes", ... */
-    uint64_t count;         /* of threads that did the same at the same place */
-    /* The buffer of the plan in which `address` lies, or beside which; "": none. Memory that the program bound to it is
-     * known if it is a whole allocation. */
+    uint64_t count;         /* number of threads that did the same at the same place */
+    /* The buffer of the plan that contains `address` or is next to it; "" if there is no such buffer. Memory that the
+     * program bound to a buffer is recognised if it is a whole allocation. */
     const char *buffer, *role; /* role: "an input", "an output", "an input and output", "scratch memory" */
-    int64_t offset; /* of `address` from its beginning: negative before it, from buffer_bytes on past its end */
+    /* The offset of `address` from the start of the buffer. It is negative before the buffer, and at least
+     * buffer_bytes after it. */
+    int64_t offset;
     uint64_t buffer_bytes;
 };
 
-/* ---- profile: what kernels do, counted on the simulated device ------------------------------------------------ */
+/* ---- profile: the work of kernels, counted on the simulated device ------------------------------------------------ */
 
-/* What kind of instruction (of PTX) it is. X(name, text) */
+/* The classes of PTX instructions. X(name, text) */
 #define KILN_CLASS_MAP(X)                                                                                              \
     X(fp32_add, "fp32 add")                                                                                            \
     X(fp32_mul, "fp32 mul")                                                                                            \
@@ -107,12 +114,18 @@ typedef enum kiln_class {
         KILN_CLASS_COUNT
 } kiln_class;
 
-/* Counters. A request is one memory instruction of one warp with at least one lane. `lanes` add up to the accesses of
- * threads, `bytes` to what they ask for, `used` to the different bytes among a request's, `sectors` and `lines` to the
- * different 32-byte and 128-byte pieces of memory that a request touches. A wavefront is a pass through the 32 banks of
- * shared memory; with `ideal` of them there were no conflict. `addresses` are the different ones of a request, `serial`
- * the lanes that fall on the one that most of them share. X(name, how it adds up, text). engine/sim/observe/COUNTERS.md
- * has the rules. */
+/* The counters of a profile. X(name, how it adds up, text). engine/sim/observe/COUNTERS.md has the rules. A request
+ * is one memory instruction of one warp with at least one active lane.
+ *
+ *   lanes        accesses of single threads
+ *   bytes        bytes that the threads ask for
+ *   used         different bytes within each request
+ *   sectors      different 32-byte pieces of memory that a request touches
+ *   lines        different 128-byte pieces of memory that a request touches
+ *   wavefronts   passes through the 32 banks of shared memory
+ *   ideal        passes that would be needed without bank conflicts
+ *   addresses    different addresses of a request
+ *   serial       lanes on the address that most lanes of the request share */
 #define KILN_COUNTER_TRAFFIC(X, name, text)                                                                            \
     X(name##_requests, SUM, text " requests")                                                                          \
     X(name##_lanes, SUM, text " lanes")                                                                                \
@@ -151,7 +164,7 @@ typedef enum kiln_class {
     X(divergent, SUM, "divergent branches")                                                                            \
     X(barriers, SUM, "barrier arrivals of warps")                                                                      \
     X(warp_syncs, SUM, "warp operations that wait for lanes")                                                          \
-    /* tensor cores: multiplications and additions by the type of what is multiplied, then some of them again */       \
+    /* tensor cores: multiplications and additions by input type; the last rows count some of them again */            \
     X(tensor_fp16, SUM, "tensor fp16 operations")                                                                      \
     X(tensor_bf16, SUM, "tensor bf16 operations")                                                                      \
     X(tensor_tf32, SUM, "tensor tf32 operations")                                                                      \
@@ -163,7 +176,7 @@ typedef enum kiln_class {
     X(tensor_fp16_sums, SUM, "tensor operations with fp16 sums")                                                       \
     X(tensor_sparse, SUM, "tensor operations of sparse matrices")                                                      \
     X(tensor_wgmma, SUM, "tensor operations by wgmma")                                                                 \
-    /* copies that no thread waits for. read: from global memory; bytes: written, in all blocks of a multicast */      \
+    /* asynchronous copies. read: bytes from global memory. bytes: bytes written, in all blocks of a multicast */      \
     X(cp_async_requests, SUM, "cp.async requests")                                                                     \
     X(cp_async_bytes, SUM, "cp.async bytes")                                                                           \
     X(bulk_loads, SUM, "bulk copies to shared memory")                                                                 \
@@ -190,47 +203,53 @@ KILN_API const char *kiln_class_text(kiln_class what); /* "fp32 add" */
 typedef struct kiln_profiling kiln_profiling;
 
 typedef struct kiln_profiled_kernel {
-    const char *name, *symbol; /* as the spec names it; as the module does */
+    const char *name, *symbol; /* its name in the spec; its name in the module */
     uint64_t launches, blocks, warps;
-    unsigned grid[3], block[3]; /* of the first launch, as is dynamic_shared */
+    unsigned grid[3], block[3]; /* of the first launch, like dynamic_shared */
     uint64_t static_shared, dynamic_shared, local_bytes;
-    int registers;       /* a thread */
-    int registers_exact; /* 1: of machine code for the device's architecture; 0: estimated from the PTX */
+    int registers; /* registers of a thread */
+    /* 1: counted in machine code for the device's architecture. 0: estimated from the PTX. */
+    int registers_exact;
     int blocks_per_sm;
-    double occupancy;                             /* resident warps over the most an SM holds; 0: not known */
-    const char *limited_by;                       /* "registers", "shared memory", "threads", "blocks" */
-    double flops;                                 /* add and mul count 1, fma 2 */
-    const uint64_t *class_executed, *class_lanes; /* of each kiln_class, so many: */
+    /* resident warps divided by the most warps that an SM holds; 0: not known */
+    double occupancy;
+    const char *limited_by; /* "registers", "shared memory", "threads", "blocks" */
+    /* an addition or a multiplication counts 1, a fused multiply-add 2 */
+    double flops;
+    const uint64_t *class_executed, *class_lanes; /* arrays of class_count elements, by kiln_class */
     size_t class_count;
-    const kiln_counters *counters; /* belongs to the kiln_profiling, as all that these structs point to */
+    /* Belongs to the kiln_profiling, like everything that these structs point to. */
+    const kiln_counters *counters;
 } kiln_profiled_kernel;
 
-/* A line of the source, as far as the compiler says where an instruction comes from. */
+/* A line of the source. The compiler tells for each instruction from which line it comes, as far as it knows. */
 typedef struct kiln_profiled_line {
     size_t kernel;
-    const char *file, *text; /* "" where they are not known */
+    const char *file, *text; /* "" if not known */
     unsigned line;
     const kiln_counters *counters;
 } kiln_profiled_line;
 
 typedef struct kiln_profiled_insn {
     size_t kernel;
-    const char *file, *ptx; /* ptx: the instruction */
+    const char *file, *ptx; /* `ptx` is the text of the instruction */
     unsigned line, ptx_line;
     kiln_class what;
-    int l1; /* 1: an access that the L1 cache may serve (no .cg, .volatile and so on) */
+    /* 1: a memory access that the L1 cache may serve. It has no .cg, .volatile or similar qualifier. */
+    int l1;
     const kiln_counters *counters;
 } kiln_profiled_insn;
 
-/* Fills the buffers, runs the steps once on the simulated device with every instruction counted, and verifies.
- * `options` (may be NULL) as for kiln_plan_run(), of which flags, inputs, sample_timeout and stop are used. Free
- * *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is not the simulated one. */
+/* Fills the buffers, runs the steps once on the simulated device, counts every instruction, and verifies the answer.
+ *
+ * `options` may be NULL. It is as for kiln_plan_run(), but only flags, inputs, sample_timeout and stop are used. Free
+ * *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is a GPU. */
 KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error);
 KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is allowed */
 KILN_API int kiln_profiling_verified(const kiln_profiling *profiling);
-/* Kernels in the order of their first launch; lines by kernel, file and number; instructions that were executed by
- * kernel and place. NULL past the last. */
+/* Kernels are in the order of their first launch. Lines are in the order of kernel, file and number. Instructions
+ * that were executed are in the order of kernel and place. These functions return NULL past the last one. */
 KILN_API size_t kiln_profiling_kernel_count(const kiln_profiling *profiling);
 KILN_API const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel);
 KILN_API size_t kiln_profiling_line_count(const kiln_profiling *profiling);
@@ -240,23 +259,25 @@ KILN_API const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *pro
 
 /* One access of one thread. */
 typedef struct kiln_traced_access {
-    const char *kernel, *file; /* as the spec names it; "" where it is not known */
+    const char *kernel, *file; /* its name in the spec; "" if the file is not known */
     unsigned line;
     unsigned block[3], thread[3];
-    uint64_t step;                          /* counts the accesses of the thread's warp, from 0 */
-    const char *space;                      /* "global" "shared" "local" "constant" */
-    int reads, writes;                      /* both: an atomic operation */
-    const char *buffer;                     /* of the spec; NULL: none */
-    kiln_type type;                         /* of the buffer's elements */
-    int dims;                               /* of the buffer; 0 without one */
-    uint64_t element, index[KILN_MAX_DIMS]; /* flat, and by dimension; in a buffer */
-    uint64_t address;                       /* in a buffer: bytes from its start; else in its space */
+    uint64_t step;      /* the number of this access among the accesses of its warp, from 0 */
+    const char *space;  /* "global", "shared", "local", "constant" */
+    int reads, writes;  /* both are 1 for an atomic operation */
+    const char *buffer; /* the buffer of the spec; NULL: no buffer */
+    kiln_type type;     /* the type of its elements */
+    int dims;           /* its dimensions; 0 if there is no buffer */
+    /* The number of the element in the buffer, and its index in each dimension. */
+    uint64_t element, index[KILN_MAX_DIMS];
+    /* In a buffer: bytes from its start. Otherwise the address in its space. */
+    uint64_t address;
     unsigned bytes;
 } kiln_traced_access;
-/* Return nonzero to be shown no more. */
+/* Receives one access. If it returns nonzero, it is not called again. */
 typedef int (*kiln_trace_fn)(void *user, const kiln_traced_access *access);
-/* The same run. `show` is called for each access of one block (its number: x + y * grid.x + z * grid.x * grid.y) of
- * every launch; `access` lives until it returns. */
+/* Runs the steps like kiln_profile() and shows each access of one block in every launch. `block` is the number of the
+ * block: x + y * grid.x + z * grid.x * grid.y. `access` lives until `show` returns. */
 KILN_API kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                 const kiln_run_options *options, uint64_t block, kiln_trace_fn show, void *user,
                                 kiln_error **error);
@@ -265,21 +286,25 @@ KILN_API kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, cons
 
 typedef enum kiln_sim_kind {
     KILN_SIM_RUNS,    /* an instruction that the device executes */
-    KILN_SIM_REFUSED, /* one of PTX that it refuses at load, by its name */
+    KILN_SIM_REFUSED, /* an instruction of PTX that the device refuses when a module is loaded */
     KILN_SIM_REGISTER /* a special register that can be read */
 } kiln_sim_kind;
 typedef struct kiln_sim_instruction {
     const char *name; /* "ld", "mma.sp", "%tid.x" */
     kiln_sim_kind kind;
-    const char *const *forms; /* of RUNS: "rn|rz? ftz? f32 : d0 s0 s0", suffixes and operands; ends with NULL. "@90"
-                                 after a suffix or among them: the target that the suffix or the form needs */
+    /* The forms of an instruction that runs, ended by NULL. "rn|rz? ftz? f32 : d0 s0 s0" lists suffixes and then
+     * operands. "@90" after a suffix, or in the list of suffixes, names the target that the suffix or the form needs.
+     */
+    const char *const *forms;
     size_t form_count;
-    const char *since; /* the target that it needs, as ops.def writes it ("90": sm_90 and all later, "90a": that one
-                          alone); of REFUSED, and where any will do: NULL */
+    /* The target that the instruction needs, in the notation of ops.def. "90" means sm_90 and all later targets,
+     * "90a" means that target alone. NULL: any target, or a refused instruction. */
+    const char *since;
 } kiln_sim_instruction;
-/* Return nonzero to be called no more. */
+/* Receives one instruction. If it returns nonzero, it is not called again. */
 typedef int (*kiln_sim_instruction_fn)(void *user, const kiln_sim_instruction *instruction);
-/* Visits all of them, in a fixed order: what runs, what is refused, the special registers. What is visited stays. */
+/* Visits all instructions in a fixed order: instructions that run, refused instructions, special registers. The
+ * structs are static. */
 KILN_API void kiln_sim_instructions(kiln_sim_instruction_fn visit, void *user);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* arguments.c - the arguments of a launch, against the kernel's own signature. */
+/* arguments.c - evaluates the arguments of a launch, and checks them against the kernel's own signature, which its PTX
+ * gives. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ size_t kiln__arguments_words(const kiln__step *step)
     return words;
 }
 
-/* One evaluation. `number` is the argument's, from 1, for messages. */
+/* One evaluation. `number` is the number of the argument, from 1, for messages. */
 typedef struct filling {
     kiln_plan *plan;
     const kiln__plan_kernel *kernel;
@@ -31,7 +32,7 @@ typedef struct filling {
 
 /* ---- pointers ---- */
 
-/* The address of a buffer, or of an element of it or of the place behind its last. */
+/* Returns the address of a buffer, of one of its elements, or of the place after its last element. */
 static kiln_status address_of(filling *f, const kiln__argument *arg, CUdeviceptr *address)
 {
     const kiln__plan_buffer *b = kiln__plan_buffer_named(f->plan, arg->buffer);
@@ -52,8 +53,8 @@ static kiln_status address_of(filling *f, const kiln__argument *arg, CUdeviceptr
     return KILN_OK;
 }
 
-/* A list of pointers that is on the device, with that content. None is ever written again, so a launch that was enqueued
- * earlier reads what it was given. */
+/* Returns a list of pointers on the device with the given content, and makes it if needed. A list is never written
+ * again, so a launch that was enqueued earlier still reads its own content. */
 static kiln_status list_on_device(filling *f, const kiln__argument *arg, CUdeviceptr *items, CUdeviceptr *list)
 {
     enum { LISTS_MOST = 1024 };
@@ -110,7 +111,7 @@ static kiln_status pointer_of(filling *f, const kiln__argument *arg, CUdeviceptr
 
 /* ---- structures ---- */
 
-/* One number in the type of its field, by the rules of fills. */
+/* Stores one number in the type of its field, by the rules of fills. */
 static kiln_status store_value(filling *f, const kiln__field *field, const kiln__expr *expr, char *to)
 {
     kiln__diag diag = {.mem = f->plan->mem};
@@ -157,6 +158,8 @@ static kiln_status texture_of(filling *f, const kiln__argument *arg, uint64_t *o
                : status;
 }
 
+/* Stores the fields of a structure at their offsets: numbers, inner structures, bytes, tensor maps, textures, pointers.
+ * Gaps are 0. */
 static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
 {
     kiln_status status = KILN_OK;
@@ -188,7 +191,8 @@ static kiln_status store_struct(filling *f, const kiln__argument *arg, char *to)
     return status;
 }
 
-/* Where each field stands, for the author who compares it with the source. */
+/* Makes the error for a structure of the wrong size. It lists the offset of each field, for an author who compares them
+ * with the source. */
 static kiln_status wrong_size(filling *f, const kiln__argument *arg, const kiln__param_type *type)
 {
     kiln__text text = {.mem = f->plan->mem};
@@ -228,6 +232,7 @@ static kiln_status set_number(filling *f, const kiln__argument *arg, const kiln_
     return status;
 }
 
+/* Stores one argument, after comparing its kind with the type of the kernel's parameter. */
 static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot)
 {
     const kiln__param_type *type = &f->kernel->signature.params[f->number - 1];

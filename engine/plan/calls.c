@@ -1,4 +1,4 @@
-/* calls.c - the arguments of host functions. */
+/* calls.c - calls of host functions: collects the arguments, and calls the function. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg)
     return true;
 }
 
-/* Adds the exports named `prefix` or `prefix.REST` as AS or AS.REST; for an empty prefix all of them. */
+/* Adds the exports named `prefix` or `prefix.REST`, as AS or AS.REST. With an empty prefix it adds all exports. */
 bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__export *exports, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -35,7 +35,7 @@ bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__e
     return true;
 }
 
-/* The name, if the expression is only a name; else NULL. */
+/* Returns the name if the expression is only a name, otherwise NULL. */
 static const char *lone_name(const kiln__expr *expr)
 {
     if (kiln__expr_name_count(expr) != 1 || strcmp(kiln__expr_text(expr), kiln__expr_name(expr, 0)) != 0)
@@ -43,6 +43,8 @@ static const char *lone_name(const kiln__expr *expr)
     return kiln__expr_name(expr, 0);
 }
 
+/* A text stays a text, a name of an input becomes its exports (the input is made now), and any other expression is
+ * evaluated. */
 kiln_status kiln__call_add_written(kiln__call_args *args, const kiln__arg *arg, const kiln__scope *scope,
                                    kiln_error **error)
 {

@@ -26,14 +26,15 @@ static kiln_status make_folders(command *c)
     static const char *const parts[] = {"in", "out"};
     c->folder = kiln__folder_private(&c->arena);
     if (!c->folder)
-        return c->arena.failed ? kiln__fail_memory(c->error)
-                               : fail_at(c, KILN_ERROR_IO, "no temporary folder can be made: %s", strerror(errno));
+        return c->arena.failed
+                   ? kiln__fail_memory(c->error)
+                   : fail_at(c, KILN_ERROR_IO, "no temporary folder can be made: %s", kiln__error_text(errno));
     for (size_t i = 0; i < KILN__COUNT(parts); i++) {
         const char *path = kiln__arena_printf(&c->arena, "%s/%s", c->folder, parts[i]);
         if (!path)
             return kiln__fail_memory(c->error);
         if (mkdir(path, 0700) != 0)
-            return fail_at(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
+            return fail_at(c, KILN_ERROR_IO, "%s: %s", path, kiln__error_text(errno));
     }
     return KILN_OK;
 }
@@ -108,7 +109,7 @@ static kiln_status run(command *c)
     int failed = kiln__process_run(&program, &how, &ended);
     if (failed)
         return fail_at(c, KILN_ERROR_HOST_FUNCTION, "the command '%s' cannot be started: %s", c->verify->name,
-                       strerror(failed));
+                       kiln__error_text(failed));
     if (ended == KILN__ENDED_STOPPED)
         return fail_at(c, KILN_ERROR_INTERRUPTED, "the command '%s' was stopped", c->verify->name);
     if (ended == KILN__ENDED_LATE)

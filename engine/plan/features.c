@@ -1,7 +1,8 @@
-/* features.c - the numbers that describe an input (`features:` of a spec). */
+/* features.c - the numbers that describe an input (`features:` of a spec), and plans without code for work that only
+ * the host does. */
 #include "plan_internal.h"
 
-/* The value of a feature as a number: true and false are 1 and 0. */
+/* Returns whether a value can be a feature. Booleans count as 0 and 1. */
 static bool is_number(const kiln_value *value)
 {
     return value->kind == KILN_INT || value->kind == KILN_FLOAT || value->kind == KILN_BOOL;
@@ -34,10 +35,10 @@ kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__setti
     return status == KILN_OK && arena->failed ? kiln__fail_memory(error) : status;
 }
 
-/* ---- plans without code: what the host makes ---- */
+/* ---- plans without code, for work of the host ---- */
 
-/* Opens a plan of the sizes of a choice, without code and without a module. `shared` NULL: it has a part of its own. Such
- * a plan is for close_hostly() alone. */
+/* Opens a plan for the sizes of a choice, without code and without a module. If `shared` is NULL, it gets its own. Only
+ * close_hostly() may close such a plan. */
 static kiln_status open_hostly(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, kiln_plan **made, kiln_error **error)
 {
@@ -86,13 +87,14 @@ kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const 
     return status;
 }
 
+/* Uses a copy of the variant that has only the spec's inputs and buffers, which all variants share. */
 kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, bool check, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     kiln__variant common = {0};
     kiln_status status = open_hostly(engine, spec, sizes, shared, &plan, error);
-    if (status == KILN_OK) { /* only what all variants have: their own inputs depend on their params */
+    if (status == KILN_OK) { /* only the parts of all variants: a variant's own inputs depend on its params */
         common = *plan->variant;
         common.input_count = spec->input_count;
         common.buffer_count = spec->buffer_count;
@@ -105,7 +107,7 @@ kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const
     for (size_t i = 0; i < common.buffer_count && status == KILN_OK; i++) {
         kiln_array array;
         bool temporary = false;
-        /* an estimate of a few blocks needs no whole contents */
+        /* an estimate of a few blocks does not need the whole content */
         if (plan->buffers[i].buffer->fill.kind == KILN__FILL_NONE || (engine->info.simulated && !check))
             continue;
         status = kiln__plan_content(plan, &plan->buffers[i], &array, &temporary, error);

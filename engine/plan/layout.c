@@ -689,6 +689,18 @@ kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error)
     return status;
 }
 
+kiln_status kiln__plan_refill(kiln_plan *plan, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    kiln__textures_stale(plan);
+    for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++) {
+        kiln__plan_buffer *b = &plan->buffers[i];
+        if (!b->custom && !kiln__variant_keeps(plan->variant, b->buffer))
+            status = fill_buffer(plan, b, error);
+    }
+    return status;
+}
+
 kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;

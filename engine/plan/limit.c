@@ -1,19 +1,20 @@
 /* limit.c - the time limit of a configuration's kernels, and the caller's request to stop a run.
  *
  * The simulated device ends a kernel itself when its time is over or the caller's flag is set. A kernel on a GPU cannot
- * be ended: the host stops waiting, and the kernel keeps the device until the process ends. */
+ * be ended. The host polls (first spinning, then sleeping with two steps of back-off), and stops waiting when the time
+ * is over. The kernel keeps the device until the process ends: the engine is `stuck`. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
 #include "plan_internal.h"
 
-#define USUAL 60.0       /* seconds */
+#define USUAL 60.0       /* default limit in seconds, plus twice the budget */
 #define SPIN_NS 2000000u /* poll without sleeping at first, as the driver does */
 #define SHORT_NAP_NS 50000
 #define LONG_NAP_NS 2000000
 #define LONG_WAIT_NS 2000000000u
-#define STOP_GRACE_NS 1000000000u /* for a GPU's kernel to end after the caller's request to stop */
+#define STOP_GRACE_NS 1000000000u /* time for a GPU's kernel to end after the caller's request to stop */
 
 static bool is_asked(const kiln_plan *plan)
 {
@@ -30,14 +31,14 @@ kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, ki
     return KILN_OK;
 }
 
-/* Tells the application how long the kernels may still run; 0: they run no longer. */
+/* Tells the application how long the kernels may still run; 0: they do not run any more. */
 static void tell(const kiln_plan *plan, double seconds)
 {
     if (plan->engine->limit)
         plan->engine->limit(plan->engine->limit_user, seconds);
 }
 
-/* Without a time limit (or with one beyond the clock's range) the caller may still request to stop. */
+/* Begins the limit. Without a time (or with one beyond the range of the clock) the caller may still request to stop. */
 static void begin(kiln_plan *plan, uint64_t now)
 {
     double ns = plan->limit.seconds * 1e9;
@@ -90,7 +91,7 @@ static void nap(long ns)
     nanosleep(&time, NULL);
 }
 
-/* Waits until the event or stream is done, the time is over, or the caller has requested to stop and the kernel does
+/* Waits until the event or stream is done, or the time is over, or the caller has requested to stop and the kernel does
  * not end. */
 static CUresult await(kiln_plan *plan, CUevent event, CUstream stream)
 {
@@ -149,7 +150,7 @@ static void print_kernels(const kiln_plan *plan, kiln__text *out)
         kiln__text_printf(out, " and %zu more", plan->kernel_count - SHOWN);
 }
 
-/* The driver's error, in which a kernel of C++ has the name of the spec, not the module's. */
+/* Makes the driver's error, in which a C++ kernel has the name of the spec instead of the module's. */
 static kiln_status fail_by_name(kiln_plan *plan, CUresult result, const char *what, bool timeout, kiln_error **error)
 {
     kiln__text text = {.mem = plan->mem};
@@ -177,7 +178,7 @@ static kiln_status fail_by_name(kiln_plan *plan, CUresult result, const char *wh
     return status;
 }
 
-/* The error for a driver call that failed: time limit, request to stop, or the driver's own error. */
+/* Makes the error of a failed driver call: time limit, request to stop, or the driver's own error. */
 kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -219,7 +220,7 @@ kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error)
     kiln__config_print(plan->config, &label);
     CUresult result = plan->engine->driver.simulator ? plan->engine->driver.cuCtxSynchronize_() : CUDA_SUCCESS;
     kiln_status status =
-        result != CUDA_SUCCESS /* it was a kernel, and the driver says which */
+        result != CUDA_SUCCESS /* a kernel failed, and the driver says which */
             ? kiln__limit_fail(plan, result, error, "running %s %s", plan->spec->name, kiln__text_get(&label))
             : late == KILN__STOPPED ? kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "running %s %s was stopped",
                                                  plan->spec->name, kiln__text_get(&label))

@@ -1,4 +1,6 @@
-/* plan.c - a plan's life: code loaded, buffers bound, read and written, sizes changed. */
+/* plan.c - the life of a plan. States: loaded (code and kernels) -> laid out (inputs made, shapes known) -> allocated
+ * -> ready (filled). Binding, writing and resizing lead back to an earlier state; each use of the plan moves it forward
+ * as far as it needs. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,13 +16,13 @@ static CUresult load_image(kiln_plan *plan, const void *image, char *log, size_t
     return plan->engine->driver.cuModuleLoadDataEx_(&plan->module, image, 2, options, values);
 }
 
-/* Loads machine code if there is any and the device accepts it, else PTX. */
+/* Loads machine code if there is any and the device accepts it. Otherwise loads PTX. */
 static kiln_status load_module(kiln_plan *plan, kiln_error **error)
 {
     char log[4096];
     const kiln__unit *unit = &plan->code.unit;
     kiln_engine *engine = plan->engine;
-    /* which wants to know its registers, no more */
+    /* the simulator reads only the register count from machine code */
     bool machine_code = engine->want_cubin && !engine->driver.simulator;
     if (machine_code && kiln__is_relocatable(unit->cubin, unit->cubin_length))
         return kiln__load_linked(plan, unit->cubin, unit->cubin_length, error);
@@ -43,14 +45,14 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
                              plan->spec->name, plan->variant->name, log[0] ? ":\n" : "", log);
 }
 
-/* Tells the simulated device the register count of the machine code, if there is any. */
+/* Passes the register count to the simulated device, if the compiler made machine code. */
 static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, const char *symbol, kiln_error **error)
 {
     const kiln__unit *unit = &plan->code.unit;
     kiln__cubin_kernel *kernels = NULL;
     size_t count = 0;
     if (!unit->cubin || !unit->cubin_length || kiln__is_relocatable(unit->cubin, unit->cubin_length))
-        return KILN_OK; /* before it is linked its registers are not known */
+        return KILN_OK; /* its registers are unknown until it is linked */
     kiln_status status = kiln__cubin_kernels(plan->mem, unit->cubin, unit->cubin_length, &kernels, &count, error);
     for (size_t i = 0; status == KILN_OK && i < count; i++)
         if (strcmp(kernels[i].symbol, symbol) == 0)
@@ -86,7 +88,7 @@ static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_
     return kiln__driver_fail(driver, plan->mem, result, error, "looking up kernel %s", kernel->name);
 }
 
-/* Loads the plan's code and finds its kernels. The context is current. */
+/* Loads the plan's code and finds its kernels. The context must be current. */
 static kiln_status load(kiln_plan *plan, kiln_error **error)
 {
     const char *const *names;
@@ -139,6 +141,7 @@ bool kiln__plan_make_tables(kiln_plan *plan)
     return true;
 }
 
+/* Makes the tables, loads the code in the engine's context, and frees everything on failure. */
 kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__code *code, kiln_plan **plan,
                             kiln_error **error)
 {
@@ -203,6 +206,8 @@ kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kil
     return kiln__plan_make(engine, config, &code, plan, error);
 }
 
+/* Frees objects of the device first, if its context can be entered: a stuck device keeps them until the process ends.
+ */
 void kiln_plan_close(kiln_plan *plan)
 {
     if (!plan)
@@ -243,6 +248,8 @@ void kiln_plan_close(kiln_plan *plan)
 
 void kiln__plan_whole(kiln_plan *plan) { plan->whole = true; }
 
+void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use) { plan->answer_use = use; }
+
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared)
 {
     if (shared)
@@ -251,8 +258,8 @@ void kiln__plan_share(kiln_plan *plan, kiln__shared *shared)
 
 /* ---- resize ---- */
 
-/* A text that is equal for two configurations of a variant if and only if their code is: the values of all macros and
- * options, and the kernels' names. */
+/* Writes a text that is equal for two configurations of a variant if and only if their code is equal: the values of all
+ * macros and options, and the names of the kernels. */
 static bool code_values(const kiln__config *config, kiln__text *out)
 {
     const kiln__variant *variant = config->variant;
@@ -288,7 +295,7 @@ static bool code_values(const kiln__config *config, kiln__text *out)
     return !out->failed;
 }
 
-/* Exchanges configuration, code and module; the old ones are freed if all goes well, the new ones otherwise. */
+/* Exchanges configuration, code and module. On success the old ones are freed, otherwise the new ones. */
 static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_error **error)
 {
     kiln_plan *fresh;
@@ -301,7 +308,7 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
     status = kiln__plan_make(plan->engine, config, &code, &fresh, error);
     if (status != KILN_OK)
         return status;
-    /* The plan keeps its buffers and gets the new code; the other struct gets the old code and is freed. */
+    /* The plan keeps its buffers and gets the new code. The other struct gets the old code and is freed. */
     kiln_plan shell = *fresh;
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         shell.buffers[i] = plan->buffers[i];
@@ -321,6 +328,7 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
     return KILN_OK;
 }
 
+/* Makes a configuration with the new sizes. Compiles again only if the code would differ; then makes the new shapes. */
 kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, plan);
@@ -331,7 +339,7 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
     if (!all)
         return kiln__fail_memory(error);
-    had = 0; /* extents of files are read again: the file may be another one */
+    had = 0; /* extents of files are read again, because the file may be another one */
     for (size_t i = 0; i < plan->config->sizes.count; i++)
         if (!plan->config->extents[i])
             all[had++] = plan->config->sizes.items[i];
@@ -366,7 +374,7 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
         CUcontext previous;
         status = kiln__engine_enter(plan->engine, &previous, error);
         if (status == KILN_OK) {
-            status = kiln__plan_layout(plan, error); /* frees buffers of the wrong size */
+            status = kiln__plan_layout(plan, error); /* this frees buffers whose size has changed */
             kiln__engine_leave(plan->engine, previous);
         }
     }
@@ -375,6 +383,7 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
 
 /* ---- buffers ---- */
 
+/* Replaces the plan's memory of a buffer by the caller's, after checking that it has enough bytes. */
 kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes, kiln_error **error)
 {
     CUcontext previous;
@@ -405,10 +414,10 @@ kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr poin
     return status;
 }
 
-/* Makes the inputs, and the shapes of buffers. */
+/* Makes the inputs and computes the shapes of buffers. */
 static kiln_status lay_out(kiln_plan *plan, kiln_error **error)
 {
-    CUcontext previous; /* a buffer that has another size now is freed */
+    CUcontext previous; /* a buffer whose size has changed is freed */
     if (plan->laid_out)
         return KILN_OK;
     kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
@@ -424,7 +433,7 @@ kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, ui
     KILN__NEEDS(NULL, error, plan);
     KILN__NEEDS_TEXT(plan->mem, error, buffer);
     KILN__NEEDS(plan->mem, error, bytes);
-    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* caches results; no visible change */
+    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* it only caches results, which the caller cannot see */
     const kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
     if (!b)
         return kiln__plan_no_buffer(plan, buffer, error);
@@ -452,7 +461,7 @@ kiln_status kiln_plan_buffer(kiln_plan *plan, const char *buffer, CUdeviceptr *p
     return status;
 }
 
-/* Both directions: `data` is read where `to_device`, written otherwise. */
+/* Copies in both directions: reads `data` if `to_device`, and writes it otherwise. */
 static kiln_status transfer(kiln_plan *plan, const char *buffer, void *data, size_t bytes, bool to_device,
                             kiln_error **error)
 {
@@ -468,7 +477,7 @@ static kiln_status transfer(kiln_plan *plan, const char *buffer, void *data, siz
     if (status == KILN_OK && bytes != b->bytes)
         status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s has %" PRIu64 " bytes, not %zu", buffer,
                             b->bytes, bytes);
-    /* Launches may be running on a stream for which the copy's stream does not wait. */
+    /* Launches may run on a stream for which the stream of the copy does not wait. */
     CUresult result = CUDA_SUCCESS;
     if (status == KILN_OK)
         result = driver->cuCtxSynchronize_();

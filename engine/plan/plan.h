@@ -1,5 +1,5 @@
-/* plan.h - spec + variant + configuration + sizes -> code, buffers, steps; run, verify, measure.
- * Knows nothing of searching. */
+/* plan.h - a plan: a spec, a variant, a configuration and sizes become code, buffers and steps, which can be run,
+ * verified and measured. This room does not search. */
 #ifndef KILN_PLAN_H
 #define KILN_PLAN_H
 
@@ -8,40 +8,50 @@
 #include "spec.h"
 
 /* ---- plans ---- */
-/* kiln_plan_open in two halves, for a scheduler that compiles ahead: makes a plan from a config and finished code.
- * Takes ownership of both, also on failure. */
+/* Makes a plan from a config and finished code. kiln_plan_open() does both halves; a scheduler that compiles ahead
+ * calls this one. Takes ownership of both, also on failure. */
 kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__code *code, kiln_plan **plan,
                             kiln_error **error);
 
-/* Whether how much a variant does depends on its data: `while` and `host` steps. */
+/* Returns whether the amount of work of a variant depends on its data: it has `while` or `host` steps. */
 bool kiln__steps_depend(const kiln__variant *variant);
 
-/* Inputs and expected outputs that do not depend on the configuration are made once and shared by the plans of a
- * sweep: buffers filled on the device, references computed on the host. One per sweep; NULL is allowed everywhere. */
+/* Inputs and expected outputs that do not depend on the configuration. The plans of a sweep share them: each is made
+ * once. A sweep has one such object; NULL is allowed everywhere. */
 typedef struct kiln__shared kiln__shared;
 kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error);
 void kiln__shared_free(kiln__shared *shared);
-/* `notify` is called in each run of its plans when inputs and references are ready, before the first launch. */
+/* Sets a callback for each run of its plans: inputs and references are ready, and the first launch follows. */
 void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), void *user);
-/* `notify` is called with a reason when a run waits for another process's measurement, and with NULL when it
+/* Sets a callback for a run that waits for another process's measurement. It gets the reason, and NULL when the run
  * continues. */
 void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user);
-/* `ends` is asked often while a run waits for another process: true ends the run with KILN_ERROR_INTERRUPTED. */
+/* Sets a callback that a waiting run calls often. If it returns true, the run ends with KILN_ERROR_INTERRUPTED. */
 void kiln__shared_on_ask(kiln__shared *shared, bool (*ends)(void *user), void *user);
-/* The seconds of each repetition of the plan's last run, in order. */
+/* Returns the seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
-/* The numbers that describe the plan's input, as the spec's `features` has them; none: the spec has no features. Makes
- * the inputs that they need. Everything is in the arena. */
+/* Computes the numbers that describe the plan's input (`features` of the spec), in the arena. Makes the inputs that
+ * they need. There are none if the spec has no features. */
 kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__settings *features, kiln_error **error);
 /* The same for the sizes of a choice, without a plan: makes the inputs on the host, and frees them. */
 kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, kiln__arena *arena,
                               kiln__settings *features, kiln_error **error);
-/* Makes what all configurations at these sizes need of the host, into the shared part: the spec's inputs, contents of
- * buffers and, where `check`, references by host functions. A sweep does so while its first configuration is compiled. */
+/* Makes the parts that all configurations at these sizes need from the host, in the shared object: the spec's inputs,
+ * contents of buffers and, with `check`, references by host functions. A sweep calls this while its first configuration
+ * is compiled. */
 kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, bool check, kiln_error **error);
-/* A result's time: measured or estimated seconds, else the simulator's wall time. */
+/* Returns the time of a result: measured or estimated seconds, otherwise the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
-void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */
-void kiln__plan_whole(kiln_plan *plan); /* all blocks run, also where an estimate needs a few alone */
+/* call it before the plan's first run; `shared` must outlive the plan */
+void kiln__plan_share(kiln_plan *plan, kiln__shared *shared);
+/* How a run uses answers of other runs of the sweep, where the reference has only a part of the elements. */
+typedef enum kiln__answer_use {
+    KILN__ANSWER_NONE,
+    KILN__ANSWER_KEEP,    /* keep the answer with the plans that share, in place of an earlier one */
+    KILN__ANSWER_COMPARE, /* compare every element with the kept answer, within twice the tolerance */
+    KILN__ANSWER_WHOLE    /* compute a reference of all elements, however long that takes */
+} kiln__answer_use;
+void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);
+void kiln__plan_whole(kiln_plan *plan); /* all blocks run, even if an estimate needs only a few */
 #endif

@@ -1,12 +1,12 @@
-/* refused.c - why the driver refused a launch: its result has no numbers. Asks the driver after the refusal, so that a
- * launch costs nothing more. */
+/* refused.c - explains why the driver refused a launch, as its result has no numbers. It asks the driver after the
+ * refusal, so that a launch costs nothing more. */
 #include <inttypes.h>
 
 #include "plan_internal.h"
 
 static bool is_known(CUresult result) { return result == CUDA_SUCCESS; }
 
-/* The cluster of the launch, or the one that the kernel was compiled with. */
+/* Returns the number of blocks in a cluster: the launch's own, or the size that the kernel was compiled with. */
 static uint64_t cluster_of(const kiln__driver *driver, const kiln__plan_op *op, unsigned cluster[3])
 {
     static const CUfunction_attribute compiled[3] = {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
@@ -25,7 +25,7 @@ static uint64_t cluster_of(const kiln__driver *driver, const kiln__plan_op *op, 
     return blocks;
 }
 
-/* How many blocks a cluster of such blocks may have, and how many clusters of this size the device holds; -1: unknown. */
+/* Asks how many such blocks a cluster may have, and how many clusters of this size the device can hold. -1: unknown. */
 static void count_clusters(const kiln__driver *driver, const kiln__plan_op *op, const unsigned cluster[3], int *most,
                            int *held)
 {
@@ -90,7 +90,8 @@ static bool explain_cooperation(const kiln_plan *plan, const kiln__plan_op *op, 
     return true;
 }
 
-/* The same where a part of the device has no room for one more cluster, though it has for some of its blocks. */
+/* The same for clusters: a part of the device may have room for some blocks of a cluster, but not for the whole
+ * cluster. */
 static bool explain_clusters_at_once(const kiln_plan *plan, const kiln__plan_op *op, kiln__text *out)
 {
     const unsigned *grid = op->as.launch.grid;
@@ -110,7 +111,7 @@ static bool explain_clusters_at_once(const kiln_plan *plan, const kiln__plan_op 
     return true;
 }
 
-/* Attributes that the driver may be too old for. */
+/* Names attributes that an old driver may not support. */
 static void explain_attributes(const kiln_plan *plan, const kiln__plan_op *op, kiln__text *out)
 {
     const kiln__launch_attributes *has = &op->as.launch.attributes;

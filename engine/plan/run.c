@@ -1,4 +1,6 @@
-/* run.c - fill, launch, verify, measure. */
+/* run.c - one run of a plan: fill, compute references, poison, launch, verify, write outputs, measure. kiln_plan_run()
+ * sets the frame (context, limit, files, sandbox, checks, the lock of the device); run_inside() has the order of these
+ * steps. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +8,7 @@
 
 #include "plan_internal.h"
 
-/* During a run its files replace the fills. */
+/* The files of a run replace the fills while it lasts. */
 static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
 {
     for (size_t i = 0; i < options->input_count; i++) {
@@ -49,7 +51,7 @@ static kiln_status write_outputs(kiln_plan *plan, const kiln_run_options *option
     return status;
 }
 
-/* flops and bytes before the run, all others behind it. */
+/* Evaluates metrics: flops and bytes before the run, all others after it. */
 static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, bool ran, kiln_error **error)
 {
     kiln__diag diag = {.mem = plan->mem};
@@ -62,7 +64,7 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, bool ran, k
 
 /* ---- the time of inputs ---- */
 
-/* Whether an input before this one is the same, made once for both, or of the same function. */
+/* Returns whether an earlier input is the same, made once for both, or uses the same function. */
 static bool is_repeated(const kiln_plan *plan, size_t at, bool same_function)
 {
     for (size_t i = 0; i < at; i++)
@@ -81,6 +83,8 @@ static double seconds_of(const kiln_plan *plan, const char *function)
     return sum;
 }
 
+/* Writes the time of each host function that made inputs, and the sums. Functions that do not fit into the text are
+ * added up as "others". */
 static void set_inputs(const kiln_plan *plan, kiln_result *result)
 {
     enum { OTHERS = 24 }; /* room for " others=1.23457e-05" */
@@ -112,7 +116,7 @@ static void set_inputs(const kiln_plan *plan, kiln_result *result)
 
 /* ---- a run ---- */
 
-/* estimated: negative: none */
+/* The times of one run. estimated is negative if there is no estimate. */
 typedef struct timing {
     bool estimate, sampled;
     double host, estimated;
@@ -130,7 +134,7 @@ static kiln_status begin_capture(kiln_plan *plan, kiln__capture **capture, kiln_
     return status;
 }
 
-/* before_each, the steps, and the end of both. Times are of the steps only. */
+/* Runs before_each and the steps, and waits for both. The times cover the steps only. */
 static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
 {
     t->estimated = -1;
@@ -165,7 +169,7 @@ static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
     return status;
 }
 
-/* Memory that only we have filled must count as never written. */
+/* Makes memory that only Kiln has filled count as never written. */
 static void forget_poison(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
@@ -176,21 +180,62 @@ static void forget_poison(const kiln_plan *plan)
     }
 }
 
-/* Whether the first run, which took `first` seconds, is the only one: it took longer than `cut_above`, or a second run
- * would end behind `most_seconds`. Checking the answer counts as time of the sample. */
+/* Returns whether the first run, which took `first` seconds, stays the only one: it took longer than `cut_above`, or a
+ * second run would end after `most_seconds`. Checking the answer counts as time of the sample. */
 static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, double first)
 {
     return (options->cut_above > 0 && first > options->cut_above) ||
            (options->most_seconds > 0 && kiln__seconds_since(plan->limit.begun) + first > options->most_seconds);
 }
 
-#define REPEATED_TIMES 4 /* with a number of repetitions, each may take this multiple of the first one's time */
+/* Whether a run can begin with the initial contents again: none of the outputs has its content from the caller. */
+static bool can_begin_anew(const kiln_plan *plan)
+{
+    for (size_t i = 0; i < plan->variant->buffer_count; i++)
+        if (plan->buffers[i].custom && plan->buffers[i].buffer->out)
+            return false;
+    return true;
+}
 
+/* Runs the steps again from the initial contents, up to options->verify_runs times in all and for verify_seconds, and
+ * fails with KILN_ERROR_WRONG_ANSWER at the first answer that is wrong. The first run has been verified before. */
+static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
+                                kiln_error **error)
+{
+    const uint64_t start = kiln__now_ns();
+    kiln__answers answers = {0};
+    kiln_status status = kiln__answers_keep(plan, &answers, error);
+    for (unsigned run = 1; status == KILN_OK && run < options->verify_runs; run++) {
+        timing t = {0};
+        bool same = false;
+        if (options->verify_seconds > 0 && kiln__seconds_since(start) >= options->verify_seconds)
+            break;
+        plan->answer_run = run + 1;
+        status = kiln__plan_refill(plan, error);
+        if (status == KILN_OK)
+            status = kiln__plan_poison(plan, error);
+        if (status == KILN_OK)
+            status = run_once(plan, &t, error);
+        if (status == KILN_OK)
+            status = kiln__answers_same(plan, &answers, &same, error);
+        if (status == KILN_OK && !same)
+            status = kiln__plan_verify(plan, result, error);
+        result->verified_runs += status == KILN_OK;
+    }
+    plan->answer_run = 0;
+    kiln__answers_drop(plan, &answers);
+    return status;
+}
+
+#define REPEATED_TIMES 4 /* with a given number of repetitions, each may take this multiple of the first run's time */
+
+/* The order matters: references are computed before the steps overwrite their data, poison comes after them, and the
+ * limit begins at the first launch. */
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;
     timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
-    /* If the results are not used, only the blocks that are traced for the estimate need to run. */
+    /* If nobody uses the results, only the blocks that the estimate traces need to run. */
     first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder && !plan->whole;
     const kiln__simulator *simulator = plan->engine->driver.simulator;
     plan->sparse = first.estimate && first.sampled && simulator && simulator->has_model();
@@ -228,8 +273,14 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     }
     if (status == KILN_OK && check)
         status = kiln__plan_verify(plan, result, error);
+    result->verified_runs = status == KILN_OK && result->verified;
     if (status == KILN_OK)
         status = write_outputs(plan, options, error);
+    if (status == KILN_OK && result->verified && options->verify_runs > 1 && can_begin_anew(plan)) {
+        kiln__limit_extend(plan, options->verify_seconds > 0 ? options->verify_seconds
+                                                             : REPEATED_TIMES * first.host * options->verify_runs);
+        status = verify_again(plan, options, result, error);
+    }
     if (status == KILN_OK && (simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
         status = is_cut(plan, options, first.host) ? kiln__plan_cut(plan, first.host, result, error)
                                                    : kiln__plan_measure(plan, options, first.host, result, error);
@@ -239,7 +290,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     return status == KILN_OK ? set_metrics(plan, result, true, error) : status;
 }
 
-/* Only one run at a time can be checked in a context. */
+/* Begins the checks of the simulated device. Only one run at a time can be checked in a context. */
 static kiln_status begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
@@ -252,7 +303,7 @@ static kiln_status begin_checks(kiln_plan *plan, kiln_error **error)
     return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "out of memory for the checks, or another run uses them");
 }
 
-/* A finding of the device becomes one of the plan: with the source's text, and the kernel's name as the spec has it. */
+/* Converts a finding of the device: adds the text of the source line and the kernel's name in the spec. */
 typedef struct reporter {
     kiln_plan *plan;
     const kiln_run_options *options;
@@ -286,20 +337,21 @@ static void end_checks(kiln_plan *plan, const kiln_run_options *options)
     pthread_mutex_unlock(&plan->engine->measuring);
 }
 
-/* References that are kernels are compiled before, by the engine's workers, which end with the process's rights. */
+/* References that are kernels are compiled before: the engine's workers end together with the rights of the process. */
 kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
 {
     if (!kiln__sandbox_wanted(plan->engine))
         return KILN_OK;
     if (!(options->flags & KILN_RUN_NO_VERIFY))
         KILN__TRY(kiln__plan_open_references(plan, error));
-    if (plan->capture_folder) /* made here, so that the process needs no right to its parent */
+    if (plan->capture_folder) /* made here, so that the process needs no right to the parent folder */
         KILN__TRY(kiln__make_folders(plan->mem, plan->capture_folder, 0777, error));
     const kiln__sandbox want = {
         .files = options->inputs, .file_count = options->input_count, .writable = plan->capture_folder};
     return kiln__engine_sandbox(plan->engine, plan->spec, &want, error);
 }
 
+/* Sets the frame of a run and undoes it in the reverse order, also after a failure. */
 kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const kiln_result **result,
                           kiln_error **error)
 {

@@ -1,4 +1,5 @@
-/* shared.c - contents that are created once and used by all plans of a sweep. */
+/* shared.c - contents that are made once and used by all plans of a sweep: a list of entries with keys, spare device
+ * memory, and a staging area. One thread at a time uses it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,7 +7,7 @@
 
 kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error)
 {
-    (void)spec; /* keys identify the contents */
+    (void)spec; /* the keys identify the contents, so the spec is not needed */
     kiln__shared *made = kiln__calloc(engine->mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
@@ -60,7 +61,7 @@ kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export
     return KILN_OK;
 }
 
-/* Freeing device memory waits for the kernels that may use it. */
+/* Frees device memory, which waits for the kernels that may use it. So a stuck engine keeps its memory. */
 static void free_device(const kiln__shared *shared, CUdeviceptr pointer)
 {
     if (!atomic_load(&shared->engine->stuck))
@@ -149,6 +150,8 @@ void kiln__shared_free(kiln__shared *shared)
         return;
     CUcontext previous = NULL;
     bool device = shared->engine->device_open && kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
+    if (device)
+        kiln__comparer_free(shared);
     if (device)
         kiln__shared_drop_device(shared); /* without a context its memory is gone already */
     kiln__shared_drop(shared, "");

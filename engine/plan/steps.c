@@ -1,25 +1,25 @@
-/* steps.c - the steps of a variant, evaluated into operations of the driver (arguments of launches: arguments.c).
+/* steps.c - evaluates the steps of a variant into operations of the driver (arguments of launches: arguments.c).
  *
- * A walk evaluates the steps. If nothing depends on data on the device, the walk runs once and its operations are
- * stored as a program; a launch of the plan is then a loop over that array. With `while` or `host` steps every launch
- * walks again, and each operation runs as soon as it is known.
+ * A walk evaluates the steps. If no step depends on data on the device, the walk runs once and stores its operations as
+ * a program. A launch of the plan is then a loop over that array. With `while` or `host` steps every launch walks
+ * again, and each operation runs as soon as it is known.
  *
- * Long: evaluating the steps and making the driver's operations of them share one state. */
+ * The file is long because evaluating steps and making operations share one state. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "plan_internal.h"
 
-enum { PROGRAM_MOST = 1 << 16 }; /* most stored operations; longer programs are walked every time */
+enum { PROGRAM_MOST = 1 << 16 }; /* most operations of a program; a longer one is walked every time */
 
-typedef struct walk {
+typedef struct walk { /* one evaluation of the steps */
     kiln_plan *plan;
     CUstream stream;
-    kiln__program *program; /* NULL: run each operation at once */
+    kiln__program *program; /* NULL: each operation runs at once */
     bool too_long;
-    unsigned done;         /* operations, where the time is limited */
-    kiln__host_work *work; /* NULL: not to be counted */
+    unsigned done;         /* number of operations so far, if the time is limited */
+    kiln__host_work *work; /* NULL: work of the host is not counted */
     kiln_error **error;
 } walk;
 
@@ -125,8 +125,8 @@ static kiln_status op_failed(walk *w, CUresult result, const kiln__plan_op *op)
     return status;
 }
 
-/* For long programs. After about a thousand launches a GPU's driver blocks, without a time limit. In the first run, in
- * which any launch may hang, the host therefore waits earlier. */
+/* Checks the time limit during long programs. After about a thousand launches a GPU's driver blocks without a time
+ * limit. Any launch of the first run may hang, so in that run the host waits earlier. */
 static kiln_status look_at_time(walk *w)
 {
     enum { LOOK_OPS = 256 };
@@ -155,7 +155,7 @@ static kiln_status emit(walk *w, const kiln__plan_op *op)
     }
     if (program->count >= PROGRAM_MOST) {
         w->too_long = true;
-        return KILN_ERROR_UNSUPPORTED; /* internal: the caller walks instead */
+        return KILN_ERROR_UNSUPPORTED; /* the caller walks instead of storing */
     }
     if (!kiln__grow(w->plan->mem, &program->ops, &program->capacity, program->count + 1, sizeof *program->ops))
         return kiln__fail_memory(w->error);
@@ -188,7 +188,7 @@ static kiln__plan_kernel *find_kernel(walk *w, const kiln__step *step, const kil
     return found;
 }
 
-/* A buffer that an argument names; NULL where it is an expression. */
+/* Returns the buffer that an argument names, or NULL if the argument is another expression. */
 static const kiln__plan_buffer *named_buffer(const kiln_plan *plan, const kiln__expr *expr)
 {
     if (kiln__expr_name_count(expr) != 1 || strcmp(kiln__expr_text(expr), kiln__expr_name(expr, 0)) != 0)
@@ -231,7 +231,7 @@ static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__sco
     return kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
 }
 
-/* Checks the block and the shared memory against the device and the kernel; raises the kernel's limit of dynamic shared
+/* Checks the block and the shared memory against the device and the kernel. Raises the kernel's limit of dynamic shared
  * memory if needed. */
 static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kernel *kernel, const kiln__plan_op *op)
 {
@@ -254,6 +254,8 @@ static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kerne
     return KILN_OK;
 }
 
+/* Evaluates geometry, shared memory, attributes and arguments of a launch, checks them, and emits the operation. A grid
+ * extent of 0 skips the launch. */
 static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln__plan_op op = {.kind = KILN__OP_LAUNCH, .step = step};
@@ -266,7 +268,7 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
     if (status != KILN_OK)
         return status;
     if (op.as.launch.grid[0] == 0 || op.as.launch.grid[1] == 0 || op.as.launch.grid[2] == 0)
-        return KILN_OK; /* nothing to do for an empty problem */
+        return KILN_OK; /* an empty problem has no work */
     status = set_dims(w, step->as.launch.block, scope, KILN__EXTENT_BLOCK, op.as.launch.block);
     if (status == KILN_OK && step->as.launch.cluster[0]) {
         op.as.launch.attributes.clustered = true;
@@ -305,6 +307,8 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
 
 /* ---- fill, copy, symbol ---- */
 
+/* Fills a buffer with one value, which is checked like the fill of a whole buffer. A memset of the driver sets at most
+ * 4 bytes at once. An element of 8 or 16 bytes is set word by word, and then copied in doubling lengths. */
 static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     const kiln__plan_buffer *b = kiln__plan_buffer_named(w->plan, step->as.fill.buffer);
@@ -317,7 +321,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     kiln__pos pos = kiln__expr_pos(step->as.fill.value);
     if (value.kind == KILN_TEXT)
         return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer must be filled with a number, not with a text");
-    /* One element, by the same rules and with the same checks as a whole buffer. */
+    /* one element, by the rules of a whole buffer */
     uint32_t words[4] = {0}; /* the widest element */
     kiln_array one = {.type = b->type, .dims = 1, .shape = {1}, .data = words};
     kiln__fill_values values = {.kind = KILN__FILL_VALUE, .integers = value.kind != KILN_FLOAT};
@@ -344,7 +348,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
         op.as.set.count *= count;
         return emit(w, &op);
     }
-    /* The driver sets at most 4 bytes at once: the first element word by word, then copies that double. */
+    /* sets the first element word by word; each copy then doubles the filled part */
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         op.as.set.to = b->pointer + sizeof *words * i;
         op.as.set.pattern = words[i];
@@ -361,7 +365,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     return status;
 }
 
-/* An optional number of elements, which must not be negative; `missing` if it is not given. */
+/* Evaluates an optional number of elements, which must not be negative. It is `missing` if it is not given. */
 static kiln_status elements(walk *w, const kiln__expr *expr, const kiln__scope *scope, const char *what,
                             uint64_t missing, uint64_t *value)
 {
@@ -378,7 +382,7 @@ static kiln_status elements(walk *w, const kiln__expr *expr, const kiln__scope *
     return status;
 }
 
-/* Fails where count elements from `offset` on are not all in the buffer. */
+/* Fails if `count` elements from `offset` on are not all in the buffer. */
 static kiln_status check_range(walk *w, const kiln__step *step, const char *name, const kiln__plan_buffer *b,
                                uint64_t offset, uint64_t count)
 {
@@ -415,6 +419,7 @@ static kiln_status copy(walk *w, const kiln__step *step, const kiln__scope *scop
     return emit(w, &op);
 }
 
+/* Copies elements of a buffer to a __constant__ or __device__ variable. */
 static kiln_status symbol(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     const kiln__plan_buffer *from = kiln__plan_buffer_named(w->plan, step->as.symbol.from);
@@ -463,7 +468,8 @@ static kiln_status add_host_arg(walk *w, kiln__call_args *args, kiln_array *arra
     return kiln__call_add(args, made) ? KILN_OK : kiln__fail_memory(w->error);
 }
 
-/* Buffers are copied to the host for the call; those that the function has requested as outputs are copied back. */
+/* Calls a host function. Buffers are copied to the host for the call; buffers that the function requested as outputs
+ * are copied back. */
 static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln_plan *plan = w->plan;
@@ -508,7 +514,7 @@ static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scop
 
 static kiln_status walk_steps(walk *w, const kiln__step *steps, size_t count, const kiln__scope *scope);
 
-/* Between two rounds of a loop. */
+/* Checks the limit between two rounds of a loop. */
 static kiln_status still_in_time(walk *w, const kiln__step *step, int64_t round)
 {
     kiln__late late = kiln__limit_late(w->plan);
@@ -516,7 +522,7 @@ static kiln_status still_in_time(walk *w, const kiln__step *step, int64_t round)
         return KILN_OK;
     const kiln__driver *driver = &w->plan->engine->driver;
     CUresult result = driver->simulator ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS) /* it was a kernel, and the driver says which */
+    if (result != CUDA_SUCCESS) /* a kernel failed, and the driver says which */
         return driver_failed(w, result, step, "running the steps of a loop");
     kiln__text name = {.mem = w->plan->mem};
     kiln__config_print(w->plan->config, &name);
@@ -550,6 +556,7 @@ static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *sc
     return status;
 }
 
+/* Reads one element that a loop depends on, and converts it to a value of expressions. */
 static kiln_status read_element(walk *w, const kiln__step *step, const kiln__read *read, const kiln__scope *scope,
                                 kiln_setting *setting)
 {
@@ -597,6 +604,8 @@ static kiln_status read_all(walk *w, const kiln__step *step, const kiln__scope *
     return status;
 }
 
+/* A `while` step: reads the elements, evaluates the condition, walks the body. It fails if the condition still holds
+ * after `at_most` rounds. */
 static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln_setting *settings = kiln__calloc(w->plan->mem, step->as.loop.read_count + 1, sizeof *settings);
@@ -673,7 +682,7 @@ static void reset_slots(kiln_plan *plan)
         plan->slots[i] = (unsigned)i;
 }
 
-/* Walks the steps into the program. *dynamic becomes true if they are too many to store. */
+/* Walks the steps into the program. *dynamic becomes true if there are too many to store. */
 static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__step *steps, size_t count, bool *dynamic,
                          kiln_error **error)
 {
@@ -706,7 +715,8 @@ static kiln_status walk_now(walk *w, const kiln__step *steps, size_t count)
     return status == KILN_OK ? kiln__textures_end(plan, w->error) : status;
 }
 
-/* Copies what textures of arrays need. Before the steps' time begins, so the steps must be known by then. */
+/* Copies buffers into the arrays of textures. This happens before the time of the steps begins, so the steps must be
+ * known by then. */
 static kiln_status fill_arrays(kiln_plan *plan, bool before, CUstream stream, kiln_error **error)
 {
     const kiln__variant *variant = plan->variant;
@@ -716,6 +726,7 @@ static kiln_status fill_arrays(kiln_plan *plan, bool before, CUstream stream, ki
     return status == KILN_OK ? kiln__textures_fill(plan, stream, error) : status;
 }
 
+/* Builds the program if it is out of date, then runs it; dynamic steps are walked instead. */
 kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error)
 {
     kiln__program *program = before ? &plan->before : &plan->steps;
@@ -749,6 +760,8 @@ kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, k
 
 /* ---- geometry for kiln_plan_kernel() ---- */
 
+/* Evaluates the geometry of each kernel's first launch without running anything. Expressions that need data are
+ * skipped. */
 static void geometry(kiln_plan *plan, const kiln__step *steps, size_t count, const kiln__scope *scope)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,5 @@
-/* tensor_map.c - a tensor map as an argument: evaluated, held against the driver's rules, and made by the driver. */
+/* tensor_map.c - a tensor map as an argument: evaluated, checked against the driver's rules, and made by the driver
+ * (CUDA Driver API, "Tensor Map Object Management"). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ typedef struct making {
     const kiln__plan_buffer *buffer;
     const char *kernel;
     size_t number;
-    unsigned bits; /* of an element */
+    unsigned bits; /* bits of an element */
     kiln__tensor_map map;
     kiln_error **error;
 } making;
@@ -52,7 +53,8 @@ static const struct {
 static const char type_list[] = TYPES(KILN_X);
 #undef KILN_X
 
-/* What copies elements of a buffer's type: of 8-bit floats and of signed small integers, the bytes. */
+/* Returns the type that copies elements of a buffer's type. 8-bit floats and small signed integers are copied as bytes.
+ */
 static const char *type_of(kiln_type type)
 {
     switch (type) {
@@ -94,7 +96,7 @@ static kiln_status evaluate(making *m, const kiln__expr *expr, const char *what,
     return status;
 }
 
-/* The number of `allowed` that the expression gives; the first where there is none. */
+/* Returns the index in `allowed` that the expression selects; 0 if there is no expression. */
 static kiln_status choose(making *m, const kiln__expr *expr, const char *what, const int64_t *allowed, size_t count,
                           int *chosen)
 {
@@ -118,7 +120,7 @@ static kiln_status choose(making *m, const kiln__expr *expr, const char *what, c
 
 /* ---- the parts ---- */
 
-/* A spec has the outermost dimension first, as shapes have; the driver the innermost. */
+/* Sets the shape. A spec lists the outermost dimension first, the driver the innermost. */
 static kiln_status set_shape(making *m)
 {
     const kiln__tensor *t = m->tensor;
@@ -140,7 +142,7 @@ static kiln_status set_shape(making *m)
     return KILN_OK;
 }
 
-/* In elements of the map; without a list one row lies behind the other. */
+/* Sets the strides, given in elements of the map. Without a list the rows lie one after the other. */
 static kiln_status set_strides(making *m)
 {
     const kiln__tensor *t = m->tensor;
@@ -167,7 +169,7 @@ static kiln_status set_strides(making *m)
     return KILN_OK;
 }
 
-/* What the map can reach lies in the buffer, or the kernel could copy from behind it. */
+/* Checks that everything that the map can reach lies in the buffer. Otherwise the kernel could copy from outside it. */
 static kiln_status check_extent(making *m, uint64_t offset)
 {
     const uint64_t bytes = m->buffer->bytes - offset;
@@ -175,7 +177,7 @@ static kiln_status check_extent(making *m, uint64_t offset)
     for (unsigned d = 1; d < m->map.rank; d++) {
         uint64_t more;
         if (m->map.shape[d] == 0)
-            return KILN_OK; /* a rule says so */
+            return KILN_OK; /* a rule below reports it */
         if (__builtin_mul_overflow(m->map.shape[d] - 1, m->map.strides[d], &more) || more > most || end + more > most)
             more = most;
         end += more;
@@ -247,6 +249,7 @@ static kiln_status set_steps(making *m)
     return status;
 }
 
+/* Evaluates the modes: interleave, swizzle, L2 promotion, fill of elements outside. */
 static kiln_status set_modes(making *m)
 {
     static const int64_t swizzles[] = {0, 32, 64, 128}, atoms[] = {16, 32, 64}, spans[] = {0, 16, 32};
@@ -278,7 +281,7 @@ static kiln_status set_modes(making *m)
 
 /* ---- the map ---- */
 
-/* Where the spec says what a rule is about. */
+/* Returns the position in the spec of the field that a rule is about. */
 static kiln__pos place_of(const making *m, kiln__tensor_field field)
 {
     static const kiln__tensor_at places[] = {
@@ -300,6 +303,7 @@ static kiln__pos place_of(const making *m, kiln__tensor_field field)
     return field == KILN__TENSOR_ADDRESS ? m->arg->pos : m->tensor->at[places[field]];
 }
 
+/* Calls the driver's function for a tiled or an im2col map. */
 static kiln_status encode(making *m, void *to)
 {
     const kiln__driver *driver = &m->plan->engine->driver;
@@ -331,6 +335,7 @@ static kiln_status encode(making *m, void *to)
                                    m->arg->text);
 }
 
+/* Evaluates the parts, checks the rules that the driver states, and lets the driver make the map. */
 kiln_status kiln__tensor_map_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
                                   size_t number, const kiln__scope *scope, CUdeviceptr address, void *to,
                                   kiln_error **error)

@@ -1,4 +1,5 @@
-/* texture.c - a texture object as an argument: evaluated, held against the device's limits, made by the driver. */
+/* texture.c - a texture object as an argument: evaluated, checked against the limits of the device, and made by the
+ * driver. Objects with equal keys are shared, and live as long as the steps use them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ static kiln_status evaluate(making *m, const kiln__expr *expr, const char *what,
     return status;
 }
 
-/* What the driver does not know limits nothing. */
+/* Returns a limit of the device. An unknown attribute is no limit. */
 static uint64_t attribute(const making *m, CUdevice_attribute which)
 {
     int value = 0;
@@ -41,6 +42,7 @@ static uint64_t attribute(const making *m, CUdevice_attribute which)
 
 /* ---- texels ---- */
 
+/* Sets format, number of channels and size of a texel from the argument and the buffer's type. */
 static kiln_status set_texels(making *m)
 {
     static const struct {
@@ -84,7 +86,7 @@ static kiln_status set_texels(making *m)
 
 /* ---- extents ---- */
 
-/* Of texels, outermost first, as written or those of the buffer. */
+/* Reads the extents in texels, the outermost first, from the spec or from the buffer's shape. */
 static kiln_status read_extents(making *m, uint64_t extents[KILN__TEXTURE_MOST], size_t *count)
 {
     const kiln__texture *t = m->written;
@@ -115,7 +117,7 @@ static kiln_status read_extents(making *m, uint64_t extents[KILN__TEXTURE_MOST],
     return KILN_OK;
 }
 
-/* The attribute that limits each extent, the innermost first; layers behind the others. */
+/* Returns the attribute that limits each extent, the innermost first, layers last. */
 static const CUdevice_attribute *limits_of(const kiln__texture_key *key)
 {
 #define LIMIT(name) CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE##name
@@ -130,6 +132,7 @@ static const CUdevice_attribute *limits_of(const kiln__texture_key *key)
     return key->layered ? layers[key->dims - 1] : key->array ? arrays[key->dims - 1] : memory[key->dims - 1];
 }
 
+/* Sets the extents of a texture, with 1 for missing dimensions, and checks them against the limits of the device. */
 static kiln_status set_extents(making *m)
 {
     const kiln__texture *t = m->written;
@@ -163,7 +166,7 @@ static kiln_status set_extents(making *m)
     return KILN_OK;
 }
 
-/* The distance of rows, and that all of them lie in the buffer. */
+/* Sets the distance of rows, and checks that all rows lie in the buffer. */
 static kiln_status set_pitch(making *m)
 {
     const kiln__texture *t = m->written;
@@ -217,7 +220,8 @@ static kiln_status set_address_modes(making *m)
     return KILN_OK;
 }
 
-/* A buffer's own memory, and what a copy of it asks of the buffer. */
+/* Checks the place of the texels: the requirements for reading a buffer's own memory, or for copying it into an array.
+ */
 static kiln_status check_place(making *m)
 {
     const kiln__texture *t = m->written;
@@ -260,6 +264,7 @@ static CUresult make_array(const kiln__driver *driver, const kiln__texture_key *
     return driver->cuArray3DCreate_(array, &shape);
 }
 
+/* Makes the texture object over linear memory, pitched memory or an array. */
 static CUresult make_object(const kiln__driver *driver, kiln__plan_texture *made)
 {
     const kiln__texture_key *key = &made->key;
@@ -298,6 +303,7 @@ static void destroy(const kiln_plan *plan, kiln__plan_texture *texture)
         plan->engine->driver.cuArrayDestroy_(texture->array);
 }
 
+/* Returns the texture with this key, and makes it if needed. */
 static kiln_status find_or_make(making *m, uint64_t *object)
 {
     kiln_plan *plan = m->plan;
@@ -325,6 +331,7 @@ static kiln_status find_or_make(making *m, uint64_t *object)
     return KILN_OK;
 }
 
+/* Evaluates the key of an argument, and returns the object with that key. */
 kiln_status kiln__texture_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
                                size_t number, const kiln__scope *scope, CUdeviceptr address, uint64_t *object,
                                kiln_error **error)
@@ -401,7 +408,7 @@ kiln_status kiln__textures_end(kiln_plan *plan, kiln_error **error)
         gone += plan->textures[i].needed == 0;
     if (gone == 0)
         return KILN_OK;
-    CUresult result = kiln__limit_wait_all(plan); /* a launch before may still read them */
+    CUresult result = kiln__limit_wait_all(plan); /* an earlier launch may still read them */
     if (result != CUDA_SUCCESS)
         return kiln__limit_fail(plan, result, error, "waiting for launches that use textures");
     for (size_t i = 0; i < plan->texture_count; i++)

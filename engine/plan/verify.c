@@ -40,7 +40,8 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
             rest.failed = true;
         kiln__text_printf(&rest, " %s", b->key ? b->key : "");
     }
-    kiln__text_printf(key, "%s%s%s %s", once ? ONCE : "", own ? OWN : "", kinds[verify->against], verify->name);
+    kiln__text_printf(key, "%s%s%s %s%s", once ? ONCE : "", own ? OWN : "", kinds[verify->against],
+                      plan->answer_use == KILN__ANSWER_WHOLE ? "whole " : "", verify->name);
     for (size_t i = 0; i < verify->arg_count; i++) /* they use only what is in the key */
         kiln__text_printf(key, " %s: %s,", verify->args[i].name,
                           verify->args[i].expr ? kiln__expr_text(verify->args[i].expr) : verify->args[i].text);
@@ -83,6 +84,8 @@ static bool is_sampled(const kiln_plan *plan, const kiln__buffer *buffer)
 /* Whether all that is compared with a host function's outputs is `sampled`. */
 static bool may_leave_elements(const kiln_plan *plan, const char *host)
 {
+    if (plan->answer_use == KILN__ANSWER_WHOLE)
+        return false;
     for (size_t i = 0; i < plan->spec->verify_count; i++) {
         const kiln__verify *verify = &plan->spec->verify[i];
         if (verify->against == KILN__AGAINST_HOST && strcmp(verify->name, host) == 0 && !verify->sampled)
@@ -103,7 +106,7 @@ static bool may_project(const kiln_plan *plan, const char *host)
         count += here;
         exact |= here && (verify->exact || verify->sampled);
     }
-    return count == 1 && !exact;
+    return count == 1 && !exact && plan->answer_use != KILN__ANSWER_WHOLE;
 }
 
 /* Adds every buffer of the spec under its name. Outputs are copies for the function to write, and are returned in
@@ -475,8 +478,54 @@ static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const
     return status;
 }
 
+/* ---- the answer of another variant ----
+ * A reference of a part of the elements cannot tell whether the others are right. If two variants of different code agree
+ * everywhere, and with the reference where it is known, a mistake would have to be in both. */
+
+#define ANSWER "answer " /* prefix of the keys of kept answers, by the output's name */
+
+static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_array *got, kiln_error **error)
+{
+    kiln__text key = {.mem = plan->mem};
+    kiln__export *list = NULL;
+    kiln__plan_entry *entry;
+    kiln_array copy;
+    kiln__text_printf(&key, ANSWER "%s", name);
+    kiln_status status = key.failed ? kiln__fail_memory(error)
+                                    : kiln__array_make(plan->mem, got->type, got->dims, got->shape, &copy, error);
+    if (status == KILN_OK) {
+        uint64_t bytes = 0;
+        kiln__array_bytes(got->type, got->dims, got->shape, &bytes);
+        if (bytes)
+            memcpy(copy.data, got->data, (size_t)bytes);
+        status = add_array(plan, &list, name, &copy, error);
+    }
+    if (status == KILN_OK) {
+        kiln__shared_drop(plan->shared, key.data);
+        status = kiln__shared_add(plan->shared, key.data, list, &entry, error);
+    }
+    kiln__text_free(&key);
+    return status;
+}
+
+/* Compares with the kept answer, if there is one of this shape. Both may be wrong by the tolerance, so it counts twice. */
+static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got, double rtol,
+                              double atol, kiln__difference *difference)
+{
+    kiln__text key = {.mem = plan->mem};
+    kiln__text_printf(&key, ANSWER "%s", verify->buffer);
+    const kiln__plan_entry *entry = key.failed ? NULL : kiln__shared_find(plan->shared, key.data);
+    kiln__text_free(&key);
+    if (!entry || entry->values->array.type != got->type || entry->values->array.dims != got->dims ||
+        memcmp(entry->values->array.shape, got->shape, (size_t)got->dims * sizeof *got->shape) != 0)
+        return;
+    kiln__array_compare(verify->buffer, got, &entry->values->array, verify->exact, 2 * rtol, 2 * atol, difference);
+}
+
+/* *against: what the difference was found with, if that is another answer and not the reference. */
 static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got,
-                               kiln__difference *difference, kiln_error **error)
+                               kiln__difference *difference, const char **against, kiln_result *result,
+                               kiln_error **error)
 {
     const kiln_array *want;
     const kiln__expr *relative, *absolute;
@@ -503,6 +552,16 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
         kiln__array_compare_sample(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
     else
         kiln__array_compare(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
+    const bool partly = (projection.sums || verify->sampled) && plan->answer_use != KILN__ANSWER_WHOLE;
+    result->partly |= partly;
+    if (!partly || difference->wrong)
+        return KILN_OK;
+    if (plan->answer_use == KILN__ANSWER_KEEP)
+        return keep_answer(plan, verify->buffer, got, error);
+    if (plan->answer_use == KILN__ANSWER_COMPARE) {
+        compare_with_kept(plan, verify, got, rtol, atol, difference);
+        *against = "the answer of another variant";
+    }
     return KILN_OK;
 }
 
@@ -552,13 +611,16 @@ static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *
         if (strcmp(plan->spec->verify[i].buffer, name) != 0 || is_its_own_reference(plan, &plan->spec->verify[i]))
             continue;
         compared = true;
-        status = compare_one(plan, &plan->spec->verify[i], &got, &difference, error);
+        const char *against = NULL;
+        status = compare_one(plan, &plan->spec->verify[i], &got, &difference, &against, result, error);
         if (status != KILN_OK)
             break;
         result->worst_error = fmax(result->worst_error, difference.worst_error);
         result->median_error = fmax(result->median_error, difference.median_error);
         result->p999_error = fmax(result->p999_error, difference.p999_error);
-        if (difference.wrong)
+        if (difference.wrong && against)
+            kiln__text_printf(wrong, "\n  %s; against %s", difference.text, against);
+        else if (difference.wrong)
             kiln__text_printf(wrong, "\n  %s; against %s %s", difference.text, kinds[plan->spec->verify[i].against],
                               plan->spec->verify[i].name);
         result->verified = 1;
@@ -583,9 +645,13 @@ kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error *
         /* The kernel may have overwritten the sweep's copies on the device: discard them. */
         kiln__shared_drop(plan->shared, "device ");
         result->verified = 0;
-        status = wrong.failed ? kiln__fail_memory(error)
-                              : kiln__fail(plan->mem, error, KILN_ERROR_WRONG_ANSWER, "%s %s gives a wrong answer:%s",
-                                           plan->spec->name, kiln__text_get(&label), kiln__text_get(&wrong));
+        if (plan->answer_run)
+            kiln__text_printf(&label, ", run %u times on the same inputs,", plan->answer_run);
+        status = wrong.failed || label.failed
+                     ? kiln__fail_memory(error)
+                     : kiln__fail(plan->mem, error, KILN_ERROR_WRONG_ANSWER, "%s %s gives a wrong answer%s:%s",
+                                  plan->spec->name, kiln__text_get(&label), plan->answer_run ? " the last time" : "",
+                                  kiln__text_get(&wrong));
         kiln__text_free(&label);
     }
     kiln__text_free(&wrong);

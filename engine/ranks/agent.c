@@ -1,5 +1,9 @@
-/* agent.c - what a rank does that does not lead: it starts programs for the leader and carries their messages. It does
- * nothing else, so that it answers while a program computes, hangs or crashes. */
+/* agent.c - a rank that does not lead: it starts programs for the leader and carries their messages. It does nothing
+ * else, so it answers while a program computes, hangs or crashes. One thread.
+ *
+ * States: serving (kiln__ranks_work() runs). QUIT -> over. GROUP that names this rank first, from its leader -> it
+ * becomes a leader. GROUP from a new leader -> serving that leader. Silence of the leader for PATIENCE leases ->
+ * deserted, which is an error. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,9 +14,11 @@
 
 #include "ranks_internal.h"
 
+/* Heartbeats in the time of a lease. */
 #define BEATS 8
-#define PATIENCE 10 /* leases that the leader may be silent: someone may have stopped it for a while */
+#define PATIENCE 10 /* leases that the leader may be silent; somebody may have stopped it for a while */
 
+/* The state of kiln__ranks_work(). */
 typedef struct agent {
     kiln_ranks *ranks;
     const char *program;
@@ -23,44 +29,44 @@ typedef struct agent {
     kiln_error **error;
 } agent;
 
-static void tell(agent *a, kiln__text *text)
+static void send_to_leader(agent *a, kiln__text *text)
 {
     if (!kiln__ranks_send(a->ranks, a->ranks->lead, text))
         a->over = true;
 }
 
-static void greet(agent *a)
+static void send_hello(agent *a)
 {
     kiln__text text = {.mem = a->ranks->mem};
     kiln__relay_write_hello(&text, a->info);
-    tell(a, &text);
+    send_to_leader(a, &text);
 }
 
-static void drop_all(kiln_ranks *ranks)
+static void drop_channels(kiln_ranks *ranks)
 {
     while (ranks->channel_count > 0)
         kiln__ranks_drop_channel(ranks, ranks->channels[0]);
 }
 
-/* Another leader than before: one that says so itself, or this rank. */
-static void regroup(agent *a, int from, const kiln__relayed *message)
+/* Changes the leader: either another rank says that it leads, or this rank becomes a leader. */
+static void change_leader(agent *a, int from, const kiln__relayed *message)
 {
     kiln_ranks *ranks = a->ranks;
     int lead = kiln__relay_group_rank(message, 0);
     if (lead == ranks->transport.rank && from == ranks->lead) {
-        drop_all(ranks);
+        drop_channels(ranks);
         ranks->lead = lead;
         a->over = true;
         a->status = kiln__leader_take_over(ranks, message, a->error);
     } else if (lead == from && lead != ranks->lead) {
-        drop_all(ranks);
+        drop_channels(ranks);
         ranks->lead = lead;
-        greet(a);
+        send_hello(a);
     }
 }
 
-/* The program is ours, and its parent this process; the rest is as the leader says. */
-static void start(agent *a, const kiln__relayed *message)
+/* Starts a program. Its path and its --parent are this rank's own; all other arguments come from the leader. */
+static void start_program(agent *a, const kiln__relayed *message)
 {
     const char *arguments[KILN__RELAY_ARGUMENTS + 1] = {a->program};
     char self[32];
@@ -74,58 +80,59 @@ static void start(agent *a, const kiln__relayed *message)
         return;
     }
     kiln__logf(&a->ranks->log, KILN_LOG_WARNING, "rank %d cannot start %s: %s", a->ranks->transport.rank, a->program,
-               strerror(failed));
+               kiln__error_text(failed));
     if (channel)
         kiln__ranks_drop_channel(a->ranks, channel);
     kiln__text text = {.mem = a->ranks->mem};
     kiln__relay_write_ended(&text, message->channel, -1);
-    tell(a, &text);
+    send_to_leader(a, &text);
 }
 
-static void ended(agent *a, kiln__channel *channel)
+static void report_end(agent *a, kiln__channel *channel)
 {
     kiln__text text = {.mem = a->ranks->mem};
     kiln__relay_write_ended(&text, channel->id, kiln__child_end_closed(&channel->child));
     kiln__ranks_drop_channel(a->ranks, channel);
-    tell(a, &text);
+    send_to_leader(a, &text);
 }
 
-/* To the program. */
-static bool pass_in(kiln__channel *channel)
+/* Passes bytes to the program. */
+static bool pass_to_program(kiln__channel *channel)
 {
     size_t before = channel->put;
     if (channel->out.length == 0)
         return false;
     if (kiln__child_send_some(&channel->child, &channel->out, &channel->put) !=
-        KILN__IO_LATE) /* its end is seen below */
+        KILN__IO_LATE) /* pass_to_leader() notices the end */
         channel->put = channel->out.length = 0;
     return channel->put != before;
 }
 
-/* From the program. False: nothing, or it has ended and the channel is gone. */
-static bool pass_out(agent *a, kiln__channel *channel)
+/* Passes bytes from the program to the leader. Returns false if there are none, or if the program has ended and the
+ * channel is gone. */
+static bool pass_to_leader(agent *a, kiln__channel *channel)
 {
     ssize_t got = recv(channel->child.socket, a->ranks->buffer, KILN__RELAY_CHUNK, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (got <= 0) {
-        ended(a, channel);
+        report_end(a, channel);
         return false;
     }
     kiln__text text = {.mem = a->ranks->mem};
     kiln__relay_write_data(&text, channel->id, a->ranks->buffer, (size_t)got);
-    tell(a, &text);
+    send_to_leader(a, &text);
     return true;
 }
 
-static void hear(agent *a, int from, const char *bytes, size_t length, uint64_t now)
+static void handle_message(agent *a, int from, const char *bytes, size_t length, uint64_t now)
 {
     kiln__relayed message;
     kiln__rank_info none;
     if (!kiln__relay_read(bytes, length, &message, &none))
         return;
     if (message.kind == KILN__RELAY_GROUP)
-        regroup(a, from, &message);
+        change_leader(a, from, &message);
     if (from != a->ranks->lead || message.kind == KILN__RELAY_GROUP)
         return;
     a->heard = now;
@@ -133,17 +140,17 @@ static void hear(agent *a, int from, const char *bytes, size_t length, uint64_t 
     if (message.kind == KILN__RELAY_QUIT) {
         a->over = true;
     } else if (message.kind == KILN__RELAY_START && !channel) {
-        start(a, &message);
+        start_program(a, &message);
     } else if (message.kind == KILN__RELAY_END && channel) {
         kiln__ranks_drop_channel(a->ranks, channel);
     } else if (message.kind == KILN__RELAY_DATA && channel) {
         kiln__text_add(&channel->out, message.bytes, message.length);
         if (channel->out.failed)
-            ended(a, channel);
+            report_end(a, channel);
     }
 }
 
-static bool step(agent *a, uint64_t now)
+static bool run_step(agent *a, uint64_t now)
 {
     kiln_ranks *ranks = a->ranks;
     bool any = false;
@@ -151,25 +158,25 @@ static bool step(agent *a, uint64_t now)
     char *bytes;
     size_t length;
     while (!a->over && kiln__ranks_receive(ranks, &from, &bytes, &length)) {
-        hear(a, from, bytes, length, now);
+        handle_message(a, from, bytes, length, now);
         kiln__free(ranks->mem, bytes);
         any = true;
     }
     for (size_t i = ranks->channel_count;
-         i-- > 0 && !a->over;) { /* backwards: one that ends gives its place to the last */
-        any = pass_in(ranks->channels[i]) || any;
-        any = pass_out(a, ranks->channels[i]) || any;
+         i-- > 0 && !a->over;) { /* backwards: when a channel ends, the last one takes its place */
+        any = pass_to_program(ranks->channels[i]) || any;
+        any = pass_to_leader(a, ranks->channels[i]) || any;
     }
     if (now - ranks->beaten >= (uint64_t)(ranks->lease * 1e9 / BEATS) && !a->over) {
         kiln__text beat = {.mem = ranks->mem};
         kiln__relay_write(&beat, KILN__RELAY_BEAT, 0);
-        tell(a, &beat);
+        send_to_leader(a, &beat);
         ranks->beaten = now;
     }
     return any;
 }
 
-static void rest(kiln_ranks *ranks, struct pollfd **fds, size_t *room, uint64_t ns)
+static void sleep_until_news(kiln_ranks *ranks, struct pollfd **fds, size_t *room, uint64_t ns)
 {
     size_t count = 0;
     if (kiln__grow(ranks->mem, fds, room, ranks->channel_count + 1, sizeof **fds))
@@ -185,20 +192,20 @@ kiln_status kiln__ranks_work(kiln_ranks *ranks, const kiln__rank_info *info, con
     struct pollfd *fds = NULL;
     size_t room = 0;
     uint64_t pause = 0, patience = (uint64_t)(PATIENCE * ranks->lease * 1e9);
-    greet(&a);
+    send_hello(&a);
     while (!a.over && a.status == KILN_OK) {
         uint64_t now = kiln__now_ns();
-        bool worked = step(&a, now);
+        bool worked = run_step(&a, now);
         if (now > a.heard + patience)
             a.status = kiln__fail(ranks->mem, error, KILN_ERROR_IO,
                                   "rank %d has heard nothing of rank %d for %g s, and ends", ranks->transport.rank,
                                   ranks->lead, PATIENCE * ranks->lease);
         else if (!a.over)
-            rest(ranks, &fds, &room, kiln__ranks_pause(&pause, worked));
+            sleep_until_news(ranks, &fds, &room, kiln__ranks_pause(&pause, worked));
     }
     ranks->deserted = a.status != KILN_OK;
-    if (ranks->lead != ranks->transport.rank) { /* else the channels are a leader's by now */
-        drop_all(ranks);
+    if (ranks->lead != ranks->transport.rank) { /* otherwise the channels belong to the new leader */
+        drop_channels(ranks);
         kiln__ranks_part(ranks);
     }
     kiln__free(ranks->mem, fds);
@@ -209,8 +216,8 @@ void kiln__ranks_part(kiln_ranks *ranks)
 {
     kiln__text text = {.mem = ranks->mem};
     kiln__relay_write(&text, KILN__RELAY_BYE, 0);
-    if (!ranks->parted)
+    if (!ranks->said_bye)
         kiln__ranks_send(ranks, ranks->lead, &text);
     kiln__text_free(&text);
-    ranks->parted = true;
+    ranks->said_bye = true;
 }

@@ -1,12 +1,12 @@
-/* launch.c - which launcher started this process, and as one of how many. */
+/* launch.c - which launcher started this process, as which task of how many. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ranks.h"
 
-/* Which variables a launcher sets. The first that has a rank counts: mpirun of a Slurm job leaves Slurm's own in place,
- * and they are then of the one task that mpirun runs as. */
+/* The variables of each launcher. The first launcher with a rank counts: mpirun inside a Slurm job leaves Slurm's
+ * variables in place, and they describe the one task that mpirun is. */
 static const struct {
     const char *launcher, *rank, *size, *local, *local_size;
 } launchers[] = {
@@ -17,8 +17,8 @@ static const struct {
     {"a PMIx launcher", "PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "PMIX_LOCAL_SIZE"},
 };
 
-/* -1: not set, or no number. */
-static int number(const char *name)
+/* Reads a number from the environment. -1: it is not set, or not a number. */
+static int read_number(const char *name)
 {
     const char *text = getenv(name);
     char *end;
@@ -26,12 +26,13 @@ static int number(const char *name)
     return value >= 0 && value < INT_MAX && !*end ? (int)value : -1;
 }
 
-/* The first of these variables that is set; -1: none. srun --mpi=pmi2 sets PMI_RANK, and nothing of the machine but its own. */
-static int any_number(size_t field)
+/* Returns the first of these variables that is set, or -1. `srun --mpi=pmi2` sets PMI_RANK, but only Slurm's own
+ * variables for the machine. */
+static int read_any_number(size_t field)
 {
     int found = -1;
     for (size_t i = 0; i < KILN__COUNT(launchers) && found < 0; i++)
-        found = number(field ? launchers[i].local_size : launchers[i].local);
+        found = read_number(field ? launchers[i].local_size : launchers[i].local);
     return found;
 }
 
@@ -39,11 +40,12 @@ void kiln__launch_find(kiln__launch *launch)
 {
     *launch = (kiln__launch){0};
     for (size_t i = 0; i < KILN__COUNT(launchers); i++) {
-        int rank = number(launchers[i].rank), size = number(launchers[i].size);
-        bool batch = strcmp(launchers[i].rank, "SLURM_PROCID") == 0 && size < 0; /* its script is task 0 of no step */
+        int rank = read_number(launchers[i].rank), size = read_number(launchers[i].size);
+        /* the script of a batch job is task 0 without a step */
+        bool batch = strcmp(launchers[i].rank, "SLURM_PROCID") == 0 && size < 0;
         if (rank < 0 || batch)
             continue;
-        int local = any_number(0), local_size = any_number(1);
+        int local = read_any_number(0), local_size = read_any_number(1);
         *launch = (kiln__launch){.launcher = size == 1 ? NULL : launchers[i].launcher,
                                  .rank = rank,
                                  .size = size > 0 ? size : 0,

@@ -1,8 +1,21 @@
-/* leader.c - rank 0's side of the relay: programs on other ranks as children with a socket, and leases.
+/* leader.c - the leader's side of the relay: programs on other ranks look like children with a socket, and every rank
+ * holds a lease.
  *
- * Everything a rank does for the leader is leased: a rank of which nothing was heard for so long is given up, and stays so, and
- * its programs have ended for those who use them. What it sends later is dropped, as is any message of a channel that has
- * ended: numbers of channels are not used twice. */
+ * States of a rank, as its kiln__member has them:
+ * - unknown: no HELLO yet. HELLO -> known. Silence for GATHER_LEASES leases -> gone.
+ * - known: programs run there. Silence for a lease, an invalid message, or BYE before the end -> gone.
+ * - gone: given up permanently. Its channels have ended for their users. A later message is dropped, and QUIT is the
+ *   answer.
+ * - moved: another rank leads it. Its messages are ignored.
+ * - leads: moved, and itself a leader. Only rank 0 listens to it: for heartbeats and ANSWER -> answered. Silence for a
+ *   lease -> answered, without an answer.
+ * - bye: it has ended. While closing, the thread waits for this state or `gone`.
+ *
+ * States of a channel: open -> ended (ENDED, or its rank is gone) -> dropped by end_program(). The number of a channel
+ * is never used again. So a late message can never be taken for the message of another program.
+ *
+ * Only the thread of carry_messages() uses the transport. All other threads post letters under the lock, and wake it.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,21 +28,21 @@
 
 #include "ranks_internal.h"
 
-#define BEATS 8           /* in the time of a lease */
-#define GATHER_LEASES 4   /* a rank may take so long to begin: it opens a device first */
-#define GOODBYE_SECONDS 5 /* at most a lease */
+#define BEATS 8           /* heartbeats in the time of a lease */
+#define GATHER_LEASES 4   /* leases until the first word of a rank, which opens a device first */
+#define GOODBYE_SECONDS 5 /* wait for BYE at the end, but at most a lease */
 
 /* ---- letters: only the thread uses the transport ---- */
 
-static void wake(const kiln_ranks *ranks)
+static void wake_thread(const kiln_ranks *ranks)
 {
     uint64_t one = 1;
     if (ranks->wake >= 0 && write(ranks->wake, &one, sizeof one) != sizeof one)
-        return; /* it is full, and so readable */
+        return; /* a full eventfd is readable */
 }
 
-/* With the lock held. */
-static bool post(kiln_ranks *ranks, int to, kiln__text *text)
+/* Queues a letter for the thread, and wakes it. The caller holds the lock. */
+static bool post_letter(kiln_ranks *ranks, int to, kiln__text *text)
 {
     if (text->failed || !kiln__grow(ranks->mem, &ranks->letters, &ranks->letter_room, ranks->letter_count + 1,
                                     sizeof *ranks->letters)) {
@@ -37,7 +50,7 @@ static bool post(kiln_ranks *ranks, int to, kiln__text *text)
         return false;
     }
     ranks->letters[ranks->letter_count++] = (kiln__letter){to, *text};
-    wake(ranks);
+    wake_thread(ranks);
     return true;
 }
 
@@ -52,8 +65,8 @@ static bool send_letters(kiln_ranks *ranks)
 
 /* ---- channels ---- */
 
-/* Its user sees the end of the socket. */
-static void shut(kiln__channel *channel)
+/* Closes a channel: its user sees the end of the socket. */
+static void close_channel(kiln__channel *channel)
 {
     if (channel->fd >= 0)
         close(channel->fd);
@@ -61,8 +74,8 @@ static void shut(kiln__channel *channel)
     channel->ended = true;
 }
 
-/* Bytes of the program, for its user. */
-static bool pass_in(kiln__channel *channel)
+/* Passes bytes from the program to its user. */
+static bool pass_to_user(kiln__channel *channel)
 {
     bool any = false;
     while (channel->fd >= 0 && channel->put < channel->out.length) {
@@ -71,20 +84,20 @@ static bool pass_in(kiln__channel *channel)
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            break; /* its user has closed it, and says so next, or it is full */
+            break; /* the socket is full, or its user has closed it and will call end_program() */
         channel->put += (size_t)put;
         any = true;
     }
     if (channel->put == channel->out.length) {
         channel->put = channel->out.length = 0;
         if (channel->ended)
-            shut(channel);
+            close_channel(channel);
     }
     return any;
 }
 
-/* Bytes of its user, for the program. */
-static bool pass_out(kiln_ranks *ranks, kiln__channel *channel)
+/* Passes bytes from its user to the program. */
+static bool pass_to_program(kiln_ranks *ranks, kiln__channel *channel)
 {
     if (channel->fd < 0 || channel->ended)
         return false;
@@ -94,25 +107,27 @@ static bool pass_out(kiln_ranks *ranks, kiln__channel *channel)
     kiln__text text = {.mem = ranks->mem};
     kiln__relay_write_data(&text, channel->id, ranks->buffer, (size_t)got);
     if (!kiln__ranks_send(ranks, channel->rank, &text))
-        shut(channel); /* a gap in what it gets would be worse than its end */
+        close_channel(channel); /* a gap in the bytes would be worse than the end */
     return true;
 }
 
+/* Ends the lease of a rank permanently: closes its channels and wakes waiting threads. */
 static void give_up(kiln_ranks *ranks, kiln__member *member, const char *why)
 {
     member->gone = true;
     for (size_t i = 0; i < ranks->channel_count; i++)
         if (ranks->channels[i]->rank == member->rank)
-            shut(ranks->channels[i]);
+            close_channel(ranks->channels[i]);
     if (!ranks->closing)
         kiln__logf(&ranks->log, KILN_LOG_WARNING, "%s %s: it is given up, and what it worked on is done by others",
                    member->place.name, why);
     pthread_cond_broadcast(&ranks->news);
 }
 
-/* ---- what ranks say ---- */
+/* ---- messages from ranks ---- */
 
-static void greet(kiln_ranks *ranks, kiln__member *member, const kiln__relayed *message, const kiln__rank_info *info)
+static void accept_hello(kiln_ranks *ranks, kiln__member *member, const kiln__relayed *message,
+                         const kiln__rank_info *info)
 {
     if (member->known)
         return;
@@ -127,8 +142,9 @@ static void greet(kiln_ranks *ranks, kiln__member *member, const kiln__relayed *
     pthread_cond_broadcast(&ranks->news);
 }
 
-/* Of a rank that leads another group rank 0 hears that it is there, and at last its answer. */
-static void hear_leader(kiln_ranks *ranks, kiln__member *member, const char *bytes, size_t length, uint64_t now)
+/* Handles a message of a rank that leads another group: a sign of life, or its answer. */
+static void handle_leader_message(kiln_ranks *ranks, kiln__member *member, const char *bytes, size_t length,
+                                  uint64_t now)
 {
     kiln__relayed message;
     kiln__rank_info info;
@@ -144,7 +160,8 @@ static void hear_leader(kiln_ranks *ranks, kiln__member *member, const char *byt
     pthread_cond_broadcast(&ranks->news);
 }
 
-static void hear(kiln_ranks *ranks, int from, const char *bytes, size_t length, uint64_t now)
+/* Handles one message. The head comment lists the states of a rank that it changes. */
+static void handle_message(kiln_ranks *ranks, int from, const char *bytes, size_t length, uint64_t now)
 {
     kiln__relayed message;
     kiln__rank_info info;
@@ -152,14 +169,14 @@ static void hear(kiln_ranks *ranks, int from, const char *bytes, size_t length, 
     if (!member)
         return;
     if (member->leads)
-        hear_leader(ranks, member, bytes, length, now);
+        handle_leader_message(ranks, member, bytes, length, now);
     if (member->moved)
         return;
     bool good = kiln__relay_read(bytes, length, &message, &info);
     if (member->gone && !(good && message.kind == KILN__RELAY_BYE)) {
-        kiln__text quit = {.mem = ranks->mem}; /* it was late, and may end */
+        kiln__text quit = {.mem = ranks->mem}; /* it is late, and may end */
         kiln__relay_write(&quit, KILN__RELAY_QUIT, 0);
-        post(ranks, from, &quit);
+        post_letter(ranks, from, &quit);
         ranks->late++;
         return;
     }
@@ -169,7 +186,7 @@ static void hear(kiln_ranks *ranks, int from, const char *bytes, size_t length, 
     }
     member->heard = now;
     if (message.kind == KILN__RELAY_HELLO)
-        greet(ranks, member, &message, &info);
+        accept_hello(ranks, member, &message, &info);
     if (message.kind == KILN__RELAY_BYE) {
         member->bye = true;
         if (!ranks->closing && !member->gone)
@@ -189,16 +206,17 @@ static void hear(kiln_ranks *ranks, int from, const char *bytes, size_t length, 
     } else {
         kiln__text_add(&channel->out, message.bytes, message.length);
         if (channel->out.failed) {
-            shut(channel);
+            close_channel(channel);
             return;
         }
     }
-    pass_in(channel);
+    pass_to_user(channel);
 }
 
 /* ---- time ---- */
 
-static void keep_time(kiln_ranks *ranks, uint64_t now)
+/* Ends the leases that have run out, and sends heartbeats. */
+static void check_leases(kiln_ranks *ranks, uint64_t now)
 {
     uint64_t lease = (uint64_t)(ranks->lease * 1e9);
     for (int i = 1; i < ranks->transport.size; i++) {
@@ -223,7 +241,8 @@ static void keep_time(kiln_ranks *ranks, uint64_t now)
     for (int i = 0; i < ranks->transport.size; i++) {
         kiln__text beat = {.mem = ranks->mem};
         kiln__relay_write(&beat, KILN__RELAY_BEAT, 0);
-        if (i == 0 ? ranks->transport.rank > 0 && !ranks->told : !ranks->members[i].gone) /* 0: of another leader */
+        if (i == 0 ? ranks->transport.rank > 0 && !ranks->told
+                   : !ranks->members[i].gone) /* rank 0 gets heartbeats of other leaders */
             kiln__ranks_send(ranks, i, &beat);
         kiln__text_free(&beat);
     }
@@ -237,24 +256,25 @@ bool kiln__leader_step(kiln_ranks *ranks, uint64_t now)
     char *bytes;
     size_t length;
     while (kiln__ranks_receive(ranks, &from, &bytes, &length)) {
-        hear(ranks, from, bytes, length, now);
+        handle_message(ranks, from, bytes, length, now);
         kiln__free(ranks->mem, bytes);
         any = true;
     }
-    any = send_letters(ranks) || any; /* a program is started before it is sent anything */
+    any = send_letters(ranks) || any; /* a START must leave before the bytes for that program */
     for (size_t i = 0; i < ranks->channel_count; i++) {
-        any = pass_in(ranks->channels[i]) || any;
-        any = pass_out(ranks, ranks->channels[i]) || any;
+        any = pass_to_user(ranks->channels[i]) || any;
+        any = pass_to_program(ranks, ranks->channels[i]) || any;
     }
-    keep_time(ranks, now);
+    check_leases(ranks, now);
     pthread_mutex_unlock(&ranks->lock);
     return any;
 }
 
 /* ---- the thread ---- */
 
-/* Until the next look at the transport, which has nothing to sleep on. Only the thread changes the list of what to poll. */
-static void rest(kiln_ranks *ranks, struct pollfd **fds, size_t *room, uint64_t ns)
+/* Sleeps until a socket is readable, somebody wakes the thread, or `ns` have passed. The transport has no descriptor to
+ * wait for. Only the thread changes the list of channels to poll. */
+static void sleep_until_news(kiln_ranks *ranks, struct pollfd **fds, size_t *room, uint64_t ns)
 {
     pthread_mutex_lock(&ranks->lock);
     size_t count = 1, need = ranks->channel_count + 1;
@@ -284,7 +304,7 @@ static bool is_over(kiln_ranks *ranks)
     return over;
 }
 
-static void *carry(void *user)
+static void *carry_messages(void *user)
 {
     kiln_ranks *ranks = user;
     struct pollfd *fds = NULL;
@@ -301,7 +321,7 @@ static void *carry(void *user)
         pthread_mutex_unlock(&ranks->lock);
         if (until && now > until)
             break;
-        rest(ranks, &fds, &room, kiln__ranks_pause(&pause, worked));
+        sleep_until_news(ranks, &fds, &room, kiln__ranks_pause(&pause, worked));
     }
     kiln__free(ranks->mem, fds);
     return NULL;
@@ -309,7 +329,8 @@ static void *carry(void *user)
 
 /* ---- places ---- */
 
-static int start(void *self, kiln__child *child, const char *const *arguments)
+/* kiln__place.start: starts a program on a rank. The child's pid is the number of the channel. */
+static int start_program(void *self, kiln__child *child, const char *const *arguments)
 {
     kiln__member *member = self;
     kiln_ranks *ranks = member->ranks;
@@ -327,7 +348,7 @@ static int start(void *self, kiln__child *child, const char *const *arguments)
         channel->rank = member->rank;
         channel->fd = pair[1];
         kiln__relay_write_start(&text, channel->id, arguments);
-        if (!post(ranks, member->rank, &text)) {
+        if (!post_letter(ranks, member->rank, &text)) {
             channel->fd = -1;
             kiln__ranks_drop_channel(ranks, channel);
             failed = ENOMEM;
@@ -345,7 +366,7 @@ static int start(void *self, kiln__child *child, const char *const *arguments)
     return failed;
 }
 
-static int end(void *self, kiln__child *child)
+static int end_program(void *self, kiln__child *child)
 {
     kiln__member *member = self;
     kiln_ranks *ranks = member->ranks;
@@ -359,7 +380,7 @@ static int end(void *self, kiln__child *child)
         if (!channel->ended && !member->gone) {
             kiln__text text = {.mem = ranks->mem};
             kiln__relay_write(&text, KILN__RELAY_END, channel->id);
-            post(ranks, member->rank, &text);
+            post_letter(ranks, member->rank, &text);
         }
         kiln__ranks_drop_channel(ranks, channel);
     }
@@ -367,7 +388,7 @@ static int end(void *self, kiln__child *child)
     return how;
 }
 
-static bool gone(void *self)
+static bool is_gone(void *self)
 {
     const kiln__member *member = self;
     pthread_mutex_lock(&member->ranks->lock);
@@ -381,19 +402,20 @@ static bool gone(void *self)
 static kiln_status start_thread(kiln_ranks *ranks, kiln_error **error)
 {
     ranks->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sigset_t all, before; /* the host's signals are handled by its own threads */
+    sigset_t all, before; /* signals of the host belong to its own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = ranks->wake < 0 ? errno : kiln__thread_start(&ranks->thread, carry, ranks);
+    int failed = ranks->wake < 0 ? errno : kiln__thread_start(&ranks->thread, carry_messages, ranks);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ranks->has_thread = !failed;
-    return failed ? kiln__fail(ranks->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed))
+    return failed ? kiln__fail(ranks->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", kiln__error_text(failed))
                   : KILN_OK;
 }
 
-/* Nobody waits for it. */
-static void leave(kiln__member *member) { member->gone = member->bye = member->moved = true; }
+/* Marks a rank as led by somebody else: nobody waits for it. */
+static void mark_moved(kiln__member *member) { member->gone = member->bye = member->moved = true; }
 
+/* Makes a member for each rank; the leader itself and rank 0 take no part. */
 kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error)
 {
     int size = ranks->transport.size;
@@ -413,16 +435,17 @@ kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error
     }
     for (int i = 0; i < size; i++) {
         kiln__member *member = &ranks->members[i];
-        *member = (kiln__member){.ranks = ranks, .rank = i, .place = {.start = start, .end = end, .gone = gone}};
+        *member = (kiln__member){
+            .ranks = ranks, .rank = i, .place = {.start = start_program, .end = end_program, .gone = is_gone}};
         member->place.self = member;
         snprintf(member->place.name, sizeof member->place.name, "rank %d", i);
     }
-    leave(&ranks->members[0]); /* this one, or that which leads others */
-    leave(&ranks->members[ranks->transport.rank]);
+    mark_moved(&ranks->members[0]); /* this rank, or rank 0, which leads another group */
+    mark_moved(&ranks->members[ranks->transport.rank]);
     return thread ? start_thread(ranks, error) : KILN_OK;
 }
 
-static bool is_in(const kiln__relayed *group, int rank)
+static bool is_in_group(const kiln__relayed *group, int rank)
 {
     for (size_t i = 0; i < group->group_count; i++)
         if (kiln__relay_group_rank(group, i) == rank)
@@ -436,12 +459,12 @@ kiln_status kiln__leader_take_over(kiln_ranks *ranks, const kiln__relayed *group
     kiln_status status = kiln__leader_open(ranks, false, error);
     for (int i = 1; i < ranks->transport.size && status == KILN_OK; i++) {
         kiln__text text = {.mem = ranks->mem};
-        if (!is_in(group, i))
-            leave(&ranks->members[i]);
+        if (!is_in_group(group, i))
+            mark_moved(&ranks->members[i]);
         if (ranks->members[i].moved)
             continue;
         kiln__relay_write_group(&text, &self, 1);
-        if (!post(ranks, i, &text))
+        if (!post_letter(ranks, i, &text))
             status = kiln__fail_memory(error);
     }
     return status == KILN_OK ? start_thread(ranks, error) : status;
@@ -452,15 +475,15 @@ void kiln__ranks_send_away(kiln_ranks *ranks, const uint64_t *group, size_t coun
     kiln__text text = {.mem = ranks->mem};
     pthread_mutex_lock(&ranks->lock);
     kiln__relay_write_group(&text, group, count);
-    if (post(ranks, (int)group[0], &text))
+    if (post_letter(ranks, (int)group[0], &text))
         for (size_t i = 0; i < count; i++)
-            leave(&ranks->members[group[i]]);
+            mark_moved(&ranks->members[group[i]]);
     ranks->members[group[0]].leads = ranks->members[group[0]].moved;
     ranks->members[group[0]].heard = 0; /* its lease begins now */
     pthread_mutex_unlock(&ranks->lock);
 }
 
-/* With the lock held: until there are news, or for so long. */
+/* Waits for news or for `ns`. The caller holds the lock. */
 static void wait_for_news(kiln_ranks *ranks, long ns)
 {
     struct timespec next;
@@ -471,15 +494,15 @@ static void wait_for_news(kiln_ranks *ranks, long ns)
     pthread_cond_timedwait(&ranks->news, &ranks->lock, &next);
 }
 
-/* With the lock held. */
-static void tell_answer(kiln_ranks *ranks, const char *answer)
+/* Sends the answer to rank 0. The caller holds the lock. */
+static void send_answer(kiln_ranks *ranks, const char *answer)
 {
     kiln__text text = {.mem = ranks->mem};
     kiln__relay_write_answer(&text, answer);
-    ranks->told = post(ranks, 0, &text);
+    ranks->told = post_letter(ranks, 0, &text);
 }
 
-/* Rank 0 waits for all other leaders; once *stop is nonzero, for one lease more. */
+/* Waits on rank 0 for the answers of all other leaders. Once *stop is nonzero it waits one more lease. */
 static void await_answers(kiln_ranks *ranks, const volatile int *stop)
 {
     uint64_t until = 0;
@@ -491,6 +514,8 @@ static void await_answers(kiln_ranks *ranks, const volatile int *stop)
         }
 }
 
+/* Another leader sends its answer and waits until it has left. Rank 0 waits for all answers and passes each to the
+ * callback. */
 kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
                                kiln_ranks_answer_fn each, void *user, kiln_error **error)
 {
@@ -502,11 +527,11 @@ kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const vola
                           ranks->transport.rank);
     pthread_mutex_lock(&ranks->lock);
     if (ranks->transport.rank > 0)
-        tell_answer(ranks, answer);
+        send_answer(ranks, answer);
     else
         await_answers(ranks, stop);
     while (ranks->transport.rank > 0 && ranks->has_thread && ranks->letter_count > 0)
-        wait_for_news(ranks, 1000000); /* the process may end at once after this */
+        wait_for_news(ranks, 1000000); /* the process may end right after this call */
     const bool lost = ranks->transport.rank > 0 && !ranks->told;
     pthread_mutex_unlock(&ranks->lock);
     if (lost)
@@ -516,7 +541,7 @@ kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const vola
     for (int i = 1; i < ranks->transport.size; i++) {
         pthread_mutex_lock(&ranks->lock);
         const kiln__member *member = &ranks->members[i];
-        const bool leads = member->leads; /* its answer, if it has one, changes no more */
+        const bool leads = member->leads; /* an answer does not change any more */
         const char *said = member->answered ? member->answer : NULL;
         pthread_mutex_unlock(&ranks->lock);
         if (leads)
@@ -529,7 +554,7 @@ void kiln__leader_close(kiln_ranks *ranks)
 {
     pthread_mutex_lock(&ranks->lock);
     if (ranks->transport.rank > 0 && !ranks->told)
-        tell_answer(ranks, ""); /* so that rank 0 does not wait for one */
+        send_answer(ranks, ""); /* so that rank 0 does not wait for it */
     ranks->closing = true;
     for (int i = 1; i < ranks->transport.size; i++) {
         kiln__text quit = {.mem = ranks->mem};
@@ -537,7 +562,7 @@ void kiln__leader_close(kiln_ranks *ranks)
         if (ranks->members[i].moved)
             kiln__text_free(&quit);
         else
-            post(ranks, i, &quit);
+            post_letter(ranks, i, &quit);
     }
     pthread_mutex_unlock(&ranks->lock);
     if (ranks->has_thread)
@@ -567,7 +592,7 @@ const kiln__rank_info *kiln__ranks_info(kiln_ranks *ranks, int rank)
     pthread_mutex_lock(&ranks->lock);
     bool known = ranks->members[rank].known && !ranks->members[rank].moved;
     pthread_mutex_unlock(&ranks->lock);
-    return known ? &ranks->members[rank].info : NULL; /* it changes no more */
+    return known ? &ranks->members[rank].info : NULL; /* it does not change any more */
 }
 
 const kiln__place *kiln__ranks_place(kiln_ranks *ranks, int rank) { return &ranks->members[rank].place; }

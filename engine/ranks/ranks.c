@@ -1,4 +1,4 @@
-/* ranks.c - joining a job: the plug-in, what launcher and plug-in say of its size; and what both sides share. */
+/* ranks.c - joining a job: loading the plug-in, comparing launcher and plug-in, and functions that both sides use. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,17 +7,18 @@
 
 #include "ranks_internal.h"
 
+/* In seconds. */
 enum { DEFAULT_LEASE = 30 };
 #define SHORTEST_PAUSE 20000u /* ns */
 #define LONGEST_PAUSE 1000000u
 
 /* ---- the plug-in ---- */
 
-static kiln_status load(kiln_ranks *ranks, const char *plugin, kiln_error **error)
+static kiln_status load_plugin(kiln_ranks *ranks, const char *plugin, kiln_error **error)
 {
     char why[512] = "";
     kiln__transport_open_fn open = NULL;
-    /* Open MPI's own plug-ins look for its symbols among all that are loaded. */
+    /* Open MPI's own plug-ins look for its symbols among all loaded libraries. */
     ranks->library = dlopen(plugin, RTLD_NOW | RTLD_GLOBAL);
     if (ranks->library)
         *(void **)&open = dlsym(ranks->library, KILN__TRANSPORT_SYMBOL);
@@ -35,8 +36,7 @@ static kiln_status load(kiln_ranks *ranks, const char *plugin, kiln_error **erro
     return KILN_OK;
 }
 
-/* Under a launcher that speaks to another MPI each process is alone in a world of its own, and each would do all of the
- * work. */
+/* Refuses a launcher of another MPI. Each process would be alone in a world of one, and each would do all the work. */
 static kiln_status check_size(const kiln_ranks *ranks, kiln_error **error)
 {
     const kiln__launch *launch = &ranks->launch;
@@ -54,7 +54,7 @@ static kiln_status check_size(const kiln_ranks *ranks, kiln_error **error)
         launch->launcher, tasks, t->library, t->size, t->library);
 }
 
-static kiln_status set_up(kiln_ranks *ranks, const char *plugin, kiln_error **error)
+static kiln_status join_job(kiln_ranks *ranks, const char *plugin, kiln_error **error)
 {
     if (!plugin && ranks->launch.size)
         return kiln__fail(
@@ -67,7 +67,7 @@ static kiln_status set_up(kiln_ranks *ranks, const char *plugin, kiln_error **er
             ranks->mem, error, KILN_ERROR_NOT_FOUND,
             "there is no libkiln-mpi.so: build Kiln where an MPI is found (mpicc), or set KILN_MPI to its "
             "path");
-    kiln_status status = load(ranks, plugin, error);
+    kiln_status status = load_plugin(ranks, plugin, error);
     if (status == KILN_OK)
         status = check_size(ranks, error);
     if (status != KILN_OK)
@@ -92,7 +92,7 @@ kiln_status kiln__ranks_start(const kiln_ranks_options *options, const kiln__lau
     made->lease = options->lease > 0 ? options->lease : DEFAULT_LEASE;
     made->launch = *launch;
     made->wake = -1;
-    kiln_status status = set_up(made, plugin, error);
+    kiln_status status = join_job(made, plugin, error);
     if (status == KILN_OK && made->transport.size > 1) {
         *ranks = made;
         return KILN_OK;
@@ -112,6 +112,7 @@ int kiln_ranks_local(const kiln_ranks *ranks) { return ranks ? ranks->launch.loc
 
 const kiln__launch *kiln__ranks_launch(const kiln_ranks *ranks) { return &ranks->launch; }
 
+/* Ends the job in order: the leader's thread, the channels, BYE, the transport, then the memory. */
 void kiln_ranks_close(kiln_ranks *ranks)
 {
     if (!ranks)
@@ -125,10 +126,10 @@ void kiln_ranks_close(kiln_ranks *ranks)
     while (ranks->channel_count > 0)
         kiln__ranks_drop_channel(ranks, ranks->channels[0]);
     if (ranks->transport.self && ranks->transport.rank != ranks->lead)
-        kiln__ranks_part(ranks); /* also where it could not begin: nobody need wait for it */
+        kiln__ranks_part(ranks); /* also if the work could not begin: nobody need wait for this rank */
     if (ranks->transport.self)
         ranks->transport.close(ranks->transport.self, together);
-    /* The plug-in stays loaded: an MPI has threads and handlers that outlive its end. */
+    /* The plug-in stays loaded: an MPI has threads and handlers that outlive MPI_Finalize(). */
     if (ranks->wake >= 0)
         close(ranks->wake);
     for (int i = 0; ranks->members && i < ranks->transport.size; i++)
@@ -137,7 +138,7 @@ void kiln_ranks_close(kiln_ranks *ranks)
     kiln__free(ranks->mem, ranks->channels);
     kiln__free(ranks->mem, ranks->letters);
     kiln__free(ranks->mem, ranks->buffer);
-    kiln_allocator mem = ranks->mem_copy; /* a copy: it is in the block that is freed next */
+    kiln_allocator mem = ranks->mem_copy; /* a copy, because the allocator is stored in the block that is freed next */
     kiln__free(ranks->mem ? &mem : NULL, ranks);
 }
 
@@ -156,7 +157,7 @@ bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *len
     if (!ranks->transport.probe(ranks->transport.self, 0, from, length))
         return false;
     *bytes = kiln__alloc(ranks->mem, *length);
-    if (!*bytes) /* it stays where it is until there is memory */
+    if (!*bytes) /* the message waits until there is memory */
         return false;
     if (ranks->transport.receive(ranks->transport.self, *bytes))
         return true;

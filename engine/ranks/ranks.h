@@ -1,8 +1,8 @@
-/* ranks.h - the processes of one job that a launcher started (mpirun, srun), and processes on their machines.
+/* ranks.h - the processes of one job that a launcher started (mpirun, srun), and programs on their machines.
  *
- * Rank 0 leads. The others offer their machines: the leader starts a program there and talks to it through a socket, as to
- * a process of its own (kiln__place of base/wire.h). A relay carries the bytes. So what leader and programs say to each
- * other is what they say on one machine. */
+ * Rank 0 leads. The other ranks offer their machines: the leader starts a program there and talks to it through a
+ * socket, as to a program on its own machine (kiln__place of base/wire.h). A relay carries the bytes. So leader and
+ * programs exchange the same messages as on one machine. */
 #ifndef KILN_RANKS_H
 #define KILN_RANKS_H
 
@@ -11,10 +11,11 @@
 
 /* ---- how this process was started (launch.c) ---- */
 
+/* How this process was started. */
 typedef struct kiln__launch {
-    const char *launcher;  /* "Slurm"; NULL: no launcher started it, or as the only task */
-    int rank, size;        /* size 0: the launcher does not say */
-    int local, local_size; /* among those of this machine; local_size 0: not known */
+    const char *launcher;  /* such as "Slurm's srun"; NULL: no launcher started it, or it is the only task */
+    int rank, size;        /* size 0: the launcher gives no size */
+    int local, local_size; /* number among the tasks of this machine; local_size 0: unknown */
 } kiln__launch;
 void kiln__launch_find(kiln__launch *launch);
 
@@ -22,32 +23,34 @@ const kiln__launch *kiln__ranks_launch(const kiln_ranks *ranks);
 
 /* ---- opening ---- */
 
-/* `plugin`: the path of the plug-in; NULL: there is none, which is an error that says what to do. */
+/* Joins the job. `plugin` is the path of the plug-in; NULL: there is none, which is an error that says how to get one.
+ */
 kiln_status kiln__ranks_start(const kiln_ranks_options *options, const kiln__launch *launch, const char *plugin,
                               kiln_ranks **ranks, kiln_error **error);
 
 /* ---- the leader's side ---- */
 
-typedef struct kiln__rank_info { /* what a rank says of itself */
+typedef struct kiln__rank_info { /* a rank's description of itself */
     kiln_device_info device;
-    char name[1024];          /* of the device, for a program there */
-    char uuid[64], host[256]; /* host: as kiln__host_describe() */
-    unsigned jobs;            /* compiles at once */
+    char name[1024];          /* of the device, in the form that a program on that rank takes */
+    char uuid[64], host[256]; /* host: from */
+    unsigned jobs;            /* number of compiles at a time */
 } kiln__rank_info;
 
-/* Waits until every rank has said what it has, or is given up. Without an effect after the first time. */
+/* Waits until every rank has sent its description or is given up. Later calls return at once. */
 void kiln__ranks_gather(kiln_ranks *ranks);
-/* By number, from 1 to kiln_ranks_count() - 1. NULL: it is the leader, or has said nothing. The place stays as long as
- * `ranks`, also when the rank is gone. */
+/* The description of a rank and the place for programs on it, by number from 1 to kiln_ranks_count() - 1. The
+ * description is NULL for the leader and for a rank that has sent none. The place lives as long as `ranks`, also when
+ * the rank is gone. */
 const kiln__rank_info *kiln__ranks_info(kiln_ranks *ranks, int rank);
 const kiln__place *kiln__ranks_place(kiln_ranks *ranks, int rank);
-/* These ranks are led by the first of them from now on, in a job of their own. */
+/* Dismisses these ranks: from now on the first of them leads them in a job of their own. */
 void kiln__ranks_send_away(kiln_ranks *ranks, const uint64_t *group, size_t count);
 
 /* ---- a rank's side (agent.c) ---- */
 
-/* Starts `program` as the leader asks, and carries messages, until the leader says that it is over, or that this rank
- * leads from now on: kiln_ranks_rank() is 0 then. */
+/* Starts `program` when the leader asks for it, and carries messages. It returns when the leader ends the job, or when
+ * it makes this rank a leader. In the second case kiln_ranks_rank() is 0 afterwards. */
 kiln_status kiln__ranks_work(kiln_ranks *ranks, const kiln__rank_info *info, const char *program, kiln_error **error);
 
 #endif

@@ -1,4 +1,4 @@
-/* ranks_internal.h - what leader and ranks share: the relay's messages, and the state of both sides. */
+/* ranks_internal.h - the messages of the relay, and the state of leader and ranks. */
 #ifndef KILN_RANKS_INTERNAL_H
 #define KILN_RANKS_INTERNAL_H
 
@@ -8,34 +8,37 @@
 #include "ranks.h"
 #include "transport.h"
 
-/* ---- messages between leader and rank (relay.c), as those of base/wire.h ---- */
+/* ---- messages between leader and rank (relay.c), in the form of base/wire.h ---- */
 
 enum {
-    KILN__RELAY_HELLO = 32, /* rank: what it has */
-    KILN__RELAY_START,      /* leader: a program, by the number of its channel */
-    KILN__RELAY_DATA,       /* either: bytes of a channel */
-    KILN__RELAY_END,        /* leader: end the program; nothing more is heard of this channel */
-    KILN__RELAY_ENDED,      /* rank: the program ended by itself */
-    KILN__RELAY_BEAT,       /* either: I am there */
-    KILN__RELAY_QUIT,       /* leader: it is over */
-    KILN__RELAY_BYE,        /* rank: the answer to that */
-    KILN__RELAY_GROUP, /* the sender leads no more, or leads from now on: the ranks of another leader, who is first */
-    KILN__RELAY_ANSWER /* another leader, to rank 0: what its sweep says, or nothing */
+    KILN__RELAY_HELLO = 32, /* rank: its description */
+    KILN__RELAY_START,      /* leader: start a program, which gets the number of its channel */
+    KILN__RELAY_DATA,       /* either side: bytes of a channel */
+    KILN__RELAY_END,        /* leader: end the program; later messages of this channel are dropped */
+    KILN__RELAY_ENDED,      /* rank: the program ended on its own */
+    KILN__RELAY_BEAT,       /* either side: a heartbeat */
+    KILN__RELAY_QUIT,       /* leader: the job is over */
+    KILN__RELAY_BYE,        /* rank: it ends; the answer to QUIT */
+    /* either a new leader tells its ranks that it leads (its own number comes first), or the old leader tells a rank
+     * which ranks it leads from now on */
+    KILN__RELAY_GROUP,
+    KILN__RELAY_ANSWER /* another leader, to rank 0: the answer of its sweep; may be empty */
 };
+/* Limits: bytes of one DATA message, arguments of a program, ranks of a group. */
 enum { KILN__RELAY_CHUNK = 1 << 18, KILN__RELAY_ARGUMENTS = 32, KILN__RELAY_GROUP_MOST = 1 << 16 };
 
-typedef struct kiln__relayed { /* a message, read; texts and bytes point into it */
+typedef struct kiln__relayed { /* a parsed message; texts and bytes point into it */
     uint32_t kind;
     uint64_t channel;
-    const char *bytes; /* of DATA and ANSWER */
+    const char *bytes; /* in DATA and ANSWER */
     size_t length;
-    int how;                                          /* of ENDED, as waitpid() gives it; -1: not known */
-    const char *version;                              /* of HELLO */
-    const char *arguments[KILN__RELAY_ARGUMENTS + 1]; /* of START; NULL at the end */
-    const char *group;                                /* of GROUP: numbers of 64 bits, perhaps not aligned */
+    int how;                                          /* in ENDED: the status of waitpid(); -1: unknown */
+    const char *version;                              /* in HELLO */
+    const char *arguments[KILN__RELAY_ARGUMENTS + 1]; /* in START; NULL at the end */
+    const char *group;                                /* in GROUP: numbers of 64 bits, perhaps unaligned */
     size_t group_count;
 } kiln__relayed;
-void kiln__relay_write(kiln__text *out, uint32_t kind, uint64_t channel); /* what has no more fields */
+void kiln__relay_write(kiln__text *out, uint32_t kind, uint64_t channel); /* for messages without further fields */
 void kiln__relay_write_hello(kiln__text *out, const kiln__rank_info *info);
 void kiln__relay_write_start(kiln__text *out, uint64_t channel, const char *const *arguments);
 void kiln__relay_write_data(kiln__text *out, uint64_t channel, const void *bytes, size_t length);
@@ -43,40 +46,41 @@ void kiln__relay_write_ended(kiln__text *out, uint64_t channel, int how);
 void kiln__relay_write_answer(kiln__text *out, const char *answer);
 void kiln__relay_write_group(kiln__text *out, const uint64_t *ranks, size_t count);
 int kiln__relay_group_rank(const kiln__relayed *message, size_t index); /* -1: no rank */
-/* False: malformed. `info`: that of HELLO. */
+/* Parses an untrusted message. Returns false if it is malformed. `info` is filled from HELLO. */
 bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, kiln__rank_info *info);
 
 /* ---- both sides ---- */
 
-typedef struct kiln__channel { /* a program on a rank */
+typedef struct kiln__channel { /* a program on a rank; both sides have one */
     uint64_t id;
     int rank;
-    int fd;            /* the relay's end of the leader's socket; -1: closed. Unused on a rank */
-    kiln__child child; /* on a rank */
-    kiln__text out;    /* bytes for that socket, from `put` on */
+    int fd;            /* the relay's end of the leader's socket; -1: closed. A rank does not use it */
+    kiln__child child; /* the program; only a rank uses it */
+    kiln__text out;    /* bytes that wait for the socket, from `put` on */
     size_t put;
     bool ended;
     int how;
 } kiln__channel;
 
-typedef struct kiln__member { /* a rank, as the leader knows it */
+typedef struct kiln__member { /* the leader's view of a rank */
     kiln_ranks *ranks;
     int rank;
     bool known, gone, bye;
-    bool moved;     /* another rank leads it: nothing is said to it, and it is not listened to */
-    bool leads;     /* it leads another group. Then of it: */
+    bool moved;     /* another rank leads it: it gets no messages, and its messages are ignored */
+    bool leads;     /* it leads another group. The next two fields are for such a rank: */
     bool answered;  /* its sweep has ended, or it is given up */
-    char *answer;   /* NULL: none */
-    uint64_t heard; /* kiln__now_ns() of its last message */
+    char *answer;   /* NULL: there is none */
+    uint64_t heard; /* time of its last message, on the clock of kiln__now_ns() */
     kiln__rank_info info;
     kiln__place place;
 } kiln__member;
 
-typedef struct kiln__letter {
+typedef struct kiln__letter { /* a message that waits until the thread sends it */
     int to;
     kiln__text text;
 } kiln__letter;
 
+/* One process of a job, as leader or as rank. */
 struct kiln_ranks {
     kiln_allocator mem_copy;
     const kiln_allocator *mem;
@@ -85,48 +89,50 @@ struct kiln_ranks {
     void *library;
     kiln__transport transport;
     double lease;
-    int lead;        /* the rank that leads this one, or this one */
-    uint64_t beaten; /* when a beat was sent last */
+    int lead;        /* number of the rank that leads this one; its own number if it leads */
+    uint64_t beaten; /* time of the last heartbeat */
     kiln__channel **channels;
     size_t channel_count, channel_room;
-    char *buffer;          /* of KILN__RELAY_CHUNK bytes */
-    bool deserted, parted; /* a rank's: the leader is silent; it has said that it ends */
+    char *buffer;  /* KILN__RELAY_CHUNK bytes */
+    bool deserted; /* on a rank: the leader is silent */
+    bool said_bye; /* on a rank: BYE was sent */
 
-    /* the leader's */
+    /* on a leader: */
     bool has_lock, has_thread, gathered, closing;
-    pthread_mutex_t lock; /* for all of it, once the thread runs */
-    pthread_cond_t news;  /* a rank said hello or bye, or was given up */
+    pthread_mutex_t lock; /* guards everything once the thread runs */
+    pthread_cond_t news;  /* a rank sent HELLO or BYE, or was given up */
     pthread_t thread;
     int wake; /* an eventfd */
     kiln__member *members;
     kiln__letter *letters; /* not sent yet */
     size_t letter_count, letter_room;
-    bool told;              /* of a leader that is not rank 0: what it has to say was said */
-    uint64_t last_id, late; /* late: messages of channels that had ended */
+    bool told;              /* on a leader that is not rank 0: its answer was sent */
+    uint64_t last_id, late; /* late: number of messages of channels that had ended */
 };
 
-/* Sends what was written, and frees it. */
+/* Sends a message and frees it. */
 bool kiln__ranks_send(kiln_ranks *ranks, int to, kiln__text *text);
-/* The next message in `*bytes` (for kiln__free()); false: there is none now. */
+/* Takes the next message in *bytes (for kiln__free()). Returns false if there is none now. */
 bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *length);
-kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id); /* NULL: it has ended */
+kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id); /* NULL: the channel has ended */
 kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL: no memory */
 void kiln__ranks_drop_channel(kiln_ranks *ranks, kiln__channel *channel);
-/* How long to sleep, in ns: short after work, longer where nothing happens. */
+/* Returns how long to sleep in ns: short after work, then exponential back-off up to 1 ms. */
 uint64_t kiln__ranks_pause(uint64_t *pause, bool worked);
 
 /* ---- a rank (agent.c) ---- */
 
-/* Tells the leader, once, that this rank ends. */
+/* Sends BYE to the leader, once. */
 void kiln__ranks_part(kiln_ranks *ranks);
 
 /* ---- the leader (leader.c) ---- */
 
-/* The leader's state on a transport that is open; without a thread, for tests: kiln__leader_step() is its only clock. */
+/* Creates the leader's state on an open transport. Without a thread, for tests, kiln__leader_step() is its only clock.
+ */
 kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error);
-/* The same of a rank that leads from now on: of all others, those of the message. */
+/* The same on a rank that becomes a leader: it leads the ranks of the message. */
 kiln_status kiln__leader_take_over(kiln_ranks *ranks, const kiln__relayed *group, kiln_error **error);
-/* Does what can be done at the time `now` without waiting. True: there was something. */
+/* Does everything that is possible at the time `now` without waiting. Returns true if there was something to do. */
 bool kiln__leader_step(kiln_ranks *ranks, uint64_t now);
 void kiln__leader_close(kiln_ranks *ranks);
 

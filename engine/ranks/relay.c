@@ -1,10 +1,10 @@
-/* relay.c - the messages between the leader and a rank. */
+/* relay.c - messages between the leader and a rank as bytes. Readers treat them as untrusted. */
 #include <limits.h>
 #include <string.h>
 
 #include "ranks_internal.h"
 
-static void begin(kiln__text *out, uint32_t kind, uint64_t channel)
+static void begin_message(kiln__text *out, uint32_t kind, uint64_t channel)
 {
     kiln__wire_begin(out, kind);
     kiln__wire_number(out, channel);
@@ -12,15 +12,15 @@ static void begin(kiln__text *out, uint32_t kind, uint64_t channel)
 
 void kiln__relay_write(kiln__text *out, uint32_t kind, uint64_t channel)
 {
-    begin(out, kind, channel);
+    begin_message(out, kind, channel);
     kiln__wire_end(out);
 }
 
 void kiln__relay_write_hello(kiln__text *out, const kiln__rank_info *info)
 {
-    begin(out, KILN__RELAY_HELLO, 0);
+    begin_message(out, KILN__RELAY_HELLO, 0);
     kiln__wire_string(out, KILN_VERSION);
-    kiln__wire_bytes(out, info, sizeof *info); /* both are of one build */
+    kiln__wire_bytes(out, info, sizeof *info); /* both sides have the same build, which the version tells */
     kiln__wire_end(out);
 }
 
@@ -29,7 +29,7 @@ void kiln__relay_write_start(kiln__text *out, uint64_t channel, const char *cons
     size_t count = 0;
     while (arguments[count])
         count++;
-    begin(out, KILN__RELAY_START, channel);
+    begin_message(out, KILN__RELAY_START, channel);
     kiln__wire_number(out, count);
     for (size_t i = 0; i < count; i++)
         kiln__wire_string(out, arguments[i]);
@@ -38,28 +38,28 @@ void kiln__relay_write_start(kiln__text *out, uint64_t channel, const char *cons
 
 void kiln__relay_write_data(kiln__text *out, uint64_t channel, const void *bytes, size_t length)
 {
-    begin(out, KILN__RELAY_DATA, channel);
+    begin_message(out, KILN__RELAY_DATA, channel);
     kiln__wire_bytes(out, bytes, length);
     kiln__wire_end(out);
 }
 
 void kiln__relay_write_answer(kiln__text *out, const char *answer)
 {
-    begin(out, KILN__RELAY_ANSWER, 0);
+    begin_message(out, KILN__RELAY_ANSWER, 0);
     kiln__wire_bytes(out, answer, strlen(answer));
     kiln__wire_end(out);
 }
 
 void kiln__relay_write_ended(kiln__text *out, uint64_t channel, int how)
 {
-    begin(out, KILN__RELAY_ENDED, channel);
+    begin_message(out, KILN__RELAY_ENDED, channel);
     kiln__wire_number(out, (uint64_t)(int64_t)how);
     kiln__wire_end(out);
 }
 
 void kiln__relay_write_group(kiln__text *out, const uint64_t *ranks, size_t count)
 {
-    begin(out, KILN__RELAY_GROUP, 0);
+    begin_message(out, KILN__RELAY_GROUP, 0);
     kiln__wire_bytes(out, ranks, count * sizeof *ranks);
     kiln__wire_end(out);
 }
@@ -101,6 +101,8 @@ static void read_arguments(kiln__wire *in, kiln__relayed *message)
         message->arguments[i] = kiln__wire_read_string(in);
 }
 
+/* Checks the header and the fields of each kind. HELLO of another version counts as well formed, without its other
+ * fields. */
 bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, kiln__rank_info *info)
 {
     kiln__message_header header;
@@ -116,7 +118,7 @@ bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, 
     if (header.kind == KILN__RELAY_HELLO) {
         read_hello(&in, message, info);
         if (!in.failed && strcmp(message->version, KILN_VERSION) != 0)
-            return true; /* of another build: its other fields are not known */
+            return true; /* another build: its other fields are unknown */
     } else if (header.kind == KILN__RELAY_START) {
         read_arguments(&in, message);
     } else if (header.kind == KILN__RELAY_DATA || header.kind == KILN__RELAY_ANSWER) {

@@ -121,6 +121,8 @@ const kiln_recording_info *kiln_recording_describe(const kiln_recording *recordi
     return recording ? &recording->info : NULL;
 }
 
+/* Public; see kiln_tune.h. Runs the strategy until the space, the limit of configurations or the limit of time is
+ * exhausted, or until `each` returns nonzero. */
 kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *given, kiln_replay_fn each,
                         void *user, kiln_error **error)
 {

@@ -81,7 +81,7 @@ static const char *text_of(reading *in, const json_t *object, const char *key)
     return json_is_string(value) ? kiln__arena_strdup(&in->r->arena, json_string_value(value)) : "";
 }
 
-/* Sets the time, or the file's word for why there is none. */
+/* Sets the time of a row, or the word of the file for its failure. */
 static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit,
                             size_t n)
 {
@@ -189,6 +189,7 @@ static kiln_status name_params(reading *in, json_t *keys, json_t *params, size_t
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
+/* Reads the rows of Kernel Tuner's cache file. A time is in milliseconds; an entry without a number has failed. */
 static kiln_status read_cache(reading *in, json_t *cache)
 {
     recording *r = in->r;
@@ -221,7 +222,7 @@ static kiln_status read_cache(reading *in, json_t *cache)
 
 /* ---- T4 ---- */
 
-/* The measurement that is the time: of that name, else the first objective. */
+/* Returns the measurement that is the time: the one with this name, otherwise the first objective. */
 static const json_t *time_of(const json_t *result)
 {
     const json_t *objective = json_array_get(json_object_get(result, "objectives"), 0), *measurement, *named = NULL;
@@ -373,6 +374,8 @@ static kiln_status read_json(reading *in)
     return status;
 }
 
+/* Reads a file in either format, sorts the values of each param, removes duplicates, and computes the baseline of
+ * random search. If anything fails, it frees all and leaves *made unchanged. */
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   recording **made, kiln_error **error)
 {

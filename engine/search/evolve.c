@@ -1,22 +1,24 @@
-/* evolve.c - strategies with a population. Members are replaced one at a time, as answers arrive, so that any number of
- * answers may be pending. */
+/* evolve.c - strategies with a population. A member is replaced as soon as a better answer arrives, without generations
+ * (a steady-state scheme). So any number of answers may be pending. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
 
+/* Size of the population. */
 enum { MEMBERS = 20 };
 
+/* The members are entries. `at` counts the proposals of differential evolution, whose targets are taken in turn. */
 typedef struct population {
     size_t members[MEMBERS], count, at;
 } population;
 
-static double value_of(const kiln__search *s, const population *p, size_t member)
+static double read_value(const kiln__search *s, const population *p, size_t member)
 {
     return s->entries[p->members[member]].value;
 }
 
-static void admit(const kiln__search *s, population *p, size_t entry)
+static void admit_member(const kiln__search *s, population *p, size_t entry)
 {
     if (s->entries[entry].value == HUGE_VAL)
         return;
@@ -26,24 +28,25 @@ static void admit(const kiln__search *s, population *p, size_t entry)
     }
     size_t worst = 0;
     for (size_t m = 1; m < MEMBERS; m++)
-        if (value_of(s, p, m) > value_of(s, p, worst))
+        if (read_value(s, p, m) > read_value(s, p, worst))
             worst = m;
-    if (s->entries[entry].value < value_of(s, p, worst))
+    if (s->entries[entry].value < read_value(s, p, worst))
         p->members[worst] = entry;
 }
 
-static const uint32_t *random_member(kiln__search *s, const population *p)
+static const uint32_t *draw_member(kiln__search *s, const population *p)
 {
     return kiln__search_point(s, p->members[kiln__random_below(&s->random, p->count)]);
 }
 
-/* ---- genetic ---- */
+/* ---- genetic algorithm: tournaments of two, uniform crossover, mutation of a geometric number of params; the worst
+ * member is replaced ---- */
 
-static const uint32_t *tournament(kiln__search *s, const population *p)
+static const uint32_t *run_tournament(kiln__search *s, const population *p)
 {
     size_t one = (size_t)kiln__random_below(&s->random, p->count);
     size_t two = (size_t)kiln__random_below(&s->random, p->count);
-    return kiln__search_point(s, p->members[value_of(s, p, one) <= value_of(s, p, two) ? one : two]);
+    return kiln__search_point(s, p->members[read_value(s, p, one) <= read_value(s, p, two) ? one : two]);
 }
 
 static kiln_status genetic_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
@@ -54,7 +57,7 @@ static kiln_status genetic_propose(kiln__search *s, void *state, uint32_t *tag, 
     *found = p->count == MEMBERS;
     if (!*found)
         return KILN_OK;
-    const uint32_t *mother = tournament(s, p), *father = tournament(s, p);
+    const uint32_t *mother = run_tournament(s, p), *father = run_tournament(s, p);
     memcpy(s->next, mother, s->width * sizeof *s->next);
     for (size_t i = 1; i < s->width && mother[0] == father[0]; i++)
         if (kiln__random_below(&s->random, 2))
@@ -67,22 +70,25 @@ static kiln_status genetic_propose(kiln__search *s, void *state, uint32_t *tag, 
 static kiln_status genetic_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
 {
     (void)error;
-    admit(s, state, entry);
+    admit_member(s, state, entry);
     return KILN_OK;
 }
 
 const kiln__strategy kiln__strategy_genetic = {
     .name = "genetic", .state_size = sizeof(population), .propose = genetic_propose, .told = genetic_told};
 
-/* ---- differential evolution ---- */
+/* ---- differential evolution (Storn and Price, 1997), current-to-best/1 with binomial crossover ---- */
 
-/* A position moved by a real number, kept on its axis. */
-static uint32_t moved(double position, uint32_t values)
+/* Rounds a real number to a position on an axis. */
+static uint32_t round_position(double position, uint32_t values)
 {
     double at = rint(position);
     return at <= 0 ? 0 : at >= values - 1.0 ? values - 1 : (uint32_t)at;
 }
 
+/* Proposes target + weight * (best - target) + weight * (a - b) on a random subset of the axes, where a and b are
+ * random members. On an axis of texts a difference has no meaning, so the value is copied from the best or from a. Entries
+ * remember their target in `tag`, which they replace if they are better. */
 static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     (void)error;
@@ -93,7 +99,7 @@ static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag
         return KILN_OK;
     size_t target = p->at++ % MEMBERS;
     const uint32_t *from = kiln__search_point(s, p->members[target]), *best = kiln__search_point(s, s->best);
-    const uint32_t *a = random_member(s, p), *b = random_member(s, p);
+    const uint32_t *a = draw_member(s, p), *b = draw_member(s, p);
     const kiln__part *part = &s->points->parts[from[0]];
     bool alike = best[0] == from[0] && a[0] == from[0] && b[0] == from[0];
     *tag = (uint32_t)target + 1;
@@ -103,12 +109,12 @@ static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag
             continue;
         double step = weight * ((double)best[i] - from[i]) + weight * ((double)a[i] - b[i]);
         if (part->axes[i - 1].ordered)
-            s->next[i] = moved(from[i] + step + kiln__random_unit(&s->random) - 0.5, part->axes[i - 1].values);
+            s->next[i] = round_position(from[i] + step + kiln__random_unit(&s->random) - 0.5, part->axes[i - 1].values);
         else
             s->next[i] = kiln__random_below(&s->random, 2) ? best[i] : a[i];
     }
     if (!alike || kiln__search_find(s, s->next) != KILN__NO_ENTRY)
-        kiln__search_kick(s, 1); /* members are of other variants, or all equal by now */
+        kiln__search_kick(s, 1); /* The members belong to different variants, or all are equal */
     return KILN_OK;
 }
 
@@ -118,8 +124,8 @@ static kiln_status evolution_told(kiln__search *s, void *state, size_t entry, ki
     population *p = state;
     uint32_t tag = s->entries[entry].tag;
     if (tag == 0 || p->count < MEMBERS)
-        admit(s, p, entry);
-    else if (s->entries[entry].value < value_of(s, p, tag - 1))
+        admit_member(s, p, entry);
+    else if (s->entries[entry].value < read_value(s, p, tag - 1))
         p->members[tag - 1] = entry;
     return KILN_OK;
 }

@@ -1,5 +1,9 @@
-/* forest.c - random trees over rows of whole numbers: regrown a few at a time, so that a prediction that was made needs
- * only those that are new. */
+/* forest.c - a forest of extremely randomised regression trees (Geurts, Ernst and Wehenkel, Extremely randomized trees,
+ * 2006) over rows of whole numbers.
+ *
+ * It differs from the paper in two points. A cut lies between the positions of two random rows, so that it always
+ * separates something. Trees are replaced a few at a time, the oldest first. So a caller that keeps the predictions of
+ * each tree asks only the new trees again. One thread uses a forest. */
 #include <math.h>
 #include <string.h>
 
@@ -7,34 +11,37 @@
 
 enum {
     DEEPEST = 24,
-    CUTS = 4,    /* random cuts whose gains are computed together */
-    ROUNDS = 2,  /* so many times; the best of all is used; */
-    SMALL = 20,  /* once in nodes of fewer rows */
-    LEAF = 3,    /* smaller nodes are leaves */
-    ABREAST = 8, /* points that are predicted together */
+    CUTS = 4,    /* random cuts that one pass over the rows evaluates */
+    ROUNDS = 2,  /* passes for each node; the best cut of all is used */
+    SMALL = 20,  /* nodes with fewer rows get one pass */
+    LEAF = 3,    /* nodes with fewer rows are leaves */
+    ABREAST = 8, /* points that one walk through a tree predicts together */
     COUNT_BITS = 13
 };
 
-/* Goals are stored as integer multiples of this, so their sums are exact in any order, and of 4096 fit into 32 bits. */
+/* Goals are stored as integer multiples of this unit. So a sum of goals is exact in any order, and the sum of 4,096
+ * goals fits into 32 bits. */
 static const double goal_unit = 0x1p-17;
 
-typedef struct node { /* position <= cut: left, else left + 1; a leaf is its own left child */
+typedef struct
+    node { /* A node sends a row to the child `left` if its position is at most `cut`, and to the child `left` + 1 otherwise. A leaf is its own left child. */
     uint32_t axis, cut, left;
     float mean;
 } node;
 
+/* The trees, and the rows from which the next ones grow. */
 struct kiln__forest {
     const kiln_allocator *mem;
-    bool featured;       /* the tree that grows may cut the feature, the last column */
+    bool featured;       /* the growing tree may cut the feature, which is the last column */
     size_t width, count; /* columns and rows */
-    size_t room;         /* rows that there is memory for */
-    node *nodes;         /* 2 * room of each tree */
-    uint32_t *columns;   /* positions, an axis after the other, `room` rows each */
-    int64_t *goals;      /* of each row, << COUNT_BITS, and 1: a sum of them has their number in its last bits */
+    size_t room;         /* number of rows that the arrays have memory for */
+    node *nodes;         /* 2 * room nodes for each tree */
+    uint32_t *columns;   /* positions: one axis after the other, `room` rows each */
+    int64_t *goals;      /* one for each row: the goal << COUNT_BITS, plus 1. The low bits of a sum count its rows */
     uint32_t *order;
-    uint64_t grown;    /* trees so far; the last KILN__FOREST_TREES are there */
-    size_t node_count; /* of the tree that grows */
-    double base;       /* added to all goals of it */
+    uint64_t grown;    /* number of trees so far; the last KILN__FOREST_TREES are stored */
+    size_t node_count; /* nodes of the growing tree */
+    double base;       /* added to all predictions of the growing tree */
 };
 
 kiln__forest *kiln__forest_new(const kiln_allocator *mem, size_t width)
@@ -59,8 +66,8 @@ void kiln__forest_free(kiln__forest *f)
 
 uint64_t kiln__forest_grown(const kiln__forest *f) { return f->grown; }
 
-/* Trees that have grown stay. */
-static bool make_room(kiln__forest *f, size_t count)
+/* Makes room for `count` rows. Keeps the trees. Returns false if there is no memory; the forest is unchanged then. */
+static bool grow_rows(kiln__forest *f, size_t count)
 {
     size_t room = f->room ? f->room : 64;
     while (room < count)
@@ -89,7 +96,7 @@ bool kiln__forest_start(kiln__forest *f, size_t count, double base)
 {
     f->count = count;
     f->base = base;
-    return count <= f->room || make_room(f, count);
+    return count <= f->room || grow_rows(f, count);
 }
 
 void kiln__forest_row(kiln__forest *f, size_t row, const uint32_t *point, const uint32_t *feature, double goal)
@@ -103,47 +110,50 @@ void kiln__forest_row(kiln__forest *f, size_t row, const uint32_t *point, const 
 
 /* ---- growing ---- */
 
-static uint32_t position(const kiln__forest *f, uint32_t row, uint32_t axis)
+static uint32_t read_position(const kiln__forest *f, uint32_t row, uint32_t axis)
 {
     return f->columns[(size_t)axis * f->room + row];
 }
 
-/* Below 2^32, from half of a random number: much cheaper than kiln__random_below(), and off by less than one in 2^20 for
- * the small bounds here. */
-static uint32_t scaled(uint64_t half, uint64_t bound) { return (uint32_t)(half * bound >> 32); }
+/* Scales 32 random bits to a number below `bound`. This is much cheaper than kiln__random_below(). Its bias is below 1
+ * in 2^20 for the small bounds here. */
+static uint32_t scale_random(uint64_t half, uint64_t bound) { return (uint32_t)(half * bound >> 32); }
 
+/* A candidate cut of a node. */
 typedef struct cut {
-    uint32_t axis, last;    /* position <= last: left */
-    const uint32_t *column; /* of the axis */
+    uint32_t axis, last;    /* rows with a position of at most `last` go to the left */
+    const uint32_t *column; /* the positions of all rows on the axis */
 } cut;
 
-static int64_t sum_of(int64_t goals) { return goals >> COUNT_BITS; }
+static int64_t extract_sum(int64_t goals) { return goals >> COUNT_BITS; }
 
-static int64_t count_of(int64_t goals) { return goals & ((1 << COUNT_BITS) - 1); }
+static int64_t extract_count(int64_t goals) { return goals & ((1 << COUNT_BITS) - 1); }
 
-/* The reduction of the sum of squares if a part of `all` goals goes to the right; negative: a side is empty. */
-static double gain_of(int64_t all, int64_t right)
+/* The reduction of the sum of squared errors, apart from a constant, if the goals `right` of all goals `all` go to the
+ * right child. Negative if one child would be empty. */
+static double compute_gain(int64_t all, int64_t right)
 {
-    double count = (double)count_of(right), others = (double)(count_of(all) - count_of(right));
-    double sum = (double)sum_of(right), rest = (double)(sum_of(all) - sum_of(right));
+    double count = (double)extract_count(right), others = (double)(extract_count(all) - extract_count(right));
+    double sum = (double)extract_sum(right), rest = (double)(extract_sum(all) - extract_sum(right));
     return count > 0 && others > 0 ? rest * rest / others + sum * sum / count : -1;
 }
 
-/* A random cut of rows order[from..to), between two of them; false: they are equal on that axis. */
+/* Draws a random axis, and a cut between two random rows of order[from..to). Returns false if these two rows are equal
+ * on that axis. */
 static bool draw_cut(const kiln__forest *f, kiln__random *random, size_t from, size_t to, cut *out)
 {
     uint64_t first = kiln__random_next(random), second = kiln__random_next(random);
-    /* 0 is the part; a feature is as likely as a quarter of the axes */
-    uint32_t axis = scaled(first >> 32, f->width + (f->featured ? 1 + f->width / 4 : 0));
+    /* Column 0 is the part. The feature is as likely as a quarter of all columns. */
+    uint32_t axis = scale_random(first >> 32, f->width + (f->featured ? 1 + f->width / 4 : 0));
     axis = axis < f->width ? axis : (uint32_t)f->width;
-    uint32_t one = position(f, f->order[from + scaled(first & UINT32_MAX, to - from)], axis);
-    uint32_t other = position(f, f->order[from + scaled(second >> 32, to - from)], axis);
+    uint32_t one = read_position(f, f->order[from + scale_random(first & UINT32_MAX, to - from)], axis);
+    uint32_t other = read_position(f, f->order[from + scale_random(second >> 32, to - from)], axis);
     uint32_t low = one < other ? one : other, high = one < other ? other : one;
-    *out = (cut){axis, low + scaled(second & UINT32_MAX, high - low), f->columns + (size_t)axis * f->room};
+    *out = (cut){axis, low + scale_random(second & UINT32_MAX, high - low), f->columns + (size_t)axis * f->room};
     return one != other;
 }
 
-/* The best of some random cuts of random axes; false: all rows are equal. */
+/* Chooses the best of up to CUTS * ROUNDS random cuts. Returns false if no cut was found that separates rows. */
 static bool choose_cut(const kiln__forest *f, kiln__random *random, size_t from, size_t to, int64_t all, cut *chosen)
 {
     double best = -1;
@@ -156,14 +166,14 @@ static bool choose_cut(const kiln__forest *f, kiln__random *random, size_t from,
             got += draw_cut(f, random, from, to, &cuts[got]);
         for (size_t k = got; got && k < CUTS; k++)
             cuts[k] = cuts[0];
-        for (size_t i = from; i < to && got; i++) { /* avoids unpredictable branches */
+        for (size_t i = from; i < to && got; i++) { /* a mask in place of a branch, which would be unpredictable */
             uint32_t row = f->order[i];
             int64_t goals = f->goals[row];
             for (size_t k = 0; k < CUTS; k++)
                 right[k] += goals & -(int64_t)(cuts[k].column[row] > cuts[k].last);
         }
         for (size_t k = 0; k < got; k++) {
-            double gain = gain_of(all, right[k]);
+            double gain = compute_gain(all, right[k]);
             if (gain > best) {
                 best = gain;
                 *chosen = cuts[k];
@@ -173,7 +183,7 @@ static bool choose_cut(const kiln__forest *f, kiln__random *random, size_t from,
     return best >= 0;
 }
 
-/* As deep as DEEPEST. */
+/* Grows the subtree at nodes[at] from order[from..to), which it partitions in place. DEEPEST bounds the recursion. */
 static void grow_node(kiln__forest *f, node *nodes, kiln__random *random, size_t at, size_t from, size_t to,
                       unsigned depth)
 {
@@ -181,7 +191,7 @@ static void grow_node(kiln__forest *f, node *nodes, kiln__random *random, size_t
     cut by = {0};
     for (size_t i = from; i < to; i++)
         all += f->goals[f->order[i]];
-    double mean = (double)sum_of(all) / (double)(to - from) * goal_unit - 2;
+    double mean = (double)extract_sum(all) / (double)(to - from) * goal_unit - 2;
     nodes[at] = (node){0, UINT32_MAX, (uint32_t)at, (float)(mean + f->base)};
     if (to - from < LEAF || depth == DEEPEST || !choose_cut(f, random, from, to, all, &by))
         return;
@@ -201,7 +211,7 @@ static void grow_node(kiln__forest *f, node *nodes, kiln__random *random, size_t
     grow_node(f, nodes, random, left + 1, middle, to, depth + 1);
 }
 
-static node *tree_of(const kiln__forest *f, uint64_t number)
+static node *find_tree(const kiln__forest *f, uint64_t number)
 {
     return f->nodes + number % KILN__FOREST_TREES * 2 * f->room;
 }
@@ -213,15 +223,16 @@ void kiln__forest_grow(kiln__forest *f, kiln__random *random, size_t trees, bool
         f->order[i] = (uint32_t)i;
     for (size_t t = 0; t < trees && f->count; t++) {
         f->node_count = 1;
-        grow_node(f, tree_of(f, f->grown++), random, 0, 0, f->count, 0);
+        grow_node(f, find_tree(f, f->grown++), random, 0, 0, f->count, 0);
     }
 }
 
 /* ---- predicting ---- */
 
-/* Each step in a tree depends on the one before, so several points are interleaved. */
-static inline void predict(const node *nodes, size_t width, const uint32_t *const *points, const uint32_t *features,
-                           size_t count, float *const *means, size_t place)
+/* Predicts up to ABREAST points by one tree. A step in a tree depends on the step before. So the walks of several
+ * points are interleaved, which lets the processor overlap their memory accesses. */
+static inline void predict_group(const node *nodes, size_t width, const uint32_t *const *points,
+                                 const uint32_t *features, size_t count, float *const *means, size_t place)
 {
     uint32_t at[ABREAST] = {0}, moved = 1;
     while (moved) {
@@ -246,8 +257,9 @@ void kiln__forest_predict(const kiln__forest *f, uint64_t since, const uint32_t 
         size_t n = count - i < ABREAST ? count - i : ABREAST;
         for (uint64_t t = since > oldest ? since : oldest; t < f->grown; t++)
             if (features)
-                predict(tree_of(f, t), f->width, points + i, features + i, n, means + i, t % KILN__FOREST_TREES);
+                predict_group(find_tree(f, t), f->width, points + i, features + i, n, means + i,
+                              t % KILN__FOREST_TREES);
             else
-                predict(tree_of(f, t), f->width, points + i, NULL, n, means + i, t % KILN__FOREST_TREES);
+                predict_group(find_tree(f, t), f->width, points + i, NULL, n, means + i, t % KILN__FOREST_TREES);
     }
 }

@@ -1,72 +1,95 @@
-/* gaussian.c - a Gaussian process over the first answers of a search: better than trees while there are few of them.
+/* gaussian.c - Gaussian process regression over the first answers of a search. With few answers it predicts better than
+ * trees do.
  *
- * The covariance of two points is that of their parts, plus within a part 1 / (1 + d^2 / 2)^2, with d the distance of
- * their positions, each axis divided by a length of its own (a rational quadratic kernel: Rasmussen and Williams,
- * Gaussian Processes for Machine Learning, 2006, chapter 4; the likelihood: chapter 5). Where a list mixes powers of two
- * with other values, they are apart by another length as well: sizes that are powers fit what a GPU divides its work by. An answer adds a row to the
- * factor of the covariances; only a changed length or noise computes it anew, as seldom as `effort` allows. */
+ * The model follows Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006: algorithm 2.1 (Cholesky
+ * factor), section 4.2 (kernel functions), section 5.4 (marginal likelihood), section 2.7 (a linear mean function, for
+ * hints).
+ *
+ * - Kernel function: c + (1 - c) / (1 + d^2 / 2)^2 within a part, where c is `between_parts`, and c between parts. This
+ *   is the rational quadratic kernel with alpha = 2 plus a constant. d is the distance after each feature is divided by
+ *   its own length scale (automatic relevance determination). The length scale here is the square root of 2 times the
+ *   one of the book.
+ * - Features: the axes, whose positions are scaled to [0, 1], and for some axes whether the value is a power of two.
+ *   Sizes that are powers of two fit the units into which a GPU divides its work.
+ * - Hyperparameters: the length scales and the noise. A random step changes one of them and is kept if it raises the
+ *   posterior density. `scale`, the variance of the goals, has a closed form.
+ * - Acquisition function: the lower confidence bound, mean - boldness * deviation. The cost of a sample is added to the
+ *   mean.
+ * - Failures: heteroscedastic noise. A failure that counts less has more noise.
+ * - Pending points: taken as answered with their predicted mean (the "kriging believer" of Ginsbourger, Le Riche and
+ *   Carraro, 2010; the hallucinated observations of GP-BUCB, Desautels, Krause and Burdick, 2014).
+ *
+ * Invariant: `factor` is the lower Cholesky factor of the covariances of the first `count` answers, then of the pending
+ * points. A new answer adds one row, in O(n^2). Only a changed length scale or noise needs all rows again, in O(n^3),
+ * which `effort` limits. One thread uses a process. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
 
+/* MOST: rows of the matrices. LANES: numbers that a loop handles together, for vector instructions. */
 enum { MOST = KILN__GAUSSIAN_MOST, LANES = 16 };
-enum { POOL_EFFORT = 250000 }; /* distances on axes to random points for each proposal; others each time */
-/* What a proposal may spend on changes of lengths and noise, in sixths of the additions and products of a factor. What
- * is left over is kept, up to the second figure. */
+/* The distances along one axis that a proposal computes for random candidates. If there are more, it takes other
+ * candidates each time. */
+enum { POOL_EFFORT = 250000 };
+/* The additions and multiplications that a proposal may spend on steps of hyperparameters. One unit is 1/6 of one
+ * operation of a factor. The unused part is kept for later, up to MOST_EFFORT. */
 enum { EFFORT = 240000, MOST_EFFORT = 4 * EFFORT };
 
 static const double between_parts = 0.3; /* covariance of points of different parts */
-static const double worst_goal = 1.2;    /* logarithms of the ratio to the best are cut off here */
-static const double least_worst = 0.1;   /* of a failure, where all that ran is equally fast */
-static const double most_doubt = 1000;   /* noise of a failed answer that is not believed, in units of the scale */
-static const double trusted_step = 0.15; /* a smaller change of how much failures count does not change the factor */
+static const double worst_goal = 1.2;    /* upper limit of goals, which are logarithms of value / best */
+static const double least_worst = 0.1;   /* least goal of a failure, for the case that all that ran are equally fast */
+static const double most_doubt = 1000;   /* greatest noise of a failure that does not count, in units of `scale` */
+static const double trusted_step = 0.15; /* a smaller change of the weight of failures does not change the factor */
 static const double first_noise = 0.01, least_noise = 1e-4, most_noise = 1;
-static const double most_length = 20; /* of an axis, whose positions are from 0 to 1; the least: 1 / this */
-/* Before answers say otherwise the length of an axis is 1, within a factor of e^0.3 or so: it takes several answers to
- * change it, as few may be explained by any. That of powers of two is less: such values tell little of the others. */
+static const double most_length = 20; /* in units of a whole axis; the least length scale is 1 / most_length */
+/* The prior of a length scale is log-normal: its median is a whole axis, its deviation a factor of e^0.3. So several
+ * answers are needed to change it, because many length scales explain a few answers. The median for powers of two is
+ * shorter: values beside them say little about them. */
 static const double length_spread = 0.3, power_length = 1.0 / 3;
-static const double cost_weight = 0.3;
-static const double trust_spread = 0.5, least_scale = 0.01, doubt = 4; /* set_trust() */
-enum { DOUBT_AFTER = 8, AGREED = 24 };                                 /* answers that are compared with hints */
+static const double cost_weight = 0.3; /* weight of the logarithm of the predicted cost */
+static const double trust_spread = 0.5, least_scale = 0.01, doubt = 4; /* fit_trust() */
+/* After DOUBT_AFTER answers trust is reduced by chance. The first AGREED answers are compared with hints. */
+enum { DOUBT_AFTER = 8, AGREED = 24 };
 
-typedef struct feature { /* by which points are near or far: a position on an axis, or whether that is a power of two */
+typedef struct feature { /* a coordinate of points: the position on an axis, or whether that value is a power of two */
     size_t axis;
     bool power;
 } feature;
 
+/* The fitted process. Matrices are lower triangles with rows of MOST numbers. */
 struct kiln__gaussian {
-    size_t count, axes, parts; /* axes: how many features; those of the axes themselves come first */
-    size_t rows;               /* the answers, then points whose answers are not there yet */
+    size_t count, axes, parts; /* axes: the number of features; the axes themselves come first */
+    size_t rows;               /* number of rows: the answers, then the pending points */
     feature *features;
-    size_t *power_of;        /* the other feature of each axis that has one */
-    const uint32_t *entries; /* of the answers */
-    double noise, scale;     /* scale: the variance of the goals */
-    double doubt;            /* added to the noise of a failed answer, in units of the scale */
-    double trusted;          /* how much a failed answer counts, from 0 to 1: `doubt` follows from it */
-    bool failed[MOST];       /* of each answer */
-    float sure[MOST];        /* of each row: 1; 0 for a failed answer that has doubt */
-    uint64_t effort;         /* left for changes of lengths and noise */
+    size_t *power_of;        /* for each axis the number of its power-of-two feature, if it has one */
+    const uint32_t *entries; /* entries of the answers; the caller owns the array */
+    double noise, scale;     /* noise: variance in units of `scale`. scale: variance of the goals */
+    double doubt;            /* added to the noise of a failure, in units of `scale` */
+    double trusted;          /* weight of a failure, from 0 to 1; `doubt` follows from it */
+    bool failed[MOST];       /* whether each answer is a failure */
+    float sure[MOST];        /* for each row: 0 if it is a failure with doubt, otherwise 1 */
+    uint64_t effort;         /* operations left for steps of hyperparameters */
     double goal_mean;
-    double trust, prior_mean; /* goals are from `trust` times what was expected, above its mean */
+    double trust, prior_mean; /* the mean function is trust * (prior - prior_mean) */
     double priors[MOST];
-    double levels[AGREED], values[AGREED]; /* of the first: what was expected, what came */
+    double levels[AGREED], values[AGREED]; /* of the first answers: the hint, and the measured value */
     double goals[MOST], costs[MOST];
-    float hopes[MOST];                              /* weights of covariances, for goals and costs together */
-    double factor[MOST * MOST], trial[MOST * MOST]; /* lower triangles, a row after the other */
-    double apart[MOST * MOST];                      /* squared distances */
+    float hopes[MOST]; /* weights of the covariances in the predicted mean of goal and cost */
+    double factor[MOST * MOST], trial[MOST * MOST]; /* the Cholesky factor; the factor of a trial step */
+    double apart[MOST * MOST];                      /* squared distances of rows of the same part */
     uint32_t part[MOST];
-    double *weights; /* of each feature: 1 / length^2 */
-    float *at;       /* positions, from 0 to 1, or powers (0 or 1), of each feature: MOST */
+    double *weights; /* for each feature 1 / length scale^2 */
+    float *at;       /* for each feature MOST coordinates of rows: positions from 0 to 1, or 0 or 1 for powers */
 };
 
-/* ---- the factor ---- */
+/* ---- the Cholesky factor ---- */
 
-static inline double dot(const double *one, const double *other, size_t n)
+static inline double dot_product(const double *one, const double *other, size_t n)
 {
     double sums[4] = {0};
     size_t i = 0;
-    for (; i + 4 <= n; i += 4) /* four sums, so that an addition does not wait for the one before */
+    for (; i + 4 <= n; i += 4) /* four sums, so that an addition does not wait for the previous one */
         for (size_t k = 0; k < 4; k++)
             sums[k] += one[i + k] * other[i + k];
     for (; i < n; i++)
@@ -74,14 +97,15 @@ static inline double dot(const double *one, const double *other, size_t n)
     return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
-static double covariance(double squared)
+/* The kernel function within a part, for a squared distance. */
+static double compute_covariance(double squared)
 {
     double t = 1 / (1 + squared * 0.5);
     return between_parts + (1 - between_parts) * t * t;
 }
 
-/* What two rows are apart on an axis, squared, with weight 1. */
-static double apart_on(const kiln__search *s, const kiln__gaussian *g, size_t axis, size_t i, size_t k)
+/* Returns the squared distance of two rows along one feature, without its weight. */
+static double measure_feature(const kiln__search *s, const kiln__gaussian *g, size_t axis, size_t i, size_t k)
 {
     const kiln__part *part = &s->points->parts[g->part[i]];
     const feature *on = &g->features[axis];
@@ -91,36 +115,41 @@ static double apart_on(const kiln__search *s, const kiln__gaussian *g, size_t ax
     return part->axes[on->axis].ordered && !on->power ? d * d : (double)(d != 0);
 }
 
-/* Computes row i of the factor; false: not positive definite. */
-static bool add_row(const kiln__search *s, const kiln__gaussian *g, double *factor, size_t i, size_t axis, double more)
+/* Computes row i of the factor, with `more` weight on one feature. Returns false if the matrix is numerically not
+ * positive definite. */
+static bool add_factor_row(const kiln__search *s, const kiln__gaussian *g, double *factor, size_t i, size_t axis,
+                           double more)
 {
     double *row = factor + i * MOST;
     for (size_t k = 0; k < i; k++) {
         double value = between_parts;
         if (g->part[i] == g->part[k])
-            value = covariance(fmax(0, g->apart[i * MOST + k] + (more != 0 ? more * apart_on(s, g, axis, i, k) : 0)));
-        row[k] = (value - dot(row, factor + k * MOST, k)) / factor[k * MOST + k];
+            value = compute_covariance(
+                fmax(0, g->apart[i * MOST + k] + (more != 0 ? more * measure_feature(s, g, axis, i, k) : 0)));
+        row[k] = (value - dot_product(row, factor + k * MOST, k)) / factor[k * MOST + k];
     }
-    double left = 1 + g->noise + (g->failed[i] ? g->doubt : 0) - dot(row, row, i);
+    double left = 1 + g->noise + (g->failed[i] ? g->doubt : 0) - dot_product(row, row, i);
     row[i] = sqrt(fmax(left, 0));
     return left > 1e-12;
 }
 
-/* All rows, with `more` weight on an axis. */
-static bool refactor(const kiln__search *s, kiln__gaussian *g, double *factor, size_t axis, double more)
+/* Computes all rows of the factor, with `more` weight on one feature. */
+static bool compute_factor(const kiln__search *s, kiln__gaussian *g, double *factor, size_t axis, double more)
 {
     for (size_t i = 0; i < g->count; i++)
-        if (!add_row(s, g, factor, i, axis, more))
+        if (!add_factor_row(s, g, factor, i, axis, more))
             return false;
     return true;
 }
 
-static void solve(const kiln__gaussian *g, const double *factor, const double *of, double *out)
+/* Solves L out = of, where L is the factor (forward substitution). */
+static void solve_forward(const kiln__gaussian *g, const double *factor, const double *of, double *out)
 {
     for (size_t i = 0; i < g->count; i++)
-        out[i] = (of[i] - dot(factor + i * MOST, out, i)) / factor[i * MOST + i];
+        out[i] = (of[i] - dot_product(factor + i * MOST, out, i)) / factor[i * MOST + i];
 }
 
+/* Solves transpose(L) x = out in place (back substitution). */
 static void solve_back(const kiln__gaussian *g, double *out)
 {
     for (size_t i = g->count; i-- > 0;) {
@@ -130,39 +159,41 @@ static void solve_back(const kiln__gaussian *g, double *out)
     }
 }
 
-/* ---- lengths and noise ---- */
+/* ---- length scales and noise ---- */
 
-/* The weight of an answer in means: 1, or that of failures. */
-static double weight_of(const kiln__gaussian *g, size_t i) { return g->failed[i] ? g->trusted : 1; }
+/* Returns the weight of an answer in means: 1, or the weight of failures. */
+static double weigh_answer(const kiln__gaussian *g, size_t i) { return g->failed[i] ? g->trusted : 1; }
 
-static double weight_of_all(const kiln__gaussian *g)
+static double weigh_all_answers(const kiln__gaussian *g)
 {
     double sum = 1e-12;
     for (size_t i = 0; i < g->count; i++)
-        sum += weight_of(g, i);
+        sum += weigh_answer(g, i);
     return sum;
 }
 
-static double first_weight(const feature *f) { return f->power ? 1 / (power_length * power_length) : 1; }
+static double choose_first_weight(const feature *f) { return f->power ? 1 / (power_length * power_length) : 1; }
 
-/* The logarithm of the likelihood with a prior (lengths near the first ones), and the scale that goes with it. */
-static double likelihood(kiln__gaussian *g, const double *factor, size_t axis, double more)
+/* Returns the logarithm of the posterior density of the hyperparameters, apart from a constant: the marginal
+ * likelihood, the log-normal prior of each length scale, and a prior of the noise. Sets `scale` to the value that
+ * maximises the likelihood. */
+static double compute_posterior(kiln__gaussian *g, const double *factor, size_t axis, double more)
 {
-    double solved[MOST] = {0}, sum = 0, n = weight_of_all(g);
-    solve(g, factor, g->goals, solved);
-    g->scale = dot(solved, solved, g->count) / n + 1e-12;
+    double solved[MOST] = {0}, sum = 0, n = weigh_all_answers(g);
+    solve_forward(g, factor, g->goals, solved);
+    g->scale = dot_product(solved, solved, g->count) / n + 1e-12;
     for (size_t i = 0; i < g->count; i++)
         sum += log(factor[i * MOST + i]);
     double like = -0.5 * n * log(g->scale) - sum, noise = log(g->noise / first_noise);
     for (size_t a = 0; a < g->axes; a++) {
         double weight = g->weights[a] + (a == axis ? more : 0);
-        double changed = 0.5 * log(weight / first_weight(&g->features[a])) / length_spread;
+        double changed = 0.5 * log(weight / choose_first_weight(&g->features[a])) / length_spread;
         like -= 0.5 * changed * changed;
     }
     return like - 0.2 * noise * noise;
 }
 
-static bool is_used(const kiln__search *s, const kiln__gaussian *g, size_t number)
+static bool is_feature_used(const kiln__search *s, const kiln__gaussian *g, size_t number)
 {
     size_t axis = g->features[number].axis;
     if (g->features[number].power)
@@ -173,7 +204,7 @@ static bool is_used(const kiln__search *s, const kiln__gaussian *g, size_t numbe
     return false;
 }
 
-static void take_trial(const kiln__search *s, kiln__gaussian *g, size_t axis, double more)
+static void accept_step(const kiln__search *s, kiln__gaussian *g, size_t axis, double more)
 {
     memcpy(g->factor, g->trial, sizeof g->factor);
     if (more == 0)
@@ -182,28 +213,29 @@ static void take_trial(const kiln__search *s, kiln__gaussian *g, size_t axis, do
     for (size_t i = 0; i < g->count; i++)
         for (size_t k = 0; k < i; k++)
             if (g->part[i] == g->part[k])
-                g->apart[i * MOST + k] += more * apart_on(s, g, axis, i, k);
+                g->apart[i * MOST + k] += more * measure_feature(s, g, axis, i, k);
 }
 
-/* Changes one length or the noise at random, and keeps the change if the answers are more likely with it. */
-static void improve(kiln__search *s, kiln__gaussian *g, double *best)
+/* Tries a random step: one length scale or the noise is multiplied or divided by a constant. The step is kept if the
+ * posterior density rises (stochastic hill climbing). */
+static void try_step(kiln__search *s, kiln__gaussian *g, double *best)
 {
     size_t axis = (size_t)kiln__random_below(&s->random, g->axes + 1);
     bool up = kiln__random_below(&s->random, 2);
     double old_noise = g->noise, old_scale = g->scale, more = 0;
     if (axis < g->axes) {
         double weight = g->weights[axis] * (up ? 2.25 : 1 / 2.25), bound = most_length * most_length;
-        if (!is_used(s, g, axis) || weight > bound || weight * bound < 1)
+        if (!is_feature_used(s, g, axis) || weight > bound || weight * bound < 1)
             return;
         more = weight - g->weights[axis];
     } else {
         g->noise *= up ? 2.5 : 1 / 2.5;
     }
-    bool fits = g->noise >= least_noise && g->noise <= most_noise && refactor(s, g, g->trial, axis, more);
-    double like = fits ? likelihood(g, g->trial, axis, more) : *best;
+    bool fits = g->noise >= least_noise && g->noise <= most_noise && compute_factor(s, g, g->trial, axis, more);
+    double like = fits ? compute_posterior(g, g->trial, axis, more) : *best;
     if (like > *best) {
         *best = like;
-        take_trial(s, g, axis, more);
+        accept_step(s, g, axis, more);
     } else {
         g->noise = old_noise;
         g->scale = old_scale;
@@ -212,32 +244,32 @@ static void improve(kiln__search *s, kiln__gaussian *g, double *best)
 
 /* ---- answers ---- */
 
-static float place_of(uint32_t position, uint32_t values)
+static float scale_position(uint32_t position, uint32_t values)
 {
     return values > 1 ? (float)((double)position / (double)(values - 1)) : 0;
 }
 
-/* Row i of positions and distances. */
-static void set_row(const kiln__search *s, kiln__gaussian *g, size_t i, uint32_t entry)
+/* Sets the coordinates of row i, and its distances from the rows before. */
+static void set_distances(const kiln__search *s, kiln__gaussian *g, size_t i, uint32_t entry)
 {
     const uint32_t *point = kiln__search_point(s, entry);
     const kiln__part *part = &s->points->parts[point[0]];
     g->part[i] = point[0];
     for (size_t a = 0; a < part->axis_count; a++) {
         uint32_t values = part->axes[a].values;
-        g->at[a * MOST + i] = place_of(point[1 + a], values);
+        g->at[a * MOST + i] = scale_position(point[1 + a], values);
         if (part->axes[a].powers)
             g->at[g->power_of[a] * MOST + i] = part->axes[a].powers[point[1 + a]];
     }
     for (size_t k = 0; k < i; k++) {
         double sum = 0;
         for (size_t a = 0; a < g->axes && g->part[k] == g->part[i]; a++)
-            sum += g->weights[a] * apart_on(s, g, a, i, k);
+            sum += g->weights[a] * measure_feature(s, g, a, i, k);
         g->apart[i * MOST + k] = sum;
     }
 }
 
-static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry)
+static void add_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry)
 {
     const uint32_t *point = kiln__search_point(s, entry);
     size_t i = g->count++;
@@ -248,12 +280,13 @@ static void take_answer(const kiln__search *s, kiln__gaussian *g, uint32_t entry
         g->levels[i] = kiln__prior_level(s, point);
         g->values[i] = s->entries[entry].value;
     }
-    set_row(s, g, i, entry);
+    set_distances(s, g, i, entry);
 }
 
-/* Points that were proposed and not answered yet: as if each had been answered with what is expected of it, which
- * changes no expectation, but leaves less to learn near them. So those that are compiled side by side differ. */
-static void take_pending(const kiln__search *s, kiln__gaussian *g)
+/* Adds the pending points, which were proposed and have no answer yet, as if each had been answered with its predicted
+ * mean. This changes no prediction, but lowers the deviation near them. So points that are compiled side by side
+ * differ. */
+static void add_pending(const kiln__search *s, kiln__gaussian *g)
 {
     size_t left = s->count - s->told_count;
     g->rows = g->count;
@@ -261,30 +294,30 @@ static void take_pending(const kiln__search *s, kiln__gaussian *g)
         if (s->entries[i].told)
             continue;
         left--;
-        set_row(s, g, g->rows, (uint32_t)i);
+        set_distances(s, g, g->rows, (uint32_t)i);
         g->failed[g->rows] = false;
         g->sure[g->rows] = 1;
         g->hopes[g->rows] = 0;
-        if (!add_row(s, g, g->factor, g->rows, 0, 0))
+        if (!add_factor_row(s, g, g->factor, g->rows, 0, 0))
             return;
         g->rows++;
     }
 }
 
-/* Takes their weighted mean from the goals, and returns it. */
+/* Subtracts the weighted mean from the goals, and returns it. */
 static double centre_goals(kiln__gaussian *g)
 {
-    double mean = 0, all = weight_of_all(g);
+    double mean = 0, all = weigh_all_answers(g);
     for (size_t i = 0; i < g->count; i++)
-        mean += weight_of(g, i) * g->goals[i] / all;
+        mean += weigh_answer(g, i) * g->goals[i] / all;
     for (size_t i = 0; i < g->count; i++)
         g->goals[i] -= mean;
     return mean;
 }
 
-/* Sets how much failed answers count. Their noise depends on it, so the factor is computed anew; a small change is
- * left for later. False: it cannot be computed. */
-static bool set_trusted(const kiln__search *s, kiln__gaussian *g, double trusted)
+/* Sets the weight of failures. Their noise depends on it, so the factor is computed again. A small change is postponed.
+ * Returns false if the factor cannot be computed. */
+static bool set_failure_weight(const kiln__search *s, kiln__gaussian *g, double trusted)
 {
     bool ends = trusted <= 0 || trusted >= 1;
     if (trusted == g->trusted || (!ends && fabs(trusted - g->trusted) < trusted_step))
@@ -293,10 +326,10 @@ static bool set_trusted(const kiln__search *s, kiln__gaussian *g, double trusted
     g->doubt = trusted >= 1 ? 0 : (1 - trusted) / fmax(trusted, 1 / most_doubt);
     for (size_t i = 0; i < g->count; i++)
         g->sure[i] = !g->failed[i] || g->doubt == 0;
-    return refactor(s, g, g->factor, 0, 0);
+    return compute_factor(s, g, g->factor, 0, 0);
 }
 
-/* Goals depend on the best so far, so all are made anew. */
+/* Sets the goals of all answers. They are relative to the best so far, so each call computes all of them. */
 static void set_goals(const kiln__search *s, kiln__gaussian *g)
 {
     double best = s->entries[s->best].value, worst = least_worst;
@@ -313,10 +346,10 @@ static void set_goals(const kiln__search *s, kiln__gaussian *g)
     g->goal_mean = centre_goals(g);
 }
 
-/* How far hints can be trusted: the factor with which they explain the goals best, while little is known near 1 or what
- * is left of it by answers in another order (a normal prior), and nearer 0 the less they explain. Takes what they explain
- * from the goals. */
-static void set_trust(const kiln__search *s, kiln__gaussian *g)
+/* Fits the trust in hints: the coefficient of the prior in the mean function, by generalised least squares with a
+ * normal prior on it. The median of that prior is the rank correlation of hints and answers. After DOUBT_AFTER answers
+ * the coefficient is reduced by the part that chance would explain. Then subtracts the mean function from the goals. */
+static void fit_trust(const kiln__search *s, kiln__gaussian *g)
 {
     double priors[MOST], goals[MOST] = {0}, mean = 0, both = 0, square = 0, left = 0, n = (double)g->count;
     if (!s->prior)
@@ -325,16 +358,16 @@ static void set_trust(const kiln__search *s, kiln__gaussian *g)
         mean += g->priors[i] / n;
     for (size_t i = 0; i < g->count; i++)
         goals[i] = g->priors[i] - mean;
-    solve(g, g->factor, goals, priors);
-    solve(g, g->factor, g->goals, goals);
-    both = dot(priors, goals, g->count);
-    square = dot(priors, priors, g->count);
+    solve_forward(g, g->factor, goals, priors);
+    solve_forward(g, g->factor, g->goals, goals);
+    both = dot_product(priors, goals, g->count);
+    square = dot_product(priors, priors, g->count);
     double pull = fmax(g->scale, least_scale) / (trust_spread * trust_spread);
     double agreed = kiln__prior_agreement(g->levels, g->values, g->count < AGREED ? g->count : AGREED);
     double trust = (both + pull * fmax(0, agreed)) / (square + pull);
     for (size_t i = 0; i < g->count; i++)
         left += (goals[i] - trust * priors[i]) * (goals[i] - trust * priors[i]) / n;
-    double chance = doubt * left / (trust * trust * square + 1e-300); /* what is explained where there is nothing */
+    double chance = doubt * left / (trust * trust * square + 1e-300); /* the share that chance explains */
     if (g->count >= DOUBT_AFTER)
         trust *= fmax(0, 1 - chance);
     g->trust = trust;
@@ -343,7 +376,7 @@ static void set_trust(const kiln__search *s, kiln__gaussian *g)
         g->goals[i] -= trust * (g->priors[i] - mean);
 }
 
-/* Their logarithms, from the mean of those that are known. */
+/* Sets the logarithms of costs, relative to the mean of the known costs. An unknown cost counts as that mean. */
 static void set_costs(const kiln__search *s, kiln__gaussian *g)
 {
     size_t known = 0;
@@ -359,7 +392,7 @@ static void set_costs(const kiln__search *s, kiln__gaussian *g)
         g->costs[i] = isnan(g->costs[i]) ? 0 : g->costs[i] - sum / (double)known;
 }
 
-/* The axes, and behind them those on which some values are powers of two and others not. */
+/* Lists the features: the axes, then the axes whose lists mix powers of two with other values. */
 static void list_features(const kiln__search *s, kiln__gaussian *g)
 {
     for (g->axes = 0; g->axes < s->width - 1; g->axes++)
@@ -396,7 +429,7 @@ static kiln__gaussian *open_gaussian(const kiln__search *s)
     g->noise = first_noise;
     g->trusted = 1;
     for (size_t a = 0; a < g->axes; a++)
-        g->weights[a] = first_weight(&g->features[a]);
+        g->weights[a] = choose_first_weight(&g->features[a]);
     return g;
 }
 
@@ -413,6 +446,8 @@ void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g)
     kiln__free(s->mem, g);
 }
 
+/* Adds the new answers to the factor, sets goals, trust and costs again, spends its effort on hyperparameters, and
+ * solves for the weights of the predicted mean. */
 kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const uint32_t *entries, size_t count,
                                  double trusted, bool *usable, kiln_error **error)
 {
@@ -423,47 +458,47 @@ kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **made, const u
     g->entries = entries;
     *usable = true;
     while (g->count < count && *usable) {
-        take_answer(s, g, entries[g->count]);
-        *usable = add_row(s, g, g->factor, g->count - 1, 0, 0);
+        add_answer(s, g, entries[g->count]);
+        *usable = add_factor_row(s, g, g->factor, g->count - 1, 0, 0);
     }
-    *usable = *usable && set_trusted(s, g, trusted);
+    *usable = *usable && set_failure_weight(s, g, trusted);
     if (!*usable)
         return KILN_OK;
     set_goals(s, g);
-    set_trust(s, g);
+    fit_trust(s, g);
     set_costs(s, g);
-    double best = likelihood(g, g->factor, 0, 0);
+    double best = compute_posterior(g, g->factor, 0, 0);
     uint64_t price = (uint64_t)g->count * g->count * (g->count + 30);
     g->effort = g->effort + EFFORT < MOST_EFFORT ? g->effort + EFFORT : MOST_EFFORT;
     for (; g->effort >= price; g->effort -= price)
-        improve(s, g, &best);
+        try_step(s, g, &best);
     for (size_t i = 0; i < g->count; i++)
         both[i] = g->goals[i] + cost_weight * g->costs[i];
-    solve(g, g->factor, both, weights);
+    solve_forward(g, g->factor, both, weights);
     solve_back(g, weights);
     for (size_t i = 0; i < g->count; i++)
         g->hopes[i] = (float)weights[i];
-    take_pending(s, g);
+    add_pending(s, g);
     return KILN_OK;
 }
 
 /* ---- choosing ---- */
 
-/* What candidates are worth is computed in single precision: there are hundreds of them for each proposal, and it is
- * exact to far less than the noise. */
+/* Numbers for all rows, in single precision: there are hundreds of candidates for each proposal, and the rounding error
+ * is far below the noise. */
 typedef struct row_floats {
     _Alignas(64) float of[MOST];
 } row_floats;
 
-/* Adds what an axis adds to the squared distances of a position from all rows, `weight` times. */
-static void add_axis(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis, uint32_t position,
-                     float weight, row_floats *apart)
+/* Adds `weight` times the squared distances of a position from all rows along an axis. */
+static void add_axis_distances(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis,
+                               uint32_t position, float weight, row_floats *apart)
 {
     const kiln__part_axis *on = &s->points->parts[part].axes[axis];
     const float *at = g->at + axis * MOST;
     if (on->values < 2)
         return;
-    float here = place_of(position, on->values);
+    float here = scale_position(position, on->values);
     size_t padded = (g->rows + LANES - 1) / LANES * LANES; /* whole vectors: MOST is a multiple of LANES */
     if (on->ordered)
         for (size_t i = 0; i < padded; i += LANES)
@@ -475,9 +510,9 @@ static void add_axis(const kiln__search *s, const kiln__gaussian *g, uint32_t pa
                 apart->of[k] += at[k] != here ? weight : 0;
 }
 
-/* The same for whether a value is a power of two. */
-static void add_power(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis, uint32_t position,
-                      float sign, row_floats *apart)
+/* The same as add_axis_distances() for the power-of-two feature of an axis. */
+static void add_power_distances(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis,
+                                uint32_t position, float sign, row_floats *apart)
 {
     const kiln__part_axis *on = &s->points->parts[part].axes[axis];
     if (!on->powers)
@@ -489,18 +524,18 @@ static void add_power(const kiln__search *s, const kiln__gaussian *g, uint32_t p
             apart->of[k] += at[k] != here ? weight : 0;
 }
 
-/* The squared distances of a point from all rows of its part. */
-static void distances(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, row_floats *apart)
+/* Computes the squared distances of a point from all rows of its part. */
+static void compute_distances(const kiln__search *s, const kiln__gaussian *g, const uint32_t *point, row_floats *apart)
 {
     memset(apart, 0, sizeof *apart);
     for (size_t a = 0; a < s->points->parts[point[0]].axis_count; a++) {
-        add_axis(s, g, point[0], a, point[1 + a], (float)g->weights[a], apart);
-        add_power(s, g, point[0], a, point[1 + a], 1, apart);
+        add_axis_distances(s, g, point[0], a, point[1 + a], (float)g->weights[a], apart);
+        add_power_distances(s, g, point[0], a, point[1 + a], 1, apart);
     }
 }
 
-/* The covariances of a point with all rows; the largest of them, without those of failures that have doubt. */
-static float relate(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
+/* Computes the covariances of a point with all rows. Returns the largest, leaving out failures that have doubt. */
+static float compute_covariances(const kiln__gaussian *g, uint32_t part, const row_floats *apart, row_floats *out)
 {
     const float between = (float)between_parts, within = 1 - between;
     size_t padded = (g->rows + LANES - 1) / LANES * LANES;
@@ -523,11 +558,12 @@ static float relate(const kiln__gaussian *g, uint32_t part, const row_floats *ap
     return nearest[0];
 }
 
-/* The sum of products, in as many sums as there are lanes. */
-static float weigh(const kiln__gaussian *g, const row_floats *related)
+/* Returns the dot product of covariances and weights: the predicted mean. It keeps LANES partial sums, for vector
+ * instructions. */
+static float predict_mean(const kiln__gaussian *g, const row_floats *related)
 {
     float sums[LANES] = {0};
-    for (size_t i = 0; i < g->rows; i += LANES) /* 0 beyond the count */
+    for (size_t i = 0; i < g->rows; i += LANES) /* covariances beyond `rows` are 0 */
         for (size_t k = 0; k < LANES; k++)
             sums[k] += related->of[i + k] * g->hopes[i + k];
     for (size_t n = LANES / 2; n > 0; n /= 2)
@@ -536,60 +572,62 @@ static float weigh(const kiln__gaussian *g, const row_floats *related)
     return sums[0];
 }
 
-/* The covariances of a candidate with all rows, the largest returned. A neighbour is as far from the rows as the point
- * that it is one of (around: these distances), except on one axis. */
-static float relate_item(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t i,
-                         const row_floats *around, row_floats *related)
+/* Computes the covariances of candidate i with all rows, and returns the largest. A neighbour has the distances of its
+ * centre (`around`), except along one axis. So only that axis is computed. */
+static float relate_candidate(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t i,
+                              const row_floats *around, row_floats *related)
 {
     row_floats apart;
     const uint32_t *point = b->points + i * s->width, axis = b->items[i].axis;
     if (b->used && axis < g->axes) {
         float weight = (float)g->weights[axis];
         apart = *around;
-        add_power(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -1, &apart);
-        add_power(s, g, point[0], axis, point[1 + axis], 1, &apart);
-        add_axis(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -weight, &apart);
-        add_axis(s, g, point[0], axis, point[1 + axis], weight, &apart);
+        add_power_distances(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -1, &apart);
+        add_power_distances(s, g, point[0], axis, point[1 + axis], 1, &apart);
+        add_axis_distances(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -weight, &apart);
+        add_axis_distances(s, g, point[0], axis, point[1 + axis], weight, &apart);
     } else {
-        distances(s, g, point, &apart);
+        compute_distances(s, g, point, &apart);
     }
-    return relate(g, point[0], &apart, related);
+    return compute_covariances(g, point[0], &apart, related);
 }
 
-/* What each candidate of a batch is expected to be worth, and the least that it may be: all rows together tell at least
- * as much as the nearest one, so the spread is at most what that leaves. */
-static void judge(const kiln__search *s, const kiln__gaussian *g, kiln__batch *b, double boldness)
+/* Computes the predicted mean of each candidate of a batch, and a lower bound of its acquisition function. All rows
+ * together say at least as much as the nearest row. So the deviation that the nearest row leaves is an upper bound of
+ * the true one. */
+static void bound_candidates(const kiln__search *s, const kiln__gaussian *g, kiln__batch *b, double boldness)
 {
     row_floats around, related;
     float spread = (float)(boldness * boldness * g->scale), shared = (float)(1 / (1 + g->noise));
     if (b->used)
-        distances(s, g, kiln__search_point(s, b->around), &around);
+        compute_distances(s, g, kiln__search_point(s, b->around), &around);
     size_t each = b->used ? 1 : 1 + b->count * g->rows * g->axes / POOL_EFFORT;
     for (size_t i = 0; i < b->count; i++) {
         kiln__candidate *c = &b->items[i];
         c->least = HUGE_VAL;
         if (c->known || i % each != s->told_count % each)
             continue;
-        float nearest = relate_item(s, g, b, i, &around, &related);
-        c->worth = g->goal_mean + (double)weigh(g, &related);
+        float nearest = relate_candidate(s, g, b, i, &around, &related);
+        c->worth = g->goal_mean + (double)predict_mean(g, &related);
         if (s->prior)
             c->worth += g->trust * (fmin((double)c->prior, worst_goal) - g->prior_mean);
         c->least = c->worth - (double)sqrtf(spread * fmaxf(0, 1 - nearest * nearest * shared));
     }
 }
 
-/* Its worth less the spread; not all of that is computed if it turns out to be above `limit`. */
-static double spread_out(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t item,
-                         double boldness, double limit)
+/* Returns the acquisition function of a candidate: mean - boldness * deviation. It stops early once the result is sure
+ * to be at least `limit`, as each row can only lower the deviation. */
+static double compute_acquisition(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t item,
+                                  double boldness, double limit)
 {
-    enum { LOOK = 8 }; /* rows after which that is looked at */
+    enum { LOOK = 8 }; /* rows between two tests of the limit */
     row_floats around, related;
     double solved[MOST], left = 1, worth = b->items[item].worth;
     if (b->used)
-        distances(s, g, kiln__search_point(s, b->around), &around);
-    relate_item(s, g, b, item, &around, &related);
+        compute_distances(s, g, kiln__search_point(s, b->around), &around);
+    relate_candidate(s, g, b, item, &around, &related);
     for (size_t i = 0; i < g->rows; i++) {
-        solved[i] = ((double)related.of[i] - dot(g->factor + i * MOST, solved, i)) / g->factor[i * MOST + i];
+        solved[i] = ((double)related.of[i] - dot_product(g->factor + i * MOST, solved, i)) / g->factor[i * MOST + i];
         left -= solved[i] * solved[i];
         if (i % LOOK == 0 && worth - boldness * sqrt(fmax(0, g->scale * left)) >= limit)
             break;
@@ -597,8 +635,8 @@ static double spread_out(const kiln__search *s, const kiln__gaussian *g, const k
     return worth - boldness * sqrt(fmax(0, g->scale * left));
 }
 
-/* The most hopeful candidate of a batch; its count: none. */
-static size_t lead_of(const kiln__batch *b)
+/* Returns the candidate with the least lower bound in a batch, or the count if none is left. */
+static size_t find_lead(const kiln__batch *b)
 {
     size_t lead = b->count;
     double least = HUGE_VAL;
@@ -610,6 +648,8 @@ static size_t lead_of(const kiln__batch *b)
     return lead;
 }
 
+/* Branch and bound over the candidates: evaluates the exact acquisition function in the order of lower bounds, and
+ * stops when the least bound is not below the best value. */
 const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, kiln__batch *const *batches,
                                       size_t count, double boldness)
 {
@@ -617,10 +657,10 @@ const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, 
     double best_worth = HUGE_VAL;
     size_t leads[KILN__TOP + 2];
     for (size_t n = 0; n < count; n++) {
-        judge(s, g, batches[n], boldness);
-        leads[n] = lead_of(batches[n]);
+        bound_candidates(s, g, batches[n], boldness);
+        leads[n] = find_lead(batches[n]);
     }
-    for (;;) { /* the most hopeful first, so that few spreads are computed */
+    for (;;) { /* the least bound first, so that few deviations are computed */
         size_t from = count;
         double least = best_worth;
         for (size_t n = 0; n < count; n++)
@@ -634,9 +674,9 @@ const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, 
         size_t item = leads[from];
         const uint32_t *point = b->points + item * s->width;
         b->items[item].known = kiln__search_find(s, point) != KILN__NO_ENTRY;
-        double worth = b->items[item].known ? HUGE_VAL : spread_out(s, g, b, item, boldness, best_worth);
-        b->items[item].least = HUGE_VAL; /* not again */
-        leads[from] = lead_of(b);
+        double worth = b->items[item].known ? HUGE_VAL : compute_acquisition(s, g, b, item, boldness, best_worth);
+        b->items[item].least = HUGE_VAL; /* it is not evaluated again */
+        leads[from] = find_lead(b);
         if (worth < best_worth) {
             best_worth = worth;
             best = point;

@@ -1,4 +1,5 @@
-/* local.c - strategies that step from one configuration to a neighbour of it. */
+/* local.c - strategies that step from one configuration to a neighbour: greedy local search, iterated local search,
+ * simulated annealing. All of them accept that several proposals have no answer yet. */
 #include <math.h>
 #include <string.h>
 
@@ -6,25 +7,26 @@
 
 /* ---- a configuration and the list of its neighbours, which are proposed one after the other ---- */
 
+/* A configuration and the shuffled list of its neighbours, which are proposed one after the other. */
 typedef struct around {
-    size_t current; /* an entry; KILN__NO_ENTRY: none */
+    size_t current; /* an entry, or KILN__NO_ENTRY */
     uint32_t *list;
     size_t capacity, count, at;
 } around;
 
-static const kiln__search_entry *entry_of(const kiln__search *s, const uint32_t *point)
+static const kiln__search_entry *find_entry(const kiln__search *s, const uint32_t *point)
 {
     size_t entry = kiln__search_find(s, point);
     return entry == KILN__NO_ENTRY ? NULL : &s->entries[entry];
 }
 
-static kiln_status go(kiln__search *s, around *a, size_t entry, kiln__neighbourhood kind, kiln_error **error)
+static kiln_status move_to(kiln__search *s, around *a, size_t entry, kiln__neighbourhood kind, kiln_error **error)
 {
     a->current = entry;
     a->count = a->at = 0;
     kiln_status status = kiln__points_neighbours(s->points, kind, kiln__search_point(s, entry), &a->list, &a->capacity,
                                                  &a->count, error);
-    for (size_t i = a->count; i > 1; i--) { /* in random order */
+    for (size_t i = a->count; i > 1; i--) { /* shuffle (Fisher and Yates) */
         uint32_t *one = a->list + (i - 1) * s->width, *other = a->list + kiln__random_below(&s->random, i) * s->width;
         for (size_t k = 0; k < s->width; k++) {
             uint32_t kept = one[k];
@@ -35,12 +37,12 @@ static kiln_status go(kiln__search *s, around *a, size_t entry, kiln__neighbourh
     return status;
 }
 
-/* Writes the next neighbour that was never proposed to s->next. */
-static bool next_of(kiln__search *s, around *a)
+/* Writes the next neighbour that was never proposed to s->next. Returns false if there is no more. */
+static bool take_next_neighbour(kiln__search *s, around *a)
 {
     while (a->at < a->count) {
         const uint32_t *point = a->list + a->at++ * s->width;
-        if (!entry_of(s, point)) {
+        if (!find_entry(s, point)) {
             memcpy(s->next, point, s->width * sizeof *point);
             return true;
         }
@@ -48,8 +50,9 @@ static bool next_of(kiln__search *s, around *a)
     return false;
 }
 
-/* The best neighbour so far, KILN__NO_ENTRY if none is better; *waiting: some have no answer yet. */
-static size_t better_of(const kiln__search *s, const around *a, bool *waiting)
+/* Returns the best neighbour that is better than the current configuration, or KILN__NO_ENTRY. *waiting is set if some
+ * neighbours have no answer yet. */
+static size_t find_better_neighbour(const kiln__search *s, const around *a, bool *waiting)
 {
     size_t best = a->current;
     *waiting = false;
@@ -64,8 +67,11 @@ static size_t better_of(const kiln__search *s, const around *a, bool *waiting)
     return best == a->current ? KILN__NO_ENTRY : best;
 }
 
-/* ---- greedy ---- */
+/* ---- greedy: best improvement, with restarts. States: not started (random points are drawn until one runs) and
+ * started (the adjacent configurations of `current` are proposed). When all neighbours have answers, it moves to the
+ * best neighbour. At a local optimum it returns to the first state ---- */
 
+/* The state of `greedy`. */
 typedef struct greedy {
     around around;
     bool started;
@@ -77,16 +83,16 @@ static kiln_status greedy_propose(kiln__search *s, void *state, uint32_t *tag, b
     *tag = 1;
     *found = false;
     while (g->started) {
-        if (next_of(s, &g->around)) {
+        if (take_next_neighbour(s, &g->around)) {
             *found = true;
             return KILN_OK;
         }
         bool waiting;
-        size_t better = better_of(s, &g->around, &waiting);
+        size_t better = find_better_neighbour(s, &g->around, &waiting);
         if (waiting)
             return KILN_OK;
         g->started = better != KILN__NO_ENTRY;
-        kiln_status status = g->started ? go(s, &g->around, better, KILN__ADJACENT, error) : KILN_OK;
+        kiln_status status = g->started ? move_to(s, &g->around, better, KILN__ADJACENT, error) : KILN_OK;
         if (status != KILN_OK)
             return status;
     }
@@ -99,30 +105,37 @@ static kiln_status greedy_told(kiln__search *s, void *state, size_t entry, kiln_
     if (g->started || s->entries[entry].value == HUGE_VAL)
         return KILN_OK;
     g->started = true;
-    return go(s, &g->around, entry, KILN__ADJACENT, error);
+    return move_to(s, &g->around, entry, KILN__ADJACENT, error);
 }
 
-static void around_end(kiln__search *s, void *state)
+static void free_neighbours(kiln__search *s, void *state)
 {
-    around *a = state; /* the first member of both states */
+    around *a = state; /* `around` is the first member of both states */
     kiln__free(s->mem, a->list);
 }
 
-const kiln__strategy kiln__strategy_greedy = {
-    .name = "greedy", .state_size = sizeof(greedy), .propose = greedy_propose, .told = greedy_told, .end = around_end};
+const kiln__strategy kiln__strategy_greedy = {.name = "greedy",
+                                              .state_size = sizeof(greedy),
+                                              .propose = greedy_propose,
+                                              .told = greedy_told,
+                                              .end = free_neighbours};
 
-/* ---- iterated local search ---- */
+/* ---- iterated local search (Lourenço, Martin and Stützle, 2003) with first improvement. States: not started;
+ * descending (neighbours of `current` are proposed); kicking (the best local optimum with some params changed at random
+ * is proposed, until an answer starts a new descent) ---- */
 
+/* The state of `ils`. */
 typedef struct ils {
     around around;
     bool started, kicking;
-    size_t home;        /* the best local optimum */
-    unsigned fruitless; /* kicks in a row without improvement: the next ones are stronger */
+    size_t home;        /* the best local optimum, where a kick begins */
+    unsigned fruitless; /* kicks in a row without improvement: later kicks change more params */
 } ils;
 
+/* Tags of proposals: a neighbour, a kick. */
 enum { ILS_STEP = 1, ILS_KICK = 2 };
 
-static void settle(const kiln__search *s, ils *l)
+static void record_local_optimum(const kiln__search *s, ils *l)
 {
     if (l->home == KILN__NO_ENTRY || s->entries[l->around.current].value < s->entries[l->home].value) {
         l->home = l->around.current;
@@ -133,27 +146,29 @@ static void settle(const kiln__search *s, ils *l)
     l->kicking = true;
 }
 
+/* Descends: a neighbour that is known to be better is taken at once, otherwise the next unknown neighbour is proposed.
+ * At a local optimum it changes two to five params at random. */
 static kiln_status ils_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     ils *l = state;
     *found = false;
     while (l->started && !l->kicking) {
         bool waiting;
-        size_t better = better_of(s, &l->around, &waiting); /* known from before */
+        size_t better = find_better_neighbour(s, &l->around, &waiting); /* answers of earlier proposals count too */
         if (better != KILN__NO_ENTRY) {
-            kiln_status status = go(s, &l->around, better, KILN__HAMMING, error);
+            kiln_status status = move_to(s, &l->around, better, KILN__HAMMING, error);
             if (status != KILN_OK)
                 return status;
             continue;
         }
-        if (next_of(s, &l->around)) {
+        if (take_next_neighbour(s, &l->around)) {
             *tag = ILS_STEP;
             *found = true;
             return KILN_OK;
         }
         if (waiting)
             return KILN_OK;
-        settle(s, l);
+        record_local_optimum(s, l);
     }
     if (!l->started)
         return KILN_OK;
@@ -176,14 +191,16 @@ static kiln_status ils_told(kiln__search *s, void *state, size_t entry, kiln_err
         return KILN_OK;
     l->started = true;
     l->kicking = false;
-    return go(s, &l->around, entry, KILN__HAMMING, error);
+    return move_to(s, &l->around, entry, KILN__HAMMING, error);
 }
 
 const kiln__strategy kiln__strategy_ils = {
-    .name = "ils", .state_size = sizeof(ils), .propose = ils_propose, .told = ils_told, .end = around_end};
+    .name = "ils", .state_size = sizeof(ils), .propose = ils_propose, .told = ils_told, .end = free_neighbours};
 
-/* ---- simulated annealing ---- */
+/* ---- simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983), geometric cooling from 0.5 by 0.98 for each answer
+ * ---- */
 
+/* The state of `annealing`. */
 typedef struct annealing {
     size_t current;
     bool started;
@@ -191,8 +208,9 @@ typedef struct annealing {
     unsigned still;
 } annealing;
 
-/* Whether to step to a configuration of this value: a worse one is accepted with a probability that falls with time. */
-static bool accepts(kiln__search *s, const annealing *a, double value)
+/* Decides whether to step to a configuration of this value (Metropolis rule). A worse value is accepted with
+ * probability exp(-share / temperature), where share is the relative increase. */
+static bool accept_step(kiln__search *s, const annealing *a, double value)
 {
     double here = s->entries[a->current].value, temperature = fmax(0.01, 0.5 * pow(0.98, a->steps));
     return value <= here || kiln__random_unit(&s->random) < exp(-(value - here) / (fabs(here) * temperature + 1e-300));
@@ -206,14 +224,14 @@ static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag
     *found = a->started;
     if (!a->started)
         return KILN_OK;
-    enum { WALK = 32 }; /* steps over known configurations, which are free */
+    enum { WALK = 32 }; /* steps over configurations whose answers are known, which cost nothing */
     for (unsigned i = 0; i < WALK; i++) {
         memcpy(s->next, kiln__search_point(s, a->current), s->width * sizeof *s->next);
         kiln__search_kick(s, kiln__random_below(&s->random, 4) ? 1 : 2);
         size_t known = kiln__search_find(s, s->next);
         if (known == KILN__NO_ENTRY)
             break;
-        if (s->entries[known].told && s->entries[known].value < HUGE_VAL && accepts(s, a, s->entries[known].value))
+        if (s->entries[known].told && s->entries[known].value < HUGE_VAL && accept_step(s, a, s->entries[known].value))
             a->current = known;
     }
     return KILN_OK;
@@ -222,11 +240,11 @@ static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag
 static kiln_status annealing_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
 {
     (void)error;
-    enum { STILL = 60 }; /* answers without improvement: back to the best, at a higher temperature */
+    enum { STILL = 60 }; /* answers without improvement; then it returns to the best, at a higher temperature */
     annealing *a = state;
     double value = s->entries[entry].value;
     a->steps++;
-    if (value < HUGE_VAL && (!a->started || accepts(s, a, value))) {
+    if (value < HUGE_VAL && (!a->started || accept_step(s, a, value))) {
         a->current = entry;
         a->started = true;
     }

@@ -1,26 +1,27 @@
-/* points.c - several variants as one set of points, neighbours, and random numbers. */
+/* points.c - a union of variants as one set of points, the neighbours of a point, and a computed permutation. */
 #include <math.h>
 #include <string.h>
 
 #include "points.h"
 #include "index.h"
 
+/* The union of the spaces of several variants. */
 struct kiln__union {
     kiln__points points;
     const kiln_allocator *mem;
     kiln__arena arena;
     const kiln__space *const *spaces;
-    kiln__index **indices;    /* NULL: points are drawn */
-    kiln__sampler **samplers; /* of each that has no index */
-    bool *dry;                /* drawing found nothing */
-    size_t open;              /* those that are not dry */
+    kiln__index **indices;    /* one for each part; NULL: points of this part are drawn */
+    kiln__sampler **samplers; /* one for each part that has no index */
+    bool *dry;                /* one flag for each part: drawing from it found nothing */
+    size_t open;              /* number of parts that are not dry */
     kiln__bounds bounds;
     const kiln__variant *const *variants;
 };
 
 /* ---- the spaces of several variants ---- */
 
-static kiln_status union_at(void *user, uint64_t number, uint32_t *point, kiln_error **error)
+static kiln_status union_find_point(void *user, uint64_t number, uint32_t *point, kiln_error **error)
 {
     kiln__union *u = user;
     memset(point, 0, u->points.width * sizeof *point);
@@ -35,7 +36,7 @@ static kiln_status union_at(void *user, uint64_t number, uint32_t *point, kiln_e
     return kiln__fail(u->mem, error, KILN_ERROR_ARGUMENT, "the space has no configuration of that number");
 }
 
-static kiln_status union_holds(void *user, const uint32_t *point, bool *holds, kiln_error **error)
+static kiln_status union_check_point(void *user, const uint32_t *point, bool *holds, kiln_error **error)
 {
     kiln__union *u = user;
     if (!u->indices[point[0]])
@@ -45,26 +46,31 @@ static kiln_status union_holds(void *user, const uint32_t *point, bool *holds, k
 
 /* ---- drawing, where not all can be counted ---- */
 
-/* All of these are the same on every machine, so that a seed draws the same there: a unit is some nanoseconds. */
+/* Bounds in units of kiln__effort, not in seconds: a seed must give the same points on every machine. One unit takes
+ * some nanoseconds. DRAW_UNITS bounds the work for one drawn point. Above QUICK_UNITS for finding a point by number,
+ * points are drawn instead. Above SLOW_UNITS the flag `slow` of the points is set. */
 #define DRAW_UNITS ((uint64_t)1 << 28)
 #define QUICK_UNITS ((uint64_t)1 << 21)
 #define SLOW_UNITS ((uint64_t)1 << 13)
-#define DRAW_LIMIT_NS 10000000000u /* where a unit is much slower */
+#define DRAW_LIMIT_NS 10000000000u /* a second bound, for machines on which a unit takes far longer */
 
-static uint64_t random_below(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
+static uint64_t draw_number(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
 
-static uint64_t sooner(uint64_t one, uint64_t other) { return one && (!other || one < other) ? one : other; }
+static uint64_t pick_earlier_deadline(uint64_t one, uint64_t other)
+{
+    return one && (!other || one < other) ? one : other;
+}
 
-static kiln_status interrupted(const kiln__union *u, kiln_error **error)
+static kiln_status fail_interrupted(const kiln__union *u, kiln_error **error)
 {
     return kiln__fail(u->mem, error, KILN_ERROR_INTERRUPTED, "stopped while walking the search space");
 }
 
-static kiln_status draw_from(kiln__union *u, size_t p, kiln__random *random, uint32_t *positions, bool *found,
-                             kiln_error **error)
+static kiln_status draw_from_part(kiln__union *u, size_t p, kiln__random *random, uint32_t *positions, bool *found,
+                                  kiln_error **error)
 {
     const kiln__bounds *b = &u->bounds;
-    kiln__effort effort = {.deadline = sooner(kiln__now_ns() + DRAW_LIMIT_NS, b->deadline),
+    kiln__effort effort = {.deadline = pick_earlier_deadline(kiln__now_ns() + DRAW_LIMIT_NS, b->deadline),
                            .most = b->draw_units ? b->draw_units : DRAW_UNITS,
                            .stop = b->stop,
                            .user = b->user};
@@ -74,13 +80,13 @@ static kiln_status draw_from(kiln__union *u, size_t p, kiln__random *random, uin
         return *found ? kiln__index_positions(u->indices[p], kiln__random_below(random, count), positions, error)
                       : KILN_OK;
     }
-    kiln_status status = kiln__sampler_draw(u->samplers[p], random_below, random, &effort, positions, found, error);
-    return status == KILN_OK && effort.stopped ? interrupted(u, error) : status;
+    kiln_status status = kiln__sampler_draw(u->samplers[p], draw_number, random, &effort, positions, found, error);
+    return status == KILN_OK && effort.stopped ? fail_interrupted(u, error) : status;
 }
 
-/* All variants are equally likely, as their numbers of configurations are not known. One that gives none is skipped
- * from then on. */
-static kiln_status union_draw(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error)
+/* Draws a point from a random part. All parts are equally likely, because the number of points in each is unknown. A
+ * part from which drawing found nothing is dry and is not tried again. */
+static kiln_status union_draw_point(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error)
 {
     kiln__union *u = user;
     kiln_status status = KILN_OK;
@@ -94,7 +100,7 @@ static kiln_status union_draw(void *user, kiln__random *random, uint32_t *point,
             p++;
         memset(point, 0, u->points.width * sizeof *point);
         point[0] = (uint32_t)p;
-        status = draw_from(u, p, random, point + 1, found, error);
+        status = draw_from_part(u, p, random, point + 1, found, error);
         if (status == KILN_OK && !*found) {
             u->dry[p] = true;
             u->open--;
@@ -124,17 +130,20 @@ kiln_status kiln__union_none_found(const kiln__union *u, double seconds, kiln_er
     return kiln__space_none_found(u->spaces[most], kiln__sampler_tally(u->samplers[most]), seconds, error);
 }
 
-/* The index of a space, if it can be counted within the bounds. */
+/* Counts the points of part p and builds its index. If counting takes too long, or if finding a point by number does,
+ * opens a sampler in place of the index. */
 static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
 {
     const kiln__bounds *b = &u->bounds;
-    kiln__effort effort = {
-        .deadline = sooner(b->index_deadline, b->deadline), .most = b->index_units, .stop = b->stop, .user = b->user};
+    kiln__effort effort = {.deadline = pick_earlier_deadline(b->index_deadline, b->deadline),
+                           .most = b->index_units,
+                           .stop = b->stop,
+                           .user = b->user};
     uint64_t found = 0;
     bool bounded = effort.deadline || effort.most, quick = true;
     kiln_status status = kiln__index_open_within(u->spaces[p], &effort, &u->indices[p], &found, error);
     if (status == KILN_OK && effort.stopped)
-        return interrupted(u, error);
+        return fail_interrupted(u, error);
     if (status == KILN_OK && u->indices[p])
         found = kiln__index_count(u->indices[p]);
     if (status == KILN_OK && u->indices[p] && bounded)
@@ -154,16 +163,16 @@ static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
     }
     if (__builtin_add_overflow(u->points.count, found, &u->points.count))
         u->points.count = UINT64_MAX;
-    if (u->points.count == UINT64_MAX) /* some points would have no number of 64 bits */
-        u->points.draw = union_draw;
+    if (u->points.count == UINT64_MAX) /* 64 bits cannot number all points */
+        u->points.draw = union_draw_point;
     if (u->indices[p])
         return KILN_OK;
-    u->points.draw = union_draw;
+    u->points.draw = union_draw_point;
     return kiln__sampler_open(u->spaces[p], &u->samplers[p], error);
 }
 
-/* A whole number above 0; 0: it is none. */
-static int64_t size_of(kiln_value value)
+/* Returns a value as a size, or 0 if it is not a positive whole number. */
+static int64_t read_size(kiln_value value)
 {
     if (value.kind == KILN_FLOAT && value.as.f > 0 && value.as.f < 0x1p62 && value.as.f == floor(value.as.f))
         return (int64_t)value.as.f;
@@ -172,11 +181,11 @@ static int64_t size_of(kiln_value value)
 
 const bool *kiln__find_powers(kiln__arena *arena, const kiln_value *values, size_t count)
 {
-    enum { MOST = 4096 }; /* lists of more values are ranges: too few of their values are powers */
+    enum { MOST = 4096 }; /* a longer list is a range, in which powers are too rare */
     bool *powers = count > 2 && count <= MOST ? kiln__arena_alloc(arena, count) : NULL;
     size_t found = 0;
     for (size_t i = 0; powers && i < count; i++) {
-        int64_t size = size_of(values[i]);
+        int64_t size = read_size(values[i]);
         if (size == 0) /* a switch, or the numbers of methods */
             return NULL;
         found += powers[i] = (size & (size - 1)) == 0;
@@ -207,6 +216,8 @@ static kiln_status add_part(kiln__union *u, const kiln__variant *variant, size_t
     return KILN_OK;
 }
 
+/* Makes a union: copies the pointers to spaces and variants, and indexes each part or opens its sampler. On failure
+ * everything is freed. */
 kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const *spaces,
                              const kiln__variant *const *variants, size_t count, const kiln__bounds *bounds,
                              kiln__union **made, kiln_error **error)
@@ -226,8 +237,13 @@ kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const
     kiln__part *parts = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *parts);
     const kiln__variant **kept = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *kept);
     kiln_status status = u->arena.failed ? kiln__fail_memory(error) : KILN_OK;
-    u->points = (kiln__points){
-        .mem = mem, .part_count = count, .width = 1, .parts = parts, .at = union_at, .holds = union_holds, .user = u};
+    u->points = (kiln__points){.mem = mem,
+                               .part_count = count,
+                               .width = 1,
+                               .parts = parts,
+                               .at = union_find_point,
+                               .holds = union_check_point,
+                               .user = u};
     u->variants = kept;
     u->spaces = kept_spaces;
     for (size_t p = 0; p < count && status == KILN_OK; p++) {
@@ -269,11 +285,13 @@ void kiln__union_settings(const kiln__union *u, const uint32_t *point, kiln_sett
 
 /* ---- neighbours ---- */
 
+/* Tries every position near `point` on each axis and keeps the valid ones. The list is in the order of axes and values.
+ */
 kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourhood kind, const uint32_t *point,
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error)
 {
     const kiln__part *part = &points->parts[point[0]];
-    enum { MANY = 1 << 16, LOOK = 1 << 12 }; /* of an axis with more than MANY values only some are tried */
+    enum { MANY = 1 << 16, LOOK = 1 << 12 }; /* along an axis with more than MANY values about LOOK values are tried */
     size_t width = points->width;
     for (size_t i = 0; i < part->axis_count; i++) {
         uint32_t by = part->axes[i].values > MANY ? part->axes[i].values / LOOK : 1;
@@ -298,8 +316,8 @@ kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourh
     return KILN_OK;
 }
 
-/* ---- a permutation: a Feistel network over the next even number of bits, repeated until the result is in range
- * ---- */
+/* ---- a permutation: a Feistel network over an even number of bits. Values outside the range go through it again
+ * ("cycle walking", Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002) ---- */
 
 kiln__shuffle kiln__shuffle_start(uint64_t count, uint64_t seed)
 {

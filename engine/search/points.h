@@ -1,5 +1,6 @@
-/* points.h - the search space of strategies: a finite set of points. A point is a part and a position on each of its
- * axes. A part is a variant, an axis is a param, and a position is the index of its value. README.md says more. */
+/* points.h - the search space as the strategies see it: a finite set of points. A point is the number of a part and one
+ * position on each axis of that part. A part stands for a variant of the spec. An axis stands for a param of that
+ * variant. A position is the index of a value in the list of that param. */
 #ifndef KILN_SEARCH_POINTS_H
 #define KILN_SEARCH_POINTS_H
 
@@ -8,70 +9,79 @@
 
 /* ---- points ---- */
 
+/* An axis of a part. */
 typedef struct kiln__part_axis {
-    uint32_t values;    /* how many; at least 1 unless the set is empty */
-    bool ordered;       /* adjacent values are similar: numbers, not texts */
-    const bool *powers; /* of each value: it is a power of two; NULL: not a list of sizes, or none or all of them are */
+    uint32_t values; /* number of values; 0 only if the set is empty */
+    bool ordered;    /* neighbouring values are similar; true for numbers, false for texts */
+    const bool *
+        powers; /* one flag for each value: it is a power of two. NULL if the list does not mix powers of two with other sizes */
 } kiln__part_axis;
 
+/* A part of the set. */
 typedef struct kiln__part {
     size_t axis_count;
     const kiln__part_axis *axes;
 } kiln__part;
 
-/* A point is uint32_t[width]: the number of its part, then a position for each axis of it, then zeros. */
+/* A set of points. A point is an array uint32_t[width]: the number of its part, then the positions, then zeros. The
+ * functions are callbacks, so that a recorded space (recording/) can take the place of a union of variants. */
 typedef struct kiln__points {
     const kiln_allocator *mem;
-    uint64_t count; /* of the valid points; UINT64_MAX: more, or not known */
+    uint64_t count; /* number of valid points; UINT64_MAX: larger than that, or not counted */
     size_t part_count, width;
     const kiln__part *parts;
-    /* The valid point of a number below the count. */
+    /* Writes the valid point with that number, which is below the count. */
     kiln_status (*at)(void *user, uint64_t number, uint32_t *point, kiln_error **error);
-    /* Whether positions that lie on their axes are a valid point. */
+    /* Tests whether a point satisfies the constraints. Each position must lie on its axis. */
     kiln_status (*holds)(void *user, const uint32_t *point, bool *holds, kiln_error **error);
-    /* Not NULL: points cannot be found by number (`at` must not be called), and this draws a random one, perhaps one
-     * that was drawn before; *found false: none in the available time. */
+    /* Writes a random valid point, which may be one that it returned before. *found is false if it found none in its
+     * bound. NULL if points can be found by number. If it is not NULL, `at` must not be called. */
     kiln_status (*draw)(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error);
-    bool slow; /* `at` takes tens of microseconds or more: better to change axes of a known point */
+    bool slow; /* `at` takes tens of microseconds or more: changing axes of a known point is faster */
     void *user;
 } kiln__points;
 
-/* Limits on the work of opening a union and of drawing from it, in units of kiln__effort. */
+/* Limits on the work that opening a union and drawing points may take. A unit of work is defined by kiln__effort
+ * (space.h). */
 typedef struct kiln__bounds {
-    uint64_t index_units, index_deadline; /* for counting; 0: no bound */
-    uint64_t draw_units;                  /* for one point; 0: DRAW_UNITS of points.c */
-    uint64_t quick_units;                 /* for finding a point by number, else points are drawn; 0: QUICK_UNITS */
-    uint64_t deadline;                    /* of everything, kiln__now_ns(); 0: none */
-    bool (*stop)(void *user);             /* true: stop (KILN_ERROR_INTERRUPTED); may be NULL */
+    uint64_t index_units, index_deadline; /* for counting the points; 0: no bound */
+    uint64_t draw_units;                  /* for drawing one point; 0: DRAW_UNITS of points.c */
+    uint64_t quick_units;                 /* for finding a point by number; above it points are drawn. 0: QUICK_UNITS */
+    uint64_t deadline;                    /* for the whole search, on the clock of kiln__now_ns(); 0: no deadline */
+    bool (*stop)(void *user);             /* returns true to stop with KILN_ERROR_INTERRUPTED; may be NULL */
     void *user;
 } kiln__bounds;
 
-/* The spaces of several variants as one set: the part is the number of the space. They must outlive it. If one of them
- * cannot be counted within the bounds, or finding a point by number is slow, points are drawn. bounds NULL: none. */
+/* The spaces of several variants as one set: part p is spaces[p]. The union keeps pointers to the spaces and variants,
+ * which must outlive it. If a space cannot be counted within the bounds, or if finding a point by number is slow, the
+ * union draws points at random. `bounds` may be NULL, which means no bounds. */
 typedef struct kiln__union kiln__union;
 kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const *spaces,
                              const kiln__variant *const *variants, size_t count, const kiln__bounds *bounds,
                              kiln__union **made, kiln_error **error);
-/* For unions in which points are drawn, if none was found: KILN_ERROR_CONSTRAINT with how many were tried, and what
- * rejected them. */
+/* Makes the error for a union in which drawing found no point: KILN_ERROR_CONSTRAINT, with the number of configurations
+ * that were tried and the constraint that rejected most of them. */
 kiln_status kiln__union_none_found(const kiln__union *whole, double seconds, kiln_error **error);
-bool kiln__union_empty(const kiln__union *whole); /* everything was searched: nothing is valid */
-void kiln__union_free(kiln__union *whole);        /* NULL is fine */
+bool kiln__union_empty(
+    const kiln__union *whole);             /* true if every space was searched completely and no point is valid */
+void kiln__union_free(kiln__union *whole); /* NULL is fine */
 const kiln__points *kiln__union_points(const kiln__union *whole);
-/* settings[param_count of the point's variant] */
+/* Writes the names and values of a point to settings[], which has one element for each param of the point's variant. */
 void kiln__union_settings(const kiln__union *whole, const uint32_t *point, kiln_setting *settings);
 
-/* The points that differ in one axis: by one step in its list (any other value of one that is not ordered), or by any
- * value. */
+/* Two points are neighbours if they differ in one axis. KILN__ADJACENT: by one step in the list of values, or by any
+ * value if the axis is not ordered. KILN__HAMMING: by any value (Hamming distance 1). */
 typedef enum kiln__neighbourhood { KILN__ADJACENT, KILN__HAMMING } kiln__neighbourhood;
-/* Appends the valid neighbours of a valid point to *list (width numbers each; capacity in points); *count grows. */
+/* Appends the valid neighbours of a valid point to *list, which has `width` numbers for each point. *capacity counts
+ * points. *count grows by the number of neighbours. */
 kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourhood kind, const uint32_t *point,
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error);
 
-/* The powers of a kiln__part_axis, in the arena; NULL also if that has failed. */
+/* Computes the field `powers` of kiln__part_axis, in the arena. Returns NULL also if the arena has failed. */
 const bool *kiln__find_powers(kiln__arena *arena, const kiln_value *values, size_t count);
 
-/* A permutation of [0, count) chosen by a seed, computed and not stored: kiln__shuffled() of 0, 1, 2, ... */
+/* A pseudorandom permutation of [0, count) that a seed chooses. It is computed, not stored, so that sampling without
+ * repetition needs no memory. */
 typedef struct kiln__shuffle {
     uint64_t count, seed;
     unsigned half;

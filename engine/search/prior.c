@@ -1,17 +1,19 @@
-/* prior.c - what is expected of points before anything is measured: hints of a caller, and between them a forest. */
+/* prior.c - the prior: the expected value of points before anything is measured. It comes from the caller's hints. A
+ * forest learns the hints, and predicts the points without a hint. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "search_internal.h"
 
+/* The hints of a search. They are closed by kiln__prior_open(), which sorts them and grows the forest. */
 struct kiln__prior {
     size_t count, coord_capacity, value_capacity, table_size;
-    uint32_t *coords;     /* width each */
-    double *values;       /* logarithms; once ready: above the least */
-    uint32_t *table;      /* number + 1 by hash; its size is a power of two */
-    uint32_t *order;      /* the best first; NULL: not ready */
-    kiln__forest *forest; /* NULL: all points have hints */
+    uint32_t *coords;     /* `width` numbers for each hint */
+    double *values;       /* logarithms of the hints; after kiln__prior_open() relative to the least */
+    uint32_t *table;      /* hash table with open addressing: number of a hint + 1; its size is a power of two */
+    uint32_t *order;      /* numbers of the hints, the best first; NULL until kiln__prior_open() */
+    kiln__forest *forest; /* NULL: every point has a hint */
 };
 
 void kiln__prior_free(const kiln__search *s, kiln__prior *p)
@@ -25,7 +27,7 @@ void kiln__prior_free(const kiln__search *s, kiln__prior *p)
     kiln__free(s->mem, p);
 }
 
-static size_t slot_of(const kiln__search *s, const kiln__prior *p, const uint32_t *point)
+static size_t find_slot(const kiln__search *s, const kiln__prior *p, const uint32_t *point)
 {
     size_t bytes = s->width * sizeof *point, slot = (size_t)kiln__hash(point, bytes).low & (p->table_size - 1);
     while (p->table[slot] && memcmp(p->coords + (p->table[slot] - 1) * s->width, point, bytes) != 0)
@@ -43,7 +45,7 @@ static bool grow_table(const kiln__search *s, kiln__prior *p)
     p->table = table;
     p->table_size = size;
     for (size_t i = 0; i < p->count; i++)
-        p->table[slot_of(s, p, p->coords + i * s->width)] = (uint32_t)i + 1;
+        p->table[find_slot(s, p, p->coords + i * s->width)] = (uint32_t)i + 1;
     return true;
 }
 
@@ -56,13 +58,13 @@ kiln_status kiln__search_hint(kiln__search *s, const uint32_t *point, double val
         return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a hint after the first configuration of a search");
     bool holds = false;
     KILN__TRY(kiln__search_holds(s, point, &holds, error));
-    if (!holds || !(value > 0)) /* there is no logarithm of it */
+    if (!holds || !(value > 0)) /* a value without a logarithm is ignored */
         return KILN_OK;
     if ((2 * (p->count + 1) > p->table_size && !grow_table(s, p)) ||
         !kiln__grow(s->mem, &p->coords, &p->coord_capacity, p->count + 1, s->width * sizeof *p->coords) ||
         !kiln__grow(s->mem, &p->values, &p->value_capacity, p->count + 1, sizeof *p->values))
         return kiln__fail_memory(error);
-    size_t slot = slot_of(s, p, point);
+    size_t slot = find_slot(s, p, point);
     if (p->table[slot]) /* the first one counts */
         return KILN_OK;
     memcpy(p->coords + p->count * s->width, point, s->width * sizeof *point);
@@ -71,7 +73,7 @@ kiln_status kiln__search_hint(kiln__search *s, const uint32_t *point, double val
     return KILN_OK;
 }
 
-static int by_value(const void *one, const void *other, void *user)
+static int compare_values(const void *one, const void *other, void *user)
 {
     const kiln__prior *p = user;
     uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
@@ -80,8 +82,8 @@ static int by_value(const void *one, const void *other, void *user)
     return (a > b) - (a < b);
 }
 
-/* Learns the best half of the hints that there is room for, and others. */
-static bool learn(kiln__search *s, kiln__prior *p)
+/* Grows a forest from at most ROWS hints: the best ROWS / 2, and others at equal distances in the ranking. */
+static bool learn_hints(kiln__search *s, kiln__prior *p)
 {
     enum { ROWS = 1024 };
     size_t rows = p->count < ROWS ? p->count : ROWS;
@@ -108,11 +110,11 @@ bool kiln__prior_open(kiln__search *s)
         return false;
     for (size_t i = 0; i < p->count; i++)
         p->order[i] = (uint32_t)i;
-    qsort_r(p->order, p->count, sizeof *p->order, by_value, p);
+    qsort_r(p->order, p->count, sizeof *p->order, compare_values, p);
     double least = p->values[p->order[0]];
     for (size_t i = 0; i < p->count; i++)
         p->values[i] = least < HUGE_VAL ? p->values[i] - least : 0;
-    return p->count >= s->points->count || learn(s, p);
+    return p->count >= s->points->count || learn_hints(s, p);
 }
 
 const uint32_t *kiln__prior_ranked(const kiln__search *s, size_t rank)
@@ -131,7 +133,7 @@ double kiln__prior_level(const kiln__search *s, const uint32_t *point)
     const kiln__prior *p = s->prior;
     if (!p || !p->order)
         return 0;
-    size_t slot = slot_of(s, p, point);
+    size_t slot = find_slot(s, p, point);
     if (p->table[slot])
         return p->values[p->table[slot] - 1];
     if (!p->forest)

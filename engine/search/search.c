@@ -1,10 +1,12 @@
-/* search.c - what all strategies have in common: no point is proposed twice, none is invalid; and the answers so
- * far. */
+/* search.c - the part that all strategies share: the table of answers, and the rule that a point is proposed once and
+ * only if it is valid. A strategy proposes candidates; kiln__search_ask() checks them, and draws a random point if the
+ * strategy has none. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
 
+/* All strategies, in the order of KILN__STRATEGIES. */
 static const kiln__strategy *const strategies[] = {
 #define X(name, about) &kiln__strategy_##name,
     KILN__STRATEGIES(X)
@@ -59,10 +61,10 @@ const char *kiln_strategy_name(size_t number)
 
 const char *kiln_strategy_about(size_t number) { return number < KILN__COUNT(abouts) ? abouts[number] : NULL; }
 
-/* ---- known points ---- */
+/* ---- known points: a hash table with open addressing and linear probing ---- */
 
-/* The slot of a point in the hash table, or the free slot for it. */
-static size_t slot_of(const kiln__search *s, const uint32_t *point)
+/* Returns the slot of a point in the hash table, or the free slot where it belongs. */
+static size_t find_slot(const kiln__search *s, const uint32_t *point)
 {
     size_t bytes = s->width * sizeof *point, slot = (size_t)kiln__hash(point, bytes).low & (s->table_size - 1);
     while (s->table[slot] && memcmp(kiln__search_point(s, s->table[slot] - 1), point, bytes) != 0)
@@ -74,7 +76,7 @@ size_t kiln__search_find(const kiln__search *s, const uint32_t *point)
 {
     if (!s->table)
         return KILN__NO_ENTRY;
-    uint32_t found = s->table[slot_of(s, point)];
+    uint32_t found = s->table[find_slot(s, point)];
     return found ? found - 1 : KILN__NO_ENTRY;
 }
 
@@ -88,7 +90,7 @@ static bool grow_table(kiln__search *s)
     s->table = table;
     s->table_size = size;
     for (size_t i = 0; i < s->count; i++)
-        s->table[slot_of(s, kiln__search_point(s, i))] = (uint32_t)i + 1;
+        s->table[find_slot(s, kiln__search_point(s, i))] = (uint32_t)i + 1;
     return true;
 }
 
@@ -100,7 +102,7 @@ static bool add_entry(kiln__search *s, const uint32_t *point, uint32_t tag)
         return false;
     memcpy(s->coords + s->count * s->width, point, s->width * sizeof *point);
     s->entries[s->count] = (kiln__search_entry){.value = HUGE_VAL, .tag = tag};
-    s->table[slot_of(s, point)] = (uint32_t)s->count + 1;
+    s->table[find_slot(s, point)] = (uint32_t)s->count + 1;
     s->count++;
     return true;
 }
@@ -114,7 +116,7 @@ kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *hol
 
 kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error)
 {
-    enum { TRIES = 256 }; /* of drawing a new point, if the points cannot be counted */
+    enum { TRIES = 256 }; /* draws in a row that give only known points; then the search ends */
     *found = false;
     for (unsigned i = 0; s->points->draw && i < TRIES; i++) {
         kiln_status status = s->points->draw(s->points->user, &s->random, s->next, found, error);
@@ -197,9 +199,11 @@ void kiln__search_free(kiln__search *s)
     kiln__free(s->mem, s);
 }
 
+/* Asks the strategy up to TRIES times for a point that is new and valid, and draws a random one otherwise. The point
+ * becomes an entry before its answer is known, so that it is not proposed again. */
 kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln_error **error)
 {
-    enum { TRIES = 64 }; /* invalid or known proposals in a row; then a point is drawn */
+    enum { TRIES = 64 }; /* invalid or known proposals in a row; then a random point is drawn */
     kiln_status status = KILN_OK;
     uint32_t tag = 0;
     bool have = false, more = s->strategy->propose != NULL;
@@ -245,7 +249,7 @@ kiln_status kiln__search_tell(kiln__search *s, const uint32_t *point, double val
         return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a configuration was reported twice");
     e->told = true;
     e->cost = cost;
-    e->value = value < HUGE_VAL ? value : HUGE_VAL; /* NaN too: it failed */
+    e->value = value < HUGE_VAL ? value : HUGE_VAL; /* NaN counts as a failure too */
     s->told_count++;
     if (e->value < HUGE_VAL && (s->best == KILN__NO_ENTRY || e->value < s->entries[s->best].value))
         s->best = entry;

@@ -1,48 +1,53 @@
-/* search_internal.h - what the strategies and search.c share. */
+/* search_internal.h - declarations that the strategies and search.c share. */
 #ifndef KILN_SEARCH_INTERNAL_H
 #define KILN_SEARCH_INTERNAL_H
 
 #include "forest.h"
 #include "search.h"
 
+/* In place of the number of an entry: there is none. */
 #define KILN__NO_ENTRY SIZE_MAX
 
 typedef struct kiln__search_entry { /* a point that was proposed or answered */
-    double value, cost;             /* HUGE_VAL: failed; seconds, 0: not known */
-    uint32_t tag;                   /* private to the strategy, set when it proposed the point; 0: drawn at random */
+    double value, cost;             /* value: HUGE_VAL if it failed or has no answer. cost: seconds, 0 if unknown */
+    uint32_t tag;                   /* private to the strategy that proposed the point; 0: it was drawn at random */
     bool told;
 } kiln__search_entry;
 
+/* A strategy. Its state is a zeroed block of state_size bytes for each search. */
 struct kiln__strategy {
     const char *name;
     size_t state_size;
-    /* Proposes a point in s->next; the caller checks that it is new and valid, and retries a few times. *found false:
-     * no proposal now. NULL: all points in random order. */
+    /* Proposes a point in s->next. The caller checks that it is new and valid, and asks again a few times otherwise.
+     * *found is false if the strategy has no proposal now. A NULL pointer means that all points are drawn, in random
+     * order or in the order of their numbers. */
     kiln_status (*propose)(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error);
-    kiln_status (*told)(kiln__search *s, void *state, size_t entry, kiln_error **error); /* may be NULL */
+    kiln_status (*told)(kiln__search *s, void *state, size_t entry,
+                        kiln_error **error);   /* called after each answer; may be NULL */
     void (*end)(kiln__search *s, void *state); /* frees what the state holds; may be NULL */
 };
 
 typedef struct kiln__prior kiln__prior; /* prior.c */
 
+/* The state of one search. */
 struct kiln__search {
     const kiln__points *points;
     const kiln_allocator *mem;
     const kiln__strategy *strategy;
     size_t width;
-    uint64_t budget; /* points; 0: not known */
+    uint64_t budget; /* points that the caller will ask for; 0: unknown */
     kiln__random random;
     kiln__shuffle shuffle;
-    uint64_t drawn; /* numbers drawn so far, shuffled or in order */
+    uint64_t drawn; /* how many numbers were drawn, in shuffled order or in order */
     bool in_order;
-    uint32_t *coords; /* of the entries, width each, in the order of proposals */
+    uint32_t *coords; /* points of the entries, `width` numbers each, in the order of proposals */
     kiln__search_entry *entries;
     size_t count, coords_capacity, entry_capacity;
-    uint32_t *table; /* entry + 1 by hash; its size is a power of two */
+    uint32_t *table; /* hash table: entry + 1; its size is a power of two */
     size_t table_size;
-    size_t told_count, best; /* best: KILN__NO_ENTRY while all failed */
-    uint32_t *next;          /* width: what is being proposed */
-    kiln__prior *prior;      /* NULL: no hints */
+    size_t told_count, best; /* best: an entry, or KILN__NO_ENTRY while none has succeeded */
+    uint32_t *next;          /* `width` numbers: the point that is being proposed */
+    kiln__prior *prior;      /* NULL: there are no hints */
     void *state;
 };
 
@@ -50,55 +55,62 @@ static inline const uint32_t *kiln__search_point(const kiln__search *s, size_t e
 {
     return s->coords + entry * s->width;
 }
-size_t kiln__search_find(const kiln__search *s, const uint32_t *point); /* KILN__NO_ENTRY: not known */
+size_t kiln__search_find(const kiln__search *s,
+                         const uint32_t *point); /* returns KILN__NO_ENTRY if the point is unknown */
 kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *holds, kiln_error **error);
-/* Draws a random valid point that is new into s->next. */
+/* Draws a valid point that is new into s->next: the next number, shuffled or in order, or a random draw. */
 kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error);
-/* Changes `changes` axes of s->next that have more than one value to other values. */
+/* Changes random axes of s->next to other values, `changes` times. Axes with one value are left out. One axis may be
+ * drawn more than once. */
 void kiln__search_kick(kiln__search *s, unsigned changes);
 
-/* What is expected of points: logarithms, from 0 for the best to KILN__PRIOR_MOST. */
+/* The prior: the logarithm of the expected value of a point, relative to the best hint. It goes from 0 for the best to
+ * KILN__PRIOR_MOST. */
 #define KILN__PRIOR_MOST 2.0
-bool kiln__prior_open(kiln__search *s); /* after the hints; false: no memory */
+bool kiln__prior_open(kiln__search *s); /* call it after the last hint. Returns false if there is no memory */
 void kiln__prior_free(const kiln__search *s, kiln__prior *prior);
-double kiln__prior_of(const kiln__search *s, const uint32_t *point); /* 0: there are no hints */
-/* The same without that limit, of points with a hint. */
+double kiln__prior_of(const kiln__search *s, const uint32_t *point); /* 0 if there are no hints */
+/* The same without the upper limit for points that have a hint. */
 double kiln__prior_level(const kiln__search *s, const uint32_t *point);
-const uint32_t *kiln__prior_ranked(const kiln__search *s, size_t rank); /* the best first; NULL: no more */
-/* How far answers are in the order that was expected of them: 1 if all pairs of them are, or if there are none, -1 if none
- * is (Kendall's rank correlation, with one more pair that agrees). */
+const uint32_t *kiln__prior_ranked(const kiln__search *s,
+                                   size_t rank); /* hints in order, rank 0 is the best; NULL past the last */
+/* Kendall's rank correlation of expected and measured values, from 1 (all pairs are in the expected order) to -1 (none
+ * is). One more pair that agrees is counted, so that it is 1 without any pair. */
 double kiln__prior_agreement(const double *priors, const double *values, size_t count);
 
-/* Candidates of the next proposal: random points, or the neighbours of a good one. */
-enum { KILN__TOP = 6 }; /* configurations whose neighbours are tried */
+/* ---- candidates of the next proposal: random points, and neighbours of good points ---- */
+enum { KILN__TOP = 6 }; /* the number of best configurations whose neighbours are candidates */
 typedef struct kiln__candidate {
-    uint64_t made;       /* trees that had grown when `means` were made */
-    uint32_t axis;       /* in which a neighbour differs; UINT32_MAX: not one */
-    bool known;          /* it was proposed or answered meanwhile */
-    float prior;         /* what is expected of it */
-    double worth, least; /* by the Gaussian process: expected, and not less than */
+    uint64_t made;       /* number of grown trees when `means` was computed */
+    uint32_t axis;       /* the axis in which a neighbour differs from the centre; UINT32_MAX: it is no neighbour */
+    bool known;          /* the point was proposed or answered since */
+    float prior;         /* the prior of the point */
+    double worth, least; /* of the Gaussian process: predicted mean, and a lower bound of the acquisition function */
     float means[KILN__FOREST_TREES];
 } kiln__candidate;
+/* A group of candidates: the random pool, hinted points, or the neighbours of one entry. */
 typedef struct kiln__batch {
-    bool used, random; /* random: the neighbours are not all */
-    uint32_t around;   /* the entry whose neighbours these are */
+    bool used, random; /* used: it holds the neighbours of `around`. random: it holds only some of them */
+    uint32_t around;   /* the entry that is the centre */
     size_t count, point_capacity, item_capacity;
-    uint32_t *points; /* width each */
+    uint32_t *points; /* `width` numbers for each candidate */
     kiln__candidate *items;
 } kiln__batch;
 
-/* A Gaussian process (gaussian.c), made at the first call. `entries`: those with answers, in the order of answers; they
- * only become more, at most KILN__GAUSSIAN_MOST. `trusted`: how much a failure tells of the points near it, from 0
- * (nothing: failures are scattered) to 1 (as much as any answer). *usable false: it cannot be computed. */
+/* Fits the Gaussian process (gaussian.c), which the first call creates. `entries` are those with answers, in the order
+ * of answers. Later calls may only append to them, up to KILN__GAUSSIAN_MOST. `trusted` is the weight of a failure: 1
+ * counts it like any answer, 0 means that failures are scattered and say nothing about nearby points. *usable is false
+ * if the covariance matrix is numerically not positive definite. */
 enum { KILN__GAUSSIAN_MOST = 128 };
 typedef struct kiln__gaussian kiln__gaussian;
 kiln_status kiln__gaussian_learn(kiln__search *s, kiln__gaussian **g, const uint32_t *entries, size_t count,
                                  double trusted, bool *usable, kiln_error **error);
-/* The most promising that is not known; NULL: there are none. */
+/* Returns the unknown candidate with the least lower confidence bound: mean - boldness * standard deviation. NULL if
+ * every candidate is known. */
 const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, kiln__batch *const *batches,
                                       size_t count, double boldness);
-double
-kiln__gaussian_trust(const kiln__gaussian *g); /* in hints: about 1 where they are right, 0 where they tell nothing */
+double kiln__gaussian_trust(
+    const kiln__gaussian *g); /* the fitted trust in hints: about 1 if they are right, 0 if they say nothing */
 void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g);
 
 extern const kiln__strategy kiln__strategy_surrogate, kiln__strategy_exhaustive, kiln__strategy_random,

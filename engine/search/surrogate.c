@@ -1,92 +1,115 @@
-/* surrogate.c - the default strategy: a Gaussian process (gaussian.c), later a forest (forest.c), learns from the
- * measurements and predicts the speed of other configurations, and its uncertainty. The most promising is proposed. */
+/* surrogate.c - the default strategy: Bayesian optimisation over a finite set of candidates.
+ *
+ * The model is a Gaussian process (gaussian.c) while there are few answers, and a random forest (forest.c) later. The
+ * acquisition function is a lower confidence bound, mean - b * deviation, whose factor b is drawn at random for each
+ * proposal. That is nearest to randomised GP-UCB (Berk et al., Randomised Gaussian Process Upper Confidence Bound for
+ * Bayesian Optimisation, 2020). README.md lists the differences from published methods, and explains every constant.
+ *
+ * States of a search, as surrogate_propose() sees them:
+ * - Design: fewer than FIRST answers, or none that ran. propose_first() chooses points far apart, or points with good
+ *   hints.
+ * - Gaussian: up to KILN__GAUSSIAN_MOST answers. From FOREST_FROM answers on every FOREST_EACH-th proposal is the
+ *   forest's.
+ * - Forest: more answers than that, or a search that is stuck.
+ * - Stuck: STUCK answers in a row were no new best. Every POLISH_EACH-th answer leads to a neighbour of the best
+ *   configuration. A new best leads back. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
 #include "forest.h"
 
+/* README.md, section "Constants", says what each one controls and where its value comes from. */
 enum {
-    LEARN_MOST = 400, /* samples for fitting: the best, and the rest at random */
-    GROW_ROWS = 400,  /* rows that trees are grown from for each proposal: at least one tree */
-    POOL_MOST = 384,  /* random points that are looked at */
-    POOL_START = 256, /* drawn at first, */
-    POOL_STEP = 16,   /* and replaced at each proposal, */
-    LARGE = 50000,    /* or if there are more than that, of which finding one by number is slow, */
-    LARGE_STEP = 6,   /* fewer; */
-    HUGE_START = 32,  /* where there are more than huge_count, */
-    HUGE_EACH = 8,    /* and one in each so many proposals; */
-    SLOW_EACH = 32,   /* or, where finding any is slow, one in each so many, */
-    SLOW_TRIES = 16,  /* and between them a drawn one with other values on some axes: tries to find a valid one */
-    SLOW_KICKS = 4,   /* on so many axes at most */
-    NEAR_MOST = 48,   /* values of an axis that are tried around a good point: all, */
-    NEAR_SOME = 12,   /* or so many, others each time */
-    NEAR_TOP = 2,     /* of the best, neighbours of better ones */
-    STUCK = 20,       /* answers without a better one: then the forest proposes */
-    POLISH_EACH = 4,  /* and every fourth proposal is a neighbour of the best */
-    HINTED = 64,      /* of the best expected */
-    FIRST = 4,        /* points before the first fit: random ones, */
-    APART = 64,       /* each the farthest from those before of so many, */
-    HOPEFUL = 16,     /* the second, if there are hints, the best expected of so many, */
-    APART_SLOW = 8,   /* of fewer where finding one is slow (LARGE), */
-    AGREED = 16,      /* and what hints say, while the first answers (at most so many) agree with them */
-    WELL_AFTER = 3,   /* of which so many say that they agree well, */
-    FOREST_FROM = 20, /* from so many answers on */
-    FOREST_EACH = 3,  /* each so manieth of the first proposals is the forest's, as the two err differently */
-    NEAREST_OF = 512, /* answers among which the nearest is looked for */
-    FIRST_FAR = 64,   /* points that are chosen far from others while all have failed */
-    DRAW_START = 32,  /* if points cannot be found by number: drawn at first, */
-    DRAW_STEP = 1,    /* and later */
-    TREES = KILN__FOREST_TREES
+    /* the design: points before the first fit */
+    FIRST = 4,      /* answers before the first fit */
+    APART = 64,     /* random candidates, of which the farthest is proposed */
+    APART_SLOW = 8, /* the same in a space of LARGE points or more */
+    HOPEFUL = 16,   /* the same for the second point, if there are hints */
+    FIRST_FAR = 64, /* points chosen by distance while all have failed */
+    AGREED = 16,    /* first answers that are compared with hints */
+    WELL_AFTER = 3, /* answers after which good agreement makes every point a hinted one */
+
+    /* which model proposes */
+    FOREST_FROM = 20, /* answers from which the forest takes part */
+    FOREST_EACH = 3,  /* then every FOREST_EACH-th proposal is the forest's: the two models make different mistakes */
+    STUCK = 20,       /* answers without a new best, after which the search is stuck */
+    POLISH_EACH = 4,  /* in a stuck search every POLISH_EACH-th answer leads to a neighbour of the best */
+
+    /* the forest */
+    LEARN_MOST = 400, /* rows: the best half, and random others */
+    GROW_ROWS = 400,  /* rows that one proposal may grow trees from; it grows at least one tree */
+    TREES = KILN__FOREST_TREES,
+
+    /* candidates: a pool of random points */
+    POOL_MOST = 384,  /* size of the pool */
+    POOL_START = 256, /* points drawn at first */
+    POOL_STEP = 16,   /* points replaced at each proposal */
+    LARGE = 50000,    /* a space of this size is large: finding a point by number takes longer */
+    LARGE_STEP = 6,   /* POOL_STEP in a large space */
+    HUGE_START = 32,  /* POOL_START in a space above huge_count, or where finding a point is slow */
+    HUGE_EACH = 8,    /* above huge_count one point is replaced at every HUGE_EACH-th proposal */
+    SLOW_EACH = 32,   /* where finding a point is slow, one is found at every SLOW_EACH-th proposal */
+    SLOW_TRIES = 16,  /* at the other proposals a known point is changed: tries until it is valid */
+    SLOW_KICKS = 4,   /* most axes that such a change touches */
+    DRAW_START = 32,  /* POOL_START where points have no numbers */
+    DRAW_STEP = 1,    /* POOL_STEP there */
+
+    /* candidates: neighbours of the best points, and hints */
+    NEAR_MOST = 48, /* values of an axis, up to which all neighbours on it are candidates */
+    NEAR_SOME = 12, /* random neighbours on any other axis */
+    NEAR_TOP = 2,   /* how many of the best configurations may be neighbours of better ones */
+    HINTED = 64,    /* candidates with the best hints */
+
+    NEAREST_OF = 512 /* latest answers among which the nearest is looked for */
 };
 
-/* The upper limit of goals (logarithms of the ratio to the best): how bad the bad ones are does not matter. */
-static const double worst_goal = 2;
+static const double worst_goal = 2; /* upper limit of goals: it does not matter how bad a bad configuration is */
 static const uint64_t huge_count = 100000000;
-/* The weight of the trees' spread is drawn for each proposal, from 0 to this. */
-static const float most_bold = 2;
-static const double gaussian_bold = 4;
-static const double well = 0.7;        /* of a rank correlation */
-static const double least_trust = 0.2; /* in hints, for trees to use them */
-static const double elsewhere = 1e6;   /* the distance of a point from those of other parts, squared */
-static const double few_failures = 2;  /* answers as which the assumption counts that failures are clustered */
-static const double scattered = 0.2,
-                    clustered = 0.6; /* differences of shares: below failures tell nothing, above all */
-static const double no_power = 0.5;  /* what a first point's distance is multiplied with for each value beside powers */
+static const float most_bold = 2;      /* the weight of the forest's deviation is uniform in [0, most_bold) */
+static const double gaussian_bold = 4; /* the same for the Gaussian process */
+static const double well = 0.7;        /* rank correlation with hints that is good */
+static const double least_trust = 0.2; /* trust in hints from which trees may cut the prior */
+static const double elsewhere = 1e6;   /* squared distance of points of different parts */
+static const double few_failures = 2;  /* assumed answers that say that failures are clustered */
+static const double scattered = 0.2, clustered = 0.6; /* weigh_failures() */
+static const double no_power = 0.5; /* factor on the squared distance of a first point for each value beside powers */
 
-/* How failures are spread: answers whose nearest earlier answer failed, or not, and how many of each failed. */
+/* Counts of answers and failures, by the fate of the nearest earlier answer: index [1] if it failed, [0] if it ran.
+ * They tell whether failures are clustered. */
 typedef struct failures {
     size_t beside[2], failed[2]; /* [1]: the nearest failed */
 } failures;
 
+/* The state of the strategy. */
 typedef struct surrogate {
     kiln__forest *forest;
-    size_t fitted;  /* answers at the last growth */
-    uint32_t *rows; /* entries used for fitting */
+    size_t fitted;  /* number of answers when trees last grew */
+    uint32_t *rows; /* entries that the trees grow from */
     size_t row_count;
     size_t row_capacity;
     kiln__batch near[KILN__TOP], pool, hinted;
-    size_t rank;                 /* of the hint after those of `hinted` */
-    size_t pool_next;            /* the oldest of the pool, if that is full */
-    uint64_t pool_drawn, looked; /* numbers, of the pool and of the first points */
-    uint32_t top[KILN__TOP];     /* of the best entries, the best first */
+    size_t rank;                 /* rank of the first hint that was not yet put into `hinted` */
+    size_t pool_next;            /* the oldest candidate of a full pool, which is replaced next */
+    uint64_t pool_drawn, looked; /* how many numbers were drawn for the pool, and for the first points */
+    uint32_t top[KILN__TOP];     /* the best entries, the best first */
     size_t top_count;
-    uint32_t first[KILN__GAUSSIAN_MOST]; /* the first entries with an answer */
+    uint32_t first[KILN__GAUSSIAN_MOST]; /* the first answers that count, which the Gaussian process learns */
     size_t first_count;
-    size_t learned; /* answers that count: all but failures that tell nothing of their neighbours */
-    size_t best_at; /* `learned` at the last that was the best */
+    size_t learned; /* number of answers that count: all except failures that say nothing about nearby points */
+    size_t best_at; /* `learned` when the best was found */
     failures failures;
     kiln__gaussian *gaussian;
 } surrogate;
 
 /* ---- fitting ---- */
 
-static bool by_value_before(const kiln__search *s, uint32_t one, uint32_t other)
+static bool is_faster(const kiln__search *s, uint32_t one, uint32_t other)
 {
     return s->entries[one].value < s->entries[other].value;
 }
 
-/* Puts the `count` least of rows[0..n) first: quickselect. */
+/* Partitions rows[0..n) so that the `count` fastest come first (quickselect with three-way partitioning). */
 static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
 {
     size_t low = 0, high = n;
@@ -95,10 +118,10 @@ static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
         size_t i = low, less = low, more = high;
         while (i < more) {
             kept = rows[i];
-            if (by_value_before(s, kept, pivot)) {
+            if (is_faster(s, kept, pivot)) {
                 rows[i++] = rows[less];
                 rows[less++] = kept;
-            } else if (by_value_before(s, pivot, kept)) {
+            } else if (is_faster(s, pivot, kept)) {
                 rows[i] = rows[--more];
                 rows[more] = kept;
             } else {
@@ -114,13 +137,14 @@ static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
     }
 }
 
-/* What is expected of a point, as a whole number for cuts. */
-static uint32_t feature_of(double prior) { return (uint32_t)(prior * 4096); }
+/* Converts a prior to a whole number, as trees cut whole numbers. */
+static uint32_t scale_prior(double prior) { return (uint32_t)(prior * 4096); }
 
-/* How much a failure tells of the points near it, from 0 to 1. If failures are clustered (too much shared memory, say),
- * many more fail beside a failure than beside a success; if they are scattered, as many. Until answers say otherwise,
- * they are taken as clustered. */
-static double trust_in_failures(const failures *f)
+/* Returns the weight of failures, from 0 to 1. If failures are clustered (for example, because of too much shared
+ * memory), many more configurations fail next to a failure than next to a success. If failures are scattered, the two
+ * shares are equal. The weight rises linearly from 0 at a difference of `scattered` to 1 at `clustered`. The counts
+ * start with `few_failures` failures beside a failure, which is the assumption that failures are clustered. */
+static double weigh_failures(const failures *f)
 {
     double beside_failure = ((double)f->failed[1] + few_failures) / ((double)f->beside[1] + few_failures);
     double beside_success = (double)f->failed[0] / ((double)f->beside[0] + few_failures);
@@ -128,14 +152,14 @@ static double trust_in_failures(const failures *f)
     return fmin(fmax(share, 0), 1);
 }
 
-/* Selects the rows for fitting and their goals: logarithms, limited to worst_goal, which failed ones have too. Failures
- * that tell nothing are left out. */
-static bool gather(kiln__search *s, surrogate *f)
+/* Selects at most LEARN_MOST rows for the trees: the best half, and random others. A goal is the logarithm of value /
+ * best, at most worst_goal, which is also the goal of a failure. Failures without weight are left out. */
+static bool gather_rows(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
     if (!kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows))
         return false;
-    const bool all = trust_in_failures(&f->failures) > 0;
+    const bool all = weigh_failures(&f->failures) > 0;
     for (size_t i = 0; i < s->count; i++)
         if (s->entries[i].told && (all || s->entries[i].value < HUGE_VAL))
             f->rows[n++] = (uint32_t)i;
@@ -158,20 +182,22 @@ static bool gather(kiln__search *s, surrogate *f)
         else if (value < HUGE_VAL)
             goal = fmin((value - best) / (fabs(best) + 1e-300), worst_goal);
         const uint32_t *point = kiln__search_point(s, f->rows[i]);
-        uint32_t feature = feature_of(kiln__prior_of(s, point));
+        uint32_t feature = scale_prior(kiln__prior_of(s, point));
         kiln__forest_row(f->forest, i, point, s->prior ? &feature : NULL, goal);
     }
     return true;
 }
 
-static kiln_status fit(kiln__search *s, surrogate *f, kiln_error **error)
+/* Grows trees from the answers, in place of the oldest trees. The number of trees falls with the number of rows, so
+ * that the time of a proposal stays constant. */
+static kiln_status grow_forest(kiln__search *s, surrogate *f, kiln_error **error)
 {
     if (!f->forest && !(f->forest = kiln__forest_new(s->mem, s->width)))
         return kiln__fail_memory(error);
-    if (!gather(s, f))
+    if (!gather_rows(s, f))
         return kiln__fail_memory(error);
     size_t trees = GROW_ROWS / f->row_count;
-    /* Goals that are no logarithms are of the best so far, so all trees must be of the same. */
+    /* Goals that are not logarithms are relative to the best value so far, so all trees must grow again. */
     bool all = kiln__forest_grown(f->forest) == 0 || trees > TREES || !(s->entries[s->best].value > 0);
     bool featured = s->prior && fabs(kiln__gaussian_trust(f->gaussian)) > least_trust;
     kiln__forest_grow(f->forest, &s->random, all ? TREES : trees, featured);
@@ -181,14 +207,14 @@ static kiln_status fit(kiln__search *s, surrogate *f, kiln_error **error)
 
 /* ---- candidates ---- */
 
-static bool make_room(const kiln__search *s, kiln__batch *b, size_t count)
+static bool reserve_candidates(const kiln__search *s, kiln__batch *b, size_t count)
 {
     return kiln__grow(s->mem, &b->points, &b->point_capacity, count, s->width * sizeof *b->points) &&
            kiln__grow(s->mem, &b->items, &b->item_capacity, count, sizeof *b->items);
 }
 
-/* Points of one part differ in one axis if they are neighbours. */
-static void set_item(const kiln__search *s, kiln__batch *b, size_t i, const uint32_t *around)
+/* Sets candidate i. If `around` is its centre, notes the axis in which the two differ. */
+static void set_candidate(const kiln__search *s, kiln__batch *b, size_t i, const uint32_t *around)
 {
     b->items[i] = (kiln__candidate){.axis = UINT32_MAX, .prior = (float)kiln__prior_of(s, b->points + i * s->width)};
     for (uint32_t a = 1; around && a < s->width; a++)
@@ -196,8 +222,9 @@ static void set_item(const kiln__search *s, kiln__batch *b, size_t i, const uint
             b->items[i].axis = a - 1;
 }
 
-/* Puts a drawn point with other values on some axes into s->next; *found false: none of those tried was valid. */
-static kiln_status change_drawn(kiln__search *s, const kiln__batch *drawn, bool *found, kiln_error **error)
+/* Takes a random point of the pool, changes some axes, and writes it to s->next. This replaces finding a point by
+ * number where that is slow. *found is false if none of SLOW_TRIES points was valid. */
+static kiln_status change_pool_point(kiln__search *s, const kiln__batch *drawn, bool *found, kiln_error **error)
 {
     *found = false;
     for (unsigned tries = 0; tries < SLOW_TRIES && !*found; tries++) {
@@ -211,6 +238,8 @@ static kiln_status change_drawn(kiln__search *s, const kiln__batch *drawn, bool 
     return KILN_OK;
 }
 
+/* Fills the pool of random candidates at the first call, and replaces its oldest candidates later. How many are
+ * replaced depends on how slow it is to find a random point. */
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
 {
     const kiln__points *points = s->points;
@@ -226,26 +255,26 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
     bool change = points->slow && !points->draw && !none && s->told_count % SLOW_EACH != 0;
     for (; step > 0 && (points->draw || f->pool_drawn < points->count); step--) {
         kiln_status status = KILN_OK;
-        if (points->draw) /* through s->next, so that the pool is unchanged if none is found */
+        if (points->draw) /* into s->next, so that the pool is unchanged if nothing is found */
             status = points->draw(points->user, &s->random, s->next, &found, error);
         else if (change)
-            status = change_drawn(s, b, &found, error);
-        else /* from the end */
+            status = change_pool_point(s, b, &found, error);
+        else /* from the end of the permutation, whose beginning kiln__search_draw() uses */
             status = points->at(points->user, kiln__shuffled(&s->shuffle, points->count - 1 - f->pool_drawn++), s->next,
                                 error);
         if (status != KILN_OK || !found)
             return status;
         size_t slot = b->count < POOL_MOST ? b->count : f->pool_next++ % POOL_MOST;
-        if (!make_room(s, b, slot + 1))
+        if (!reserve_candidates(s, b, slot + 1))
             return kiln__fail_memory(error);
         memcpy(b->points + slot * s->width, s->next, s->width * sizeof *s->next);
-        set_item(s, b, slot, NULL);
+        set_candidate(s, b, slot, NULL);
         b->count += slot == b->count;
     }
     return KILN_OK;
 }
 
-/* Points of which the most is expected. Where half of them are known come the next. */
+/* Fills a batch with the unknown points of the best hints, once half of its points are known. */
 static bool fill_hinted(const kiln__search *s, surrogate *f)
 {
     kiln__batch *b = &f->hinted;
@@ -258,16 +287,16 @@ static bool fill_hinted(const kiln__search *s, surrogate *f)
     for (const uint32_t *point; b->count < HINTED && (point = kiln__prior_ranked(s, f->rank)); f->rank++) {
         if (kiln__search_find(s, point) != KILN__NO_ENTRY)
             continue;
-        if (!make_room(s, b, b->count + 1))
+        if (!reserve_candidates(s, b, b->count + 1))
             return false;
         memcpy(b->points + b->count * s->width, point, s->width * sizeof *point);
-        set_item(s, b, b->count++, NULL);
+        set_candidate(s, b, b->count++, NULL);
     }
     return true;
 }
 
-/* How far the first answers are in the order that hints say, from -1 to 1. */
-static double hints_agree(const kiln__search *s, size_t *answers)
+/* Returns the rank correlation of the first answers with their hints, from -1 to 1. */
+static double measure_hints(const kiln__search *s, size_t *answers)
 {
     double priors[AGREED], values[AGREED];
     size_t n = 0;
@@ -280,16 +309,16 @@ static double hints_agree(const kiln__search *s, size_t *answers)
     return kiln__prior_agreement(priors, values, n);
 }
 
-/* The best that is expected, before anything is learned: as every second point from the third on while hints are worth
- * following, and as each once three answers are in their order. If there is to be one point alone, it is the best
- * expected. */
-static bool by_hint(kiln__search *s)
+/* Proposes the unknown point with the best hint, during the design. It does so for every second point from the third
+ * on, while the answers agree with the hints. It does so for each point once WELL_AFTER answers agree well. If the
+ * search may try a single point, that is the point with the best hint. */
+static bool propose_hint(kiln__search *s)
 {
     const uint32_t *point = NULL;
     size_t answers = 0;
     if (!s->prior || (s->count < 2 && s->budget != 1))
         return false;
-    double agreed = hints_agree(s, &answers);
+    double agreed = measure_hints(s, &answers);
     if (agreed <= 0 || (s->count % 2 && s->budget != 1 && (answers < WELL_AFTER || agreed < well)))
         return false;
     for (size_t rank = 0;; rank++)
@@ -300,8 +329,8 @@ static bool by_hint(kiln__search *s)
     return point != NULL;
 }
 
-/* How far two points of one part are from each other, squared, each axis being 1 long. */
-static double distance_of(const kiln__search *s, const uint32_t *point, const uint32_t *other)
+/* Returns the squared distance of two points in units of whole axes. Values of an axis without order are 1 apart. */
+static double measure_distance(const kiln__search *s, const uint32_t *point, const uint32_t *other)
 {
     const kiln__part *part = &s->points->parts[point[0]];
     double sum = 0;
@@ -315,24 +344,25 @@ static double distance_of(const kiln__search *s, const uint32_t *point, const ui
     return sum;
 }
 
-/* How far a point is from the nearest of its part that was proposed, squared, each axis being 1 long; less if it has
- * other values where some are powers of two. */
-static double distance(const kiln__search *s, const uint32_t *point)
+/* Returns the squared distance of a point from the nearest proposed point of its part. Each value beside powers of two
+ * halves it, as such values are often the slower ones on a GPU. */
+static double score_distance(const kiln__search *s, const uint32_t *point)
 {
     const kiln__part *part = &s->points->parts[point[0]];
     double nearest = elsewhere, share = 1;
     for (size_t i = 0; i < s->count; i++)
-        nearest = fmin(nearest, distance_of(s, point, kiln__search_point(s, i)));
+        nearest = fmin(nearest, measure_distance(s, point, kiln__search_point(s, i)));
     for (size_t a = 0; a < part->axis_count; a++)
         if (part->axes[a].powers && !part->axes[a].powers[point[1 + a]])
             share *= no_power;
     return nearest * share;
 }
 
-/* Of a few random points the farthest from what was proposed: the first points tell more if they are not near each other.
- * The second is the best expected of them, if there are hints: what comes of it says whether these are worth following. It
- * is not the best expected of all, which hints that are wrong may have made the slowest of all. */
-static kiln_status by_distance(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
+/* Proposes the candidate that is farthest from all proposed points, among a few random candidates (Mitchell's
+ * best-candidate sampling, 1991), as distant points say more. If there are hints, the second point is instead the
+ * candidate with the best hint. Its answer then says whether hints are worth following. It is not the best hint of all,
+ * because wrong hints may have chosen the slowest point there. */
+static kiln_status propose_farthest(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
     const kiln__points *points = s->points;
     const bool expected = s->prior && s->count == 1;
@@ -342,8 +372,8 @@ static kiln_status by_distance(kiln__search *s, surrogate *f, bool *found, kiln_
     for (left = left < points->count ? left : points->count; left > 0; left--) {
         uint64_t number = kiln__shuffled(&s->shuffle, points->count - 1 - f->looked++ % points->count);
         KILN__TRY(points->at(points->user, number, s->next, error));
-        double far = distance(s, s->next), worth = expected ? -kiln__prior_level(s, s->next) : far;
-        if (far <= 0 || (*found && worth <= most)) /* 0: it was proposed */
+        double far = score_distance(s, s->next), worth = expected ? -kiln__prior_level(s, s->next) : far;
+        if (far <= 0 || (*found && worth <= most)) /* a distance of 0: it was proposed */
             continue;
         most = worth;
         best = number;
@@ -352,20 +382,21 @@ static kiln_status by_distance(kiln__search *s, surrogate *f, bool *found, kiln_
     return *found ? points->at(points->user, best, s->next, error) : KILN_OK;
 }
 
-/* Before there are enough answers to learn from. Where points have no number they are random. */
+/* Proposes the points of the design, before there are enough answers to learn from. Where points have no numbers, they
+ * are random. */
 static kiln_status propose_first(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
-    *found = by_hint(s);
+    *found = propose_hint(s);
     bool none = s->best == KILN__NO_ENTRY;
     if (*found || s->count >= (none ? FIRST_FAR : 2 * FIRST) || s->points->draw)
         return KILN_OK;
-    return by_distance(s, f, found, error);
+    return propose_farthest(s, f, found, error);
 }
 
-/* Adds neighbours of a point on an axis with many values: the distance is below a random power of two, so near and far
- * ones are equally likely. */
-static kiln_status look_along(kiln__search *s, kiln__batch *b, const uint32_t *point, size_t axis, uint32_t values,
-                              kiln_error **error)
+/* Adds NEAR_SOME neighbours on an axis with many values. The distance is below a random power of two, so that near and
+ * far neighbours are equally likely. */
+static kiln_status add_some_neighbours(kiln__search *s, kiln__batch *b, const uint32_t *point, size_t axis,
+                                       uint32_t values, kiln_error **error)
 {
     unsigned bits = 1;
     while (bits < 32 && values >> bits)
@@ -374,9 +405,9 @@ static kiln_status look_along(kiln__search *s, kiln__batch *b, const uint32_t *p
         uint64_t reach = (uint64_t)1 << kiln__random_below(&s->random, bits);
         uint32_t far = 1 + (uint32_t)kiln__random_below(&s->random, reach);
         uint32_t value = i & 1 ? point[1 + axis] + far : point[1 + axis] - far;
-        if (value >= values) /* values below 0 wrap around, and are out of range too */
+        if (value >= values) /* values below 0 wrap around and are out of range too */
             continue;
-        if (!make_room(s, b, b->count + 1))
+        if (!reserve_candidates(s, b, b->count + 1))
             return kiln__fail_memory(error);
         uint32_t *next = b->points + b->count * s->width;
         memcpy(next, point, s->width * sizeof *next);
@@ -390,7 +421,8 @@ static kiln_status look_along(kiln__search *s, kiln__batch *b, const uint32_t *p
     return KILN_OK;
 }
 
-static kiln_status look_about(kiln__search *s, kiln__batch *b, kiln_error **error)
+/* Fills a batch with the neighbours of its centre: all of them, or some where an axis has many values. */
+static kiln_status fill_neighbours(kiln__search *s, kiln__batch *b, kiln_error **error)
 {
     const uint32_t *point = kiln__search_point(s, b->around);
     const kiln__part *part = &s->points->parts[point[0]];
@@ -404,17 +436,18 @@ static kiln_status look_about(kiln__search *s, kiln__batch *b, kiln_error **erro
                                          error);
     for (size_t i = 0; b->random && i < part->axis_count && status == KILN_OK; i++)
         if (part->axes[i].values > 1)
-            status = look_along(s, b, point, i, part->axes[i].values, error);
-    if (status == KILN_OK && !make_room(s, b, b->count))
+            status = add_some_neighbours(s, b, point, i, part->axes[i].values, error);
+    if (status == KILN_OK && !reserve_candidates(s, b, b->count))
         status = kiln__fail_memory(error);
     for (size_t i = 0; i < b->count && status == KILN_OK; i++)
-        set_item(s, b, i, point);
+        set_candidate(s, b, i, point);
     return status;
 }
 
-/* Points around the best ones, which random draws from a large space would rarely contain. They stay while the best do;
- * of those that are random, the ones around one point are drawn anew at each proposal. */
-static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
+/* Keeps one batch of neighbours for each of the best configurations. Random candidates of a large space hardly ever
+ * contain them. A batch stays while its centre is among the best. One of the batches that hold only some neighbours is
+ * drawn again at each proposal. */
+static kiln_status refresh_neighbours(kiln__search *s, surrogate *f, kiln_error **error)
 {
     bool kept[KILN__TOP] = {false};
     kiln_status status = KILN_OK;
@@ -432,16 +465,16 @@ static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
         i = i < KILN__TOP ? i : spare;
         f->near[i].used = kept[i] = true;
         f->near[i].around = f->top[t];
-        status = look_about(s, &f->near[i], error);
+        status = fill_neighbours(s, &f->near[i], error);
     }
     return status;
 }
 
 /* ---- choosing ---- */
 
-/* The trees' mean, less a multiple of their spread: less is better. Where they disagree a point may be better than
- * predicted. False: it is not below *worth. */
-static bool is_worth(const float *means, float boldness, float *worth)
+/* Computes the acquisition of the forest: the trees' mean minus boldness times their standard deviation. If it is below
+ * *worth, stores it there and returns true. */
+static bool improve_bound(const float *means, float boldness, float *worth)
 {
     float sums[4] = {0}, squares[4] = {0};
     for (size_t t = 0; t < TREES; t += 4)
@@ -453,14 +486,14 @@ static bool is_worth(const float *means, float boldness, float *worth)
     float mean = (sums[0] + sums[1] + (sums[2] + sums[3])) * (1.0f / TREES);
     float square = (squares[0] + squares[1] + (squares[2] + squares[3])) * (1.0f / TREES);
     float bold = fmaxf(square - mean * mean, 0) * boldness * boldness, above = means[0] + mean - *worth;
-    if (above >= 0 && above * above >= bold) /* a root is only taken where it matters */
+    if (above >= 0 && above * above >= bold) /* the root is computed only if it matters */
         return false;
     *worth = means[0] + mean - sqrtf(bold);
     return true;
 }
 
-/* Predictions of all candidates, by the trees that are new to them. */
-static void predict(const kiln__search *s, const surrogate *f, kiln__batch *b)
+/* Updates the predictions of all candidates. Only trees that grew since a candidate's last prediction are asked. */
+static void update_predictions(const kiln__search *s, const surrogate *f, kiln__batch *b)
 {
     enum { ABREAST = 8 };
     uint64_t grown = kiln__forest_grown(f->forest);
@@ -476,7 +509,7 @@ static void predict(const kiln__search *s, const surrogate *f, kiln__batch *b)
                 continue;
             since = c->made < since ? c->made : since;
             points[n] = b->points + i * s->width;
-            features[n] = feature_of((double)c->prior);
+            features[n] = scale_prior((double)c->prior);
             means[n++] = c->means;
             c->made = grown;
         }
@@ -484,8 +517,9 @@ static void predict(const kiln__search *s, const surrogate *f, kiln__batch *b)
     }
 }
 
-static const uint32_t *most_promising(const kiln__search *s, const surrogate *f, kiln__batch *const *batches,
-                                      size_t count, float boldness)
+/* Returns the unknown candidate with the least acquisition of the forest, or NULL. */
+static const uint32_t *choose_by_forest(const kiln__search *s, const surrogate *f, kiln__batch *const *batches,
+                                        size_t count, float boldness)
 {
     for (;;) {
         kiln__candidate *best = NULL;
@@ -493,9 +527,9 @@ static const uint32_t *most_promising(const kiln__search *s, const surrogate *f,
         float least = HUGE_VALF;
         for (size_t n = 0; n < count; n++) {
             kiln__batch *b = batches[n];
-            predict(s, f, b);
+            update_predictions(s, f, b);
             for (size_t i = 0; i < b->count; i++) {
-                if (b->items[i].known || !is_worth(b->items[i].means, boldness, &least))
+                if (b->items[i].known || !improve_bound(b->items[i].means, boldness, &least))
                     continue;
                 best = &b->items[i];
                 point = b->points + i * s->width;
@@ -507,18 +541,19 @@ static const uint32_t *most_promising(const kiln__search *s, const surrogate *f,
     }
 }
 
-/* Of the neighbours of the best configuration that were not tried, the one that is expected to be the fastest; NULL: all
- * were tried. While nothing gets better this makes the best at least a local optimum. */
-static const uint32_t *polish(const kiln__search *s, surrogate *f)
+/* Returns the untried neighbour of the best configuration that the trees predict to be the fastest, or NULL if all were
+ * tried. In a search that is stuck this makes sure that the best is at least a local optimum. */
+static const uint32_t *choose_beside_best(const kiln__search *s, surrogate *f)
 {
     for (size_t i = 0; i < KILN__TOP; i++)
         if (f->near[i].used && f->near[i].around == s->best) {
             kiln__batch *around = &f->near[i];
-            return most_promising(s, f, &around, 1, 0);
+            return choose_by_forest(s, f, &around, 1, 0);
         }
     return NULL;
 }
 
+/* Chooses the next point. The states in the head comment decide the model; both models score the same candidates. */
 static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     surrogate *f = state;
@@ -532,12 +567,12 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
     bool stuck = f->learned > f->best_at + STUCK;
     bool early = f->learned <= KILN__GAUSSIAN_MOST && (f->learned < FOREST_FROM || f->learned % FOREST_EACH) && !stuck;
     if (status == KILN_OK && early)
-        status = kiln__gaussian_learn(s, &f->gaussian, f->first, f->first_count, trust_in_failures(&f->failures),
-                                      &early, error);
+        status = kiln__gaussian_learn(s, &f->gaussian, f->first, f->first_count, weigh_failures(&f->failures), &early,
+                                      error);
     if (status == KILN_OK && !early && s->told_count > f->fitted + f->fitted / LEARN_MOST)
-        status = fit(s, f, error);
+        status = grow_forest(s, f, error);
     if (status == KILN_OK)
-        status = look_near(s, f, error);
+        status = refresh_neighbours(s, f, error);
     if (status != KILN_OK)
         return status;
     kiln__batch *batches[KILN__TOP + 2] = {&f->pool, &f->hinted};
@@ -546,18 +581,18 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
         if (f->near[i].used)
             batches[count++] = &f->near[i];
     double boldness = kiln__random_unit(&s->random);
-    const uint32_t *best = stuck && f->learned % POLISH_EACH == 0 ? polish(s, f) : NULL;
+    const uint32_t *best = stuck && f->learned % POLISH_EACH == 0 ? choose_beside_best(s, f) : NULL;
     if (!best)
         best = early ? kiln__gaussian_choose(s, f->gaussian, batches, count, gaussian_bold * boldness)
-                     : most_promising(s, f, batches, count, most_bold * (float)boldness);
+                     : choose_by_forest(s, f, batches, count, most_bold * (float)boldness);
     *found = best != NULL;
     if (best)
         memcpy(s->next, best, s->width * sizeof *s->next);
     return KILN_OK;
 }
 
-/* Whether two points differ in one axis at most. */
-static bool are_near(const kiln__search *s, uint32_t one, uint32_t other)
+/* Returns whether two points are neighbours or equal. */
+static bool are_neighbours(const kiln__search *s, uint32_t one, uint32_t other)
 {
     const uint32_t *a = kiln__search_point(s, one), *b = kiln__search_point(s, other);
     size_t differ = 0;
@@ -566,12 +601,13 @@ static bool are_near(const kiln__search *s, uint32_t one, uint32_t other)
     return a[0] == b[0] && differ < 2;
 }
 
-/* The best, of which at most NEAR_TOP are neighbours of better ones: else all might be around one local optimum. */
-static void take_top(const kiln__search *s, surrogate *f, uint32_t entry)
+/* Inserts an entry into the list of the best. At most NEAR_TOP of them may be neighbours of better ones. Without that
+ * limit all might lie around one local optimum. */
+static void insert_top(const kiln__search *s, surrogate *f, uint32_t entry)
 {
     uint32_t ordered[KILN__TOP + 1];
     size_t count = f->top_count, at = count, near_ones = 0;
-    while (at > 0 && by_value_before(s, entry, f->top[at - 1]))
+    while (at > 0 && is_faster(s, entry, f->top[at - 1]))
         at--;
     memcpy(ordered, f->top, at * sizeof *ordered);
     ordered[at] = entry;
@@ -580,7 +616,7 @@ static void take_top(const kiln__search *s, surrogate *f, uint32_t entry)
     for (size_t i = 0; i <= count && f->top_count < KILN__TOP; i++) {
         bool near = false;
         for (size_t k = 0; k < f->top_count; k++)
-            near |= are_near(s, ordered[i], f->top[k]);
+            near |= are_neighbours(s, ordered[i], f->top[k]);
         if (near && near_ones == NEAR_TOP)
             continue;
         near_ones += near;
@@ -588,14 +624,15 @@ static void take_top(const kiln__search *s, surrogate *f, uint32_t entry)
     }
 }
 
-/* Counts an answer by whether the nearest of those before it failed. */
-static void note_failure(const kiln__search *s, failures *f, size_t entry)
+/* Counts an answer in `failures`: finds the nearest of the last NEAREST_OF answers and notes whether it failed. */
+static void count_failure(const kiln__search *s, failures *f, size_t entry)
 {
     const uint32_t *point = kiln__search_point(s, entry);
     double least = elsewhere;
     size_t nearest = entry, from = s->count > NEAREST_OF ? s->count - NEAREST_OF : 0;
     for (size_t i = from; i < s->count; i++) {
-        double far = i != entry && s->entries[i].told ? distance_of(s, point, kiln__search_point(s, i)) : elsewhere;
+        double far = i != entry && s->entries[i].told ? measure_distance(s, point, kiln__search_point(s, i))
+                                                      : elsewhere;
         if (far < least) {
             least = far;
             nearest = i;
@@ -613,8 +650,8 @@ static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, ki
     (void)error;
     surrogate *f = state;
     bool failed = !(s->entries[entry].value < HUGE_VAL);
-    note_failure(s, &f->failures, entry);
-    if (!failed || trust_in_failures(&f->failures) > 0) {
+    count_failure(s, &f->failures, entry);
+    if (!failed || weigh_failures(&f->failures) > 0) {
         f->learned++;
         if (f->first_count < KILN__GAUSSIAN_MOST)
             f->first[f->first_count++] = (uint32_t)entry;
@@ -623,7 +660,7 @@ static kiln_status surrogate_told(kiln__search *s, void *state, size_t entry, ki
         return KILN_OK;
     if (s->best == entry)
         f->best_at = f->learned;
-    take_top(s, f, (uint32_t)entry);
+    insert_top(s, f, (uint32_t)entry);
     return KILN_OK;
 }
 

@@ -25,7 +25,8 @@ typedef struct asked {
     kiln__diag *diag;
 } asked;
 
-/* Computes the lets that `expr` uses. The depth of the recursion is that of lets that use lets; the spec limits it. */
+/* Computes the lets that `expr` uses. The recursion is as deep as the chain of lets that use lets, which the spec
+ * limits. */
 static bool prepare(asked *a, const kiln__expr *expr)
 {
     for (size_t n = 0; n < kiln__expr_name_count(expr); n++)

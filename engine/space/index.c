@@ -163,7 +163,8 @@ static bool find_uses(kiln__index *x)
             for (size_t w = 0; w < x->words; w++)
                 uses_of(x, k)[w] |= uses_of(x, operands[n])[w];
     }
-    for (size_t p = 0; p < x->piece_count; p++) { /* pieces without a node have their sets after those of the nodes */
+    /* the sets of pieces without a node follow the sets of the nodes */
+    for (size_t p = 0; p < x->piece_count; p++) {
         uint64_t *set = uses_of(x, (uint32_t)(count + p));
         if (x->pieces[p].node == NONE)
             add_names(x, x->space->variant->where[x->pieces[p].constraint], set);

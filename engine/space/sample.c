@@ -1,6 +1,6 @@
-/* sample.c - valid configurations at random, without an index: it assigns the params in order, each with its values in
- * random order, tests constraints as early as possible, backtracks where no value is left, and restarts after a
- * while. */
+/* sample.c - draws valid configurations at random, without an index. It assigns the params in order, each with its
+ * values in random order. It tests each constraint as early as possible, backtracks if no value is left, and restarts
+ * after a while. */
 #include <string.h>
 
 #include "space_internal.h"
@@ -75,6 +75,8 @@ static void enter(level *l, size_t count, kiln__below_fn below, void *user)
 
 typedef enum attempt { FOUND, EXHAUSTED, ENOUGH, BROKEN } attempt;
 
+/* One attempt of the randomised backtracking search, with at most `most` units of work. Returns FOUND with a value
+ * for each param, EXHAUSTED if the whole space was searched, or the reason why it stopped. */
 static attempt try_once(kiln__sampler *s, kiln__below_fn below, void *user, kiln__effort *effort, uint64_t most,
                         kiln__diag *diag)
 {

@@ -65,9 +65,9 @@ kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *
  * NULL at the end. */
 kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kiln_error **error);
 
-/* Draws valid configurations at random without knowing how many there are: each param in order gets a random value; if
- * a constraint fails, another value; if no value is left, it backtracks; after a while it restarts. So not all
- * configurations are equally likely, and one may be drawn twice. */
+/* Draws valid configurations at random without knowing their number. Each param in order gets a random value. If a
+ * constraint fails, the param gets another value. If no value is left, the sampler backtracks, and after a while it
+ * restarts. Therefore not all configurations are equally likely, and one may be drawn twice. */
 typedef struct kiln__sampler kiln__sampler;
 kiln_status kiln__sampler_open(const kiln__space *space, kiln__sampler **sampler, kiln_error **error);
 void kiln__sampler_free(kiln__sampler *sampler);                /* NULL is allowed */
@@ -82,8 +82,8 @@ const kiln__tally *kiln__sampler_tally(const kiln__sampler *sampler);
 size_t kiln__space_values(const kiln__space *space, size_t param, const kiln_value **values);
 kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *positions, bool *holds, kiln_error **error);
 
-/* Adds to `out`, for a variant without any valid configuration, how many each constraint leaves, alone and with those
- * before it. The arguments are those of kiln__space_open(). */
+/* Adds to `out`, for a variant without valid configurations, how many configurations each constraint leaves, alone
+ * and together with the constraints before it. The arguments are those of kiln__space_open(). */
 kiln_status kiln__space_explain(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
                                 kiln__settings fixed, kiln__text *out, kiln_error **error);
 

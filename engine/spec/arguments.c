@@ -8,6 +8,9 @@ static bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/* Reads a pointer argument: the name of a buffer, a buffer plus an offset in elements, or `null`. The text after the
+ * `+` is read as an expression with its own place, so that a message points to it. A name that is not a buffer
+ * returns false, because it may begin an expression. */
 bool kiln__read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
 {
     if (node->kind != KILN__SCALAR)
@@ -42,8 +45,9 @@ bool kiln__read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argu
 }
 
 /* ---- structures ----
- * A field stands at the next multiple of its own alignment, and the structure ends at a multiple of the largest, as in
- * C and CUDA. */
+ *
+ * The layout of C and CUDA: the offset of a field is a multiple of its alignment, and the size of a structure is a
+ * multiple of its largest alignment. */
 
 static bool place(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, uint64_t *offset)
 {
@@ -54,7 +58,8 @@ static bool place(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, u
     return bytes <= MOST && *at <= MOST;
 }
 
-/* [i32, N], [f32, 0, 1, 2], [float4, 0, 0, 0, 1]: a type and one number or more. *align: that of the type. */
+/* Reads a field such as [i32, N], [f32, 0, 1, 2] or [float4, 0, 0, 0, 1]: a type and at least one number. *align gets
+ * the alignment of the type. */
 static void read_values(kiln__reader *r, const kiln__spec_node *node, kiln__field *field, uint64_t *align)
 {
     const kiln__spec_node *type = node->count ? node->items[0] : NULL;
@@ -137,7 +142,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* Pairs of hexadecimal digits, with spaces where one likes. */
+/* Reads pairs of hexadecimal digits. Spaces between them have no meaning. */
 static void read_bytes(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
 {
     const char *text = kiln__read_text(r, node, "'bytes'");
@@ -183,6 +188,9 @@ static void read_pointers(kiln__reader *r, kiln__spec_node *node, kiln__argument
 
 #define ONE_OF_ALL "struct, bytes, pointers, tensor_map and texture"
 
+/* Reads one argument of a launch into `arg`. A scalar is a pointer or a number. A mapping has exactly one of the keys
+ * `tensor_map`, `texture`, `struct`, `bytes` and `pointers`, and each key has its own reader. Errors are reported in
+ * r->diag. */
 void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *arg)
 {
     arg->pos = map->pos;

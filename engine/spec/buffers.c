@@ -123,7 +123,8 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
             kiln__diag_add(r->diag, seed_->pos, "'%s' is not random, so it takes no seed", fills[chosen].key);
     } else if (seed_) {
         fill->seed = kiln__read_expr(r, seed_, "'seed'", KILN__ALL_INPUTS);
-    } else { /* from the name, so that two buffers differ, and stay as they are when a third is added */
+        /* the seed comes from the name, so that two buffers differ, and a new buffer does not change the others */
+    } else {
         kiln_value value = {.kind = KILN_INT, .as.i = name_seed(buffer->name)};
         fill->seed = kiln__expr_constant(r->arena, value, map->pos);
     }
@@ -150,6 +151,9 @@ static void read_from(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
                    root, near);
 }
 
+/* Reads one buffer: type, shape, content (at most one of `fill`, `from`, `file`) and `out`. The type and the shape
+ * are required unless they come with the data. `of_spec` is false for a buffer of a variant, which cannot be an
+ * output. */
 static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spec, kiln__buffer *buffer)
 {
     KILN__KEYS_buffer(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_buffer)) return;
@@ -179,7 +183,7 @@ static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spe
     }
 }
 
-/* The names have been declared. */
+/* Reads the buffers. Their names have been declared already. */
 kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count)
 {
     *count = node && node->kind == KILN__MAP && node->count <= KILN__MOST ? node->count : 0;

@@ -1,4 +1,4 @@
-/* device.c - what a spec or a variant says of the devices it is for: targets and needs. */
+/* device.c - the conditions of a spec or a variant on its device: targets and needs. */
 #include <string.h>
 
 #include "read.h"

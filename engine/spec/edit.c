@@ -13,8 +13,8 @@ struct kiln__edit {
 
 /* ---- nodes ---- */
 
-/* Without aliases: what stands in several places is there as often, so that a change of one leaves the others alone.
- * The reader has bounded depth and number. */
+/* Copies a node without aliases: a node with several aliases is copied for each of them. Therefore a change of one
+ * copy leaves the others unchanged. The reader limits the depth and the number of nodes. */
 static kiln__spec_node *copy_node(kiln__arena *arena, const kiln__spec_node *from)
 {
     kiln__spec_node *made = kiln__arena_alloc(arena, sizeof *made);
@@ -64,7 +64,7 @@ static kiln__spec_node *value_node(kiln__edit *e, kiln_value value)
     return made;
 }
 
-/* Every function below takes NULL nodes, which are what no memory leaves. */
+/* Every function below accepts NULL nodes, because a failed allocation leaves NULL. */
 static void append(kiln__edit *e, kiln__spec_node *node, kiln__spec_node *key, kiln__spec_node *item)
 {
     if (!node || !item || (node->kind == KILN__MAP && !key))
@@ -109,7 +109,7 @@ static void drop(kiln__spec_node *map, const char *key)
         map->count = kept;
 }
 
-/* The mapping under `key`; made where there is none. */
+/* Returns the mapping under `key`, and makes it if it is missing. */
 static kiln__spec_node *map_in(kiln__edit *e, kiln__spec_node *map, const char *key)
 {
     kiln__spec_node *found = kiln__spec_node_get(map, key);
@@ -120,7 +120,7 @@ static kiln__spec_node *map_in(kiln__edit *e, kiln__spec_node *map, const char *
     return found;
 }
 
-/* The part of the file that holds a variant's own things. */
+/* Returns the mapping that holds the keys of a variant. */
 static kiln__spec_node *section(kiln__edit *e, const char *variant)
 {
     kiln__spec_node *variants = variant ? kiln__spec_node_get(e->root, "variants") : NULL;
@@ -175,7 +175,7 @@ void kiln__edit_param(kiln__edit *e, const char *variant, const char *name, kiln
         param = kiln__spec_node_get(params, name);
     }
     if (!param || (param->kind == KILN__SCALAR && !only))
-        return; /* one value alone is its own default */
+        return; /* a single value is its own default */
     if (param->kind != KILN__MAP) {
         kiln__spec_node *map = make(e, KILN__MAP);
         set(e, map, "values", param);
@@ -295,7 +295,8 @@ static int add_bytes(void *user, unsigned char *bytes, size_t count)
     return !out->failed;
 }
 
-/* A text that means the same in [] and {} as outside: there a comma or a bracket would end it. */
+/* Returns true if a text means the same inside and outside of [] and {}. Inside, a comma or a bracket would end the
+ * text. */
 static bool fits_flow(const kiln__spec_node *node)
 {
     if (node->kind != KILN__SCALAR || node->length == 0 || node->length > 60)
@@ -313,6 +314,8 @@ static bool is_flow(const kiln__spec_node *node)
     return true;
 }
 
+/* Writes a node and its children as YAML events. A text that was quoted, or that has several lines, gets double
+ * quotes. Returns false if memory runs out. The recursion is bounded by the depth of the tree. */
 static bool emit(yaml_emitter_t *emitter, const kiln__spec_node *node)
 {
     yaml_event_t event;
@@ -378,7 +381,7 @@ kiln_status kiln__edit_write(const kiln__edit *e, const char *comment, kiln__tex
     yaml_emitter_set_width(&emitter, 110);
     bool written = emit_document(&emitter, e->root);
     yaml_emitter_delete(&emitter);
-    return written && !out->failed ? KILN_OK : kiln__fail_memory(error); /* nothing else can be wrong with a tree */
+    return written && !out->failed ? KILN_OK : kiln__fail_memory(error); /* a tree can cause no other error */
 }
 
 kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, kiln__edit **edit, kiln_error **error)
@@ -391,10 +394,11 @@ kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, ki
     made->mem = mem;
     made->spec = spec;
     made->arena.mem = mem;
-    kiln__spec_node *root = kiln__tree_parse(&scratch, &spec->file, &diag); /* as it was when the spec was loaded */
+    /* the tree at the time when the spec was loaded */
+    kiln__spec_node *root = kiln__tree_parse(&scratch, &spec->file, &diag);
     made->root = root ? copy_node(&made->arena, root) : NULL;
     bool fine = made->root && !made->arena.failed;
-    /* Texts are the scratch arena's. */
+    /* The texts live in the scratch arena. */
     kiln__arena_join(&made->arena, &scratch);
     kiln__text_free(&diag.text);
     if (fine) {

@@ -1,8 +1,9 @@
-/* edit.h - a spec's text, changed in places and written anew. All that no edit touches stays as it was written,
- * whatever it is: names, quotes, expressions, keys. Comments, anchors and the layout go. T1 files stay T1 files; what
- * their format has no place for stands under the key `Kiln`, which other readers pass over.
+/* edit.h - changes single places of a spec and writes the spec as text again.
  *
- * Edits cannot fail on their own: what is out of memory is said by kiln__edit_write(). */
+ * Everything that no edit touches keeps its spelling: names, quotes, expressions, keys. Comments, anchors and the
+ * layout are lost. A T1 file stays a T1 file. Values that the T1 format cannot hold go under the key `Kiln`, which
+ * other readers skip. An edit returns nothing and cannot fail. If memory runs out during an edit, kiln__edit_write()
+ * reports it. */
 #ifndef KILN_SPEC_EDIT_H
 #define KILN_SPEC_EDIT_H
 
@@ -10,31 +11,32 @@
 
 typedef struct kiln__edit kiln__edit;
 kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, kiln__edit **edit, kiln_error **error);
-void kiln__edit_free(kiln__edit *edit); /* NULL is fine */
+void kiln__edit_free(kiln__edit *edit); /* NULL is allowed */
 
-/* One set of sizes, of that name, in the place of all. */
+/* Replaces all size sets by one set with this name. */
 void kiln__edit_sizes(kiln__edit *edit, const char *set, kiln__settings sizes);
-/* The param's default becomes `value`; `only`: and its one value. */
+/* Makes `value` the default of the param. If `only` is true, it also becomes the only value of the param. */
 void kiln__edit_param(kiln__edit *edit, const char *variant, const char *name, kiln_value value, bool only);
-/* In the following `variant` NULL means the spec's own part. */
+/* In the following functions a NULL `variant` means the part of the spec that all variants share. */
 void kiln__edit_source(kiln__edit *edit, const char *variant, const char *source);
-/* No folders of headers, in the spec and in all variants. */
+/* Removes the folders of headers from the spec and from all variants. */
 void kiln__edit_no_include(kiln__edit *edit);
-/* The content of a buffer is a .npy file. */
+/* Makes a .npy file the content of a buffer. */
 void kiln__edit_buffer_file(kiln__edit *edit, const char *variant, const char *buffer, const char *file);
-/* An input is what `function` makes of these arguments; texts stand in quotes. */
+/* Makes `function` with these arguments the source of an input. Texts are written in quotes. */
 void kiln__edit_input(kiln__edit *edit, const char *variant, const char *input, const char *function,
                       kiln__settings args);
-/* One argument of an input becomes this text. */
+/* Replaces one argument of an input by this text. */
 void kiln__edit_input_text(kiln__edit *edit, const char *variant, const char *input, const char *arg, const char *text);
-/* An output is compared with a .npy file: exactly, or with these tolerances, which are expressions. */
+/* Makes a .npy file the expected content of an output. The comparison is exact or uses these tolerances, which are
+ * expressions. */
 void kiln__edit_verify(kiln__edit *edit, const char *buffer, const char *file, bool exact, const char *rtol,
                        const char *atol);
-/* What a variant has in place of them; its `tolerance` is there. */
+/* Replaces the tolerances of an output for one variant. The variant must have a `tolerance` for this output. */
 void kiln__edit_tolerance(kiln__edit *edit, const char *variant, const char *buffer, const char *rtol,
                           const char *atol);
 void kiln__edit_variant_first(kiln__edit *edit, const char *variant);
 void kiln__edit_variant_remove(kiln__edit *edit, const char *variant);
-/* The text, behind `comment` (lines, without their '#'; NULL: none). */
+/* Appends the text to `out`. `comment` (NULL: no comment) goes before it; its lines have no '#'. */
 kiln_status kiln__edit_write(const kiln__edit *edit, const char *comment, kiln__text *out, kiln_error **error);
 #endif

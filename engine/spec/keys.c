@@ -5,18 +5,19 @@
 #define REF(name) "{\"$ref\": \"#/$defs/" name "\"}"
 #define EITHER(a, b) "{\"anyOf\": [" a ", " b "]}"
 #define SCALAR "{\"type\": [\"string\", \"number\", \"boolean\"]}"
-#define SCALARS(least) /* one alone is a list of one */                                                                \
+#define SCALARS(least) /* a single value is a list of one */                                                           \
     EITHER(SCALAR, "{\"type\": \"array\", \"minItems\": " least ", \"items\": " SCALAR "}")
 #define BY_NAME(least, item)                                                                                           \
     "{\"type\": \"object\", \"minProperties\": " least ", " SPLIT ", \"additionalProperties\": " item "}"
-/* Of `{x: max(a, b)}` YAML makes a key `b)` without a value; Kiln does not. */
+/* From `{x: max(a, b)}` YAML makes two keys, of which `b)` has no value. Kiln joins them again. */
 #define SPLIT "\"patternProperties\": {\"\\\\)\": {\"type\": \"null\"}}"
 #define LABEL_PATTERN "\"pattern\": \"^[A-Za-z0-9_-]{1,63}$\""
 
 #define UNIT_NAME(name, value, key, text) " `" key "`"
 #define UNIT_CONST(name, value, key, text) "{\"const\": \"" key "\"}, "
-/* X(name, text, JSON schema). What stands behind the key. YAML splits `[max(a, b)]` at the comma, which Kiln does not.
- * An editor holds the schema against what YAML makes of it, so it cannot say how long a list of expressions may be. */
+/* The forms of values. X(name, text, JSON schema). YAML splits `[max(a, b)]` at the comma, and Kiln joins the parts
+ * again. An editor compares the schema with the tree of YAML, so the schema cannot limit the length of a list of
+ * expressions. */
 #define FORMS(X)                                                                                                       \
     X(VERSION, "1", "{\"const\": 1}")                                                                                  \
     X(BOOL, "true or false", "{\"type\": \"boolean\"}")                                                                \
@@ -74,7 +75,7 @@ KILN__KEY_EFFECTS(KILN_X)
 #define RULE_PARAM /* `values` or a range */                                                                                         \
     "{\"anyOf\": [" HAS("\"values\"") ", " HAS("\"from\", \"to\"") "], \"not\": {\"anyOf\": [" HAS("\"values\", \"from\"") ", " HAS( \
         "\"values\", \"to\"") ", " HAS("\"values\", \"step\"") ", " HAS("\"values\", \"times\"") ", " HAS("\"step\", \"times\"") "]}}"
-#define RULE_BUFFER /* one content; type and shape, unless they come with it */                                           \
+#define RULE_BUFFER /* one content; type and shape are needed, unless they come with the content */                       \
     "{\"anyOf\": [" HAS("\"type\", \"shape\"") ", " HAS("\"from\"") ", " HAS("\"file\"") "], \"not\": {\"anyOf\": [" HAS( \
         "\"fill\", \"from\"") ", " HAS("\"fill\", \"file\"") ", " HAS("\"from\", \"file\"") "]}}"
 #define RULE_TOLERANCE "{\"anyOf\": [" HAS("\"rtol\"") ", " HAS("\"atol\"") "]}"

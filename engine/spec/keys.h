@@ -1,58 +1,60 @@
 /* keys.h - the keys of the spec format: one row for each key of each mapping.
  *
- * The row drives the reader (known keys, what is missing, "did you mean"), `kiln spec`, the page KEYS.md and the JSON
- * schema. A row without a reader, and a reader without a row, do not compile without a warning (KILN__NODE). A row that
- * does not change what it says it changes fails tests/tune/test_keys.c, so that no sample is reused that a changed spec
- * would not give again. */
+ * The rows drive the reader (known keys, missing keys, "did you mean"), `kiln spec`, the page KEYS.md and the JSON
+ * schema. If a row has no reader, or a reader has no row, the compiler prints a warning (KILN__NODE). Each row names
+ * the effect of a change of the key. tests/tune/test_keys.c checks this effect, so that a sweep never reuses a sample
+ * that the changed spec would not produce. */
 #ifndef KILN_SPEC_KEYS_H
 #define KILN_SPEC_KEYS_H
 
 #include "kiln.h"
 
-/* X(mapping, what messages call it, rule, what stands there). The keys of each follow below, in the order of messages.
- * The rule says which of them go together, as far as the rows do not; keys.c has each as a JSON schema. */
+/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order of
+ * messages. The rule tells which keys go together, as far as the rows do not; keys.c has each rule as a JSON schema. */
 #define KILN__MAPPINGS(X)                                                                                              \
     X(spec, "the spec", NONE, "The file.")                                                                             \
-    X(variant, "a variant", NONE, "One way to do the work. The spec's own sections come before those of the variant.") \
+    X(variant, "a variant", NONE, "One way to do the work. Its sections are added to those of the spec.")              \
     X(param, "a param", PARAM, "A param with a range, a default or options.")                                          \
     X(input, "an input", NONE, "Data with a format, which a host function makes.")                                     \
-    X(buffer, "a buffer", BUFFER, "An array on the device. One of a variant is scratch.")                              \
+    X(buffer, "a buffer", BUFFER, "An array on the device. A buffer of a variant is scratch.")                         \
     X(fill, "'fill'", NONE, "The content of a buffer. A number alone is {value: NUMBER}.")                             \
-    X(verification, "a verification", VERIFICATION, "What an output is compared with.")                                \
+    X(verification, "a verification", VERIFICATION, "The expected content of an output.")                              \
     X(tolerance, "a tolerance", TOLERANCE,                                                                             \
-      "How much an output of a variant may differ, in place of what `verify` says.")                                   \
-    X(against, "'against'", NONE, "Where the expected answer comes from.")                                             \
-    X(step, "a step", NONE, "What is done, one thing a step.")                                                         \
+      "The tolerances of an output in one variant. They replace those of `verify`.")                                   \
+    X(against, "'against'", NONE, "The source of the expected answer.")                                                \
+    X(step, "a step", NONE, "One action: a mapping with exactly one key.")                                             \
     X(launch, "a launch", NONE, "A launch of a kernel.")                                                               \
-    X(argument, "an argument", NONE, "What is neither a number nor a buffer, by value or as a pointer.")               \
+    X(argument, "an argument", NONE, "A structure by value, or a pointer to pointers.")                                \
     X(tensor_map, "a tensor map", TENSOR_MAP, "A `CUtensorMap` by value, of a buffer.")                                \
     X(texture, "a texture", NONE, "A texture object (`cudaTextureObject_t`) of a buffer.")                             \
     X(fill_step, "a fill", NONE, "One value in all elements of a buffer.")                                             \
-    X(copy, "a copy", NONE, "From one buffer to another; counts and offsets are in elements.")                         \
-    X(symbol, "a symbol", NONE, "From a buffer to a variable of the source; counts and offsets are in elements.")      \
+    X(copy, "a copy", NONE, "Copies from one buffer to another; counts and offsets are in elements.")                  \
+    X(symbol, "a symbol", NONE, "Copies a buffer to a variable of the source; counts and offsets are in elements.")    \
     X(host_step, "a host step", NONE, "A call of a host function.")                                                    \
-    X(repeat, "a repeat", NONE, "Steps a number of times.")                                                            \
-    X(while, "a while", NONE, "Steps as long as a condition holds.")
+    X(repeat, "a repeat", NONE, "Repeats steps a number of times.")                                                    \
+    X(while, "a while", NONE, "Repeats steps as long as a condition holds.")
 
-/* X(name, text). What changes with the key, and so, which stored samples are not reused. */
+/* The effects of a change of a key. X(name, text). They decide which stored samples a sweep does not reuse. */
 #define KILN__KEY_EFFECTS(X)                                                                                           \
     X(CODE, "code") /* the compiled code, and with it its samples */                                                   \
-    X(RUN, "run")   /* what is run on the code, or how it is checked */                                                \
+    X(RUN, "run")   /* the launches of the code, or the check of their answer */                                       \
     X(BOTH, "code and run")                                                                                            \
-    X(NAME, "name")         /* samples are kept by it */                                                               \
-    X(CHOICE, "choice")     /* which configurations and sizes there are, and how they rank: a sample has its own */    \
-    X(PROSE, "nothing")     /* for people */                                                                           \
+    X(NAME, "name")         /* the name under which samples are stored */                                              \
+    X(CHOICE, "choice")     /* the set of configurations and sizes, and their ranking; each sample has its own */      \
+    X(PROSE, "nothing")     /* text for people only */                                                                 \
     X(KEYS, "see its keys") /* the key holds mappings with rows of their own */
 
 /* ---- the keys ----
  *
- * X(mapping, name, need, form, effect, about): `need` is one of kiln_spec_key_need, `form` a row of keys.c. */
+ * X(mapping, name, need, form, effect, description): `need` is one of kiln_spec_key_need, `form` is a row of keys.c. */
 
-/* What the spec has for all variants, and a variant for itself. */
+/* The keys that a spec has for all variants, and a variant for itself. */
 #define KILN__KEYS_section(X, mapping)                                                                                 \
     X(mapping, include, OPTIONAL, TEXTS, CODE, "Folders of headers, below the spec's folder.")                         \
-    X(mapping, target, OPTIONAL, TEXTS, CODE, "What to compile for: `sm_90a`. The first that fits the device.")        \
-    X(mapping, needs, OPTIONAL, EXPRS, CHOICE, "Conditions on the device: `device.wgmma`. Elsewhere it is left out.")  \
+    X(mapping, target, OPTIONAL, TEXTS, CODE,                                                                          \
+      "Architectures to compile for: `sm_90a`. The first that fits the device is used.")                               \
+    X(mapping, needs, OPTIONAL, EXPRS, CHOICE,                                                                         \
+      "Conditions on the device: `device.wgmma`. If one fails, the variant is left out.")                              \
     X(mapping, params, OPTIONAL, PARAMS, KEYS, "The tuning parameters. Each becomes a macro of the source.")           \
     X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN, "Names for expressions, in any order, without cycles.")                \
     X(mapping, where, OPTIONAL, EXPRS, CHOICE, "Constraints: over sizes, params, lets and the device.")                \
@@ -62,12 +64,12 @@
     X(mapping, inputs, OPTIONAL, INPUTS, KEYS, "Data that host functions make.")                                       \
     X(mapping, buffers, OPTIONAL, BUFFERS, KEYS, "The arrays on the device.")                                          \
     X(mapping, before_each, OPTIONAL, STEPS, KEYS, "Steps that each run needs and that are not part of its time.")
-#define KILN__KEYS_metrics(X, mapping)                                                                                     \
-    X(mapping, metrics, OPTIONAL, NAMED_EXPRS, RUN,                                                                        \
-      "`flops`, `bytes` (for the roofline) and any others, of each other and of what is measured. Of two of one name the " \
-      "variant's holds.")                                                                                                  \
-    X(mapping, roofline, OPTIONAL, UNIT, RUN,                                                                              \
-      "The unit whose peak bounds the `flops`. Without it, the fastest one whose instructions the code has.")
+#define KILN__KEYS_metrics(X, mapping)                                                                                 \
+    X(mapping, metrics, OPTIONAL, NAMED_EXPRS, RUN,                                                                    \
+      "`flops` and `bytes` (for the roofline), and any others, which may use metrics and measurements. A "             \
+      "metric of the variant replaces a metric of the spec with the same name.")                                       \
+    X(mapping, roofline, OPTIONAL, UNIT, RUN,                                                                          \
+      "The unit whose peak bounds the `flops`. By default the fastest unit whose instructions the code has.")
 #define KILN__KEYS_work(X, mapping)                                                                                    \
     X(mapping, launch, ONE_OF, LAUNCH, KEYS, "The one launch that does the work.")                                     \
     X(mapping, steps, ONE_OF, STEPS, KEYS, "The steps that do the work.")
@@ -83,7 +85,7 @@
       "Sets of sizes, all with the same names. The first is the default on a GPU, `tiny` on the simulated device.")
 #define KILN__KEYS_spec_tail(X)                                                                                        \
     X(spec, features, OPTIONAL, NAMED_EXPRS, RUN,                                                                      \
-      "Numbers that describe the input. Samples keep them, and the best for a new input is chosen by them.")           \
+      "Numbers that describe the input. Samples keep them. They choose the best configuration for a new input.")       \
     X(spec, verify, OPTIONAL, VERIFY, KEYS, "How outputs are checked.")                                                \
     X(spec, variants, ONE_OF, VARIANTS, KEYS, "The ways to do the work.")
 #define KILN__KEYS_spec(X)                                                                                             \
@@ -95,7 +97,7 @@
     X(variant, contender, OPTIONAL, BOOL, CHOICE,                                                                      \
       "`false`: only for comparison, as a bound or a pattern. It does not do the spec's work and is never the best.")  \
     X(variant, source, OPTIONAL, TEXT, CODE, "The CUDA file, if it is not the spec's.")                                \
-    X(variant, tolerance, OPTIONAL, TOLERANCES, KEYS, "How much its outputs may differ, if not as `verify` says.")
+    X(variant, tolerance, OPTIONAL, TOLERANCES, KEYS, "The tolerances of its outputs, if they differ from `verify`.")
 #define KILN__KEYS_variant(X)                                                                                          \
     KILN__KEYS_variant_head(X) KILN__KEYS_section(X, variant) KILN__KEYS_work(X, variant) KILN__KEYS_metrics(X, variant)
 
@@ -103,9 +105,9 @@
     X(param, values, OPTIONAL, VALUES, CHOICE, "All numbers, all booleans or all names. Or a range: `from`, `to`.")    \
     X(param, from, OPTIONAL, VALUE, CHOICE, "A range: its first value.")                                               \
     X(param, to, OPTIONAL, VALUE, CHOICE, "A range: its last value, inclusive.")                                       \
-    X(param, step, OPTIONAL, VALUE, CHOICE, "A range: what is added; 1 if not given.")                                 \
+    X(param, step, OPTIONAL, VALUE, CHOICE, "A range: the difference between values; 1 if not given.")                 \
     X(param, times, OPTIONAL, VALUE, CHOICE, "A range: the factor, in place of `step`.")                               \
-    X(param, default, OPTIONAL, VALUE, CHOICE, "The value where none is chosen; the first if not given.")              \
+    X(param, default, OPTIONAL, VALUE, CHOICE, "The value if none is chosen; the first value if not given.")           \
     X(param, macro, OPTIONAL, BOOL, CODE, "`false`: no macro; only expressions have it, such as those of the launch.") \
     X(param, options, OPTIONAL, TEMPLATES, CODE, "Compile options that belong to the param.")
 
@@ -116,11 +118,11 @@
 #define KILN__KEYS_buffer(X)                                                                                           \
     X(buffer, type, OPTIONAL, EXPR, RUN, "`f32` and so on, or a param over types. Needed without `from` and `file`.")  \
     X(buffer, shape, OPTIONAL, EXPRS, RUN, "The extents. Needed without `from` and `file`.")                           \
-    X(buffer, fill, OPTIONAL, FILL, KEYS, "What it is filled with.")                                                   \
-    X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is what an input exports, such as A.csr.values.")                \
+    X(buffer, fill, OPTIONAL, FILL, KEYS, "The values that fill it.")                                                  \
+    X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is an export of an input, such as A.csr.values.")                \
     X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file. The name may have sizes in it: `a-{N}.npy`.")    \
     X(buffer, out, OPTIONAL, BOOL, RUN,                                                                                \
-      "`true`: an output. With a content it is also an input; other inputs must stay as they are.")
+      "`true`: an output. With a content it is also an input. Kernels must not change other inputs.")
 
 #define KILN__KEYS_fill(X)                                                                                             \
     X(fill, value, ONE_OF, EXPRS, RUN, "One number everywhere.")                                                       \
@@ -128,15 +130,15 @@
     X(fill, uniform, ONE_OF, EXPRS, RUN, "[low, high]: random; high is included for integers.")                        \
     X(fill, normal, ONE_OF, EXPRS, RUN, "[mean, deviation]: random.")                                                  \
     X(fill, zipf, ONE_OF, EXPRS, RUN, "[count, exponent]: random integers from 0 to count - 1.")                       \
-    X(fill, seed, OPTIONAL, EXPR, RUN, "Of random numbers; made from the buffer's name if not given.")
+    X(fill, seed, OPTIONAL, EXPR, RUN, "The seed of random numbers; made from the buffer's name if not given.")
 
 #define KILN__KEYS_verification(X)                                                                                     \
-    X(verification, against, REQUIRED, AGAINST, KEYS, "What the output is compared with.")                             \
-    X(verification, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance. By the type if neither is given.")                 \
+    X(verification, against, REQUIRED, AGAINST, KEYS, "The source of the expected content.")                           \
+    X(verification, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance. Without both tolerances, the type decides.")       \
     X(verification, atol, OPTIONAL, EXPR, RUN, "Absolute tolerance.")                                                  \
     X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")                                               \
     X(verification, sampled, OPTIONAL, BOOL, RUN,                                                                      \
-      "`true`: elements that the host function leaves alone are not compared; they must have been written.")
+      "`true`: elements that the host function leaves unchanged are not compared, but must have been written.")
 
 #define KILN__KEYS_tolerance(X)                                                                                        \
     X(tolerance, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance.")                                                     \
@@ -145,10 +147,11 @@
 #define KILN__KEYS_against(X)                                                                                          \
     X(against, host, ONE_OF, TEXT, RUN, "A host function, which takes buffers, sizes and inputs by their names.")      \
     X(against, variant, ONE_OF, TEXT, RUN, "A variant, at its default params.")                                        \
-    X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "Of `variant`: params of it that are not the default.")             \
+    X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "With `variant`: values of its params that are not the default.")   \
     X(against, command, ONE_OF, TEXTS, RUN, "A program and its arguments, which needs --allow-commands. No shell.")    \
     X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")                                 \
-    X(against, ARGUMENT, ANY, EXPR, RUN, "Of `host`: what the function calls so, by another name or an expression.")
+    X(against, ARGUMENT, ANY, EXPR, RUN,                                                                               \
+      "With `host`: another name of the spec, or an expression, for this name of the function.")
 
 #define KILN__KEYS_step(X)                                                                                             \
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \
@@ -169,11 +172,11 @@
     X(launch, cooperative, OPTIONAL, BOOL, RUN, "`true`: the grid can synchronise.")                                   \
     X(launch, cluster_scheduling, OPTIONAL, TEXT, RUN,                                                                 \
       "`spread` the blocks of a cluster over the SMs, or `balance` them, or `default`.")                               \
-    X(launch, overlap, OPTIONAL, BOOL, RUN, "`true`: may begin before the step before it has ended (griddepcontrol).") \
-    X(launch, priority, OPTIONAL, EXPR, RUN, "Of the launch; lower numbers go first.")                                 \
+    X(launch, overlap, OPTIONAL, BOOL, RUN, "`true`: may begin before the previous step has ended (griddepcontrol).")  \
+    X(launch, priority, OPTIONAL, EXPR, RUN, "The priority of the launch; lower numbers go first.")                    \
     X(launch, carveout, OPTIONAL, EXPR, RUN, "Percent of the L1 cache that shared memory should have.")                \
     X(launch, args, REQUIRED, ARGS, RUN,                                                                               \
-      "Each an expression, a buffer, a place in it (`x + 4`), `null`, an argument, a tensor map, or a texture.")
+      "Expressions, buffers, places in them (`x + 4`), `null`, arguments, tensor maps, textures.")
 
 #define KILN__KEYS_argument(X)                                                                                         \
     X(argument, struct, ONE_OF, FIELDS, RUN,                                                                           \
@@ -185,12 +188,12 @@
     X(tensor_map, tensor_map, REQUIRED, TEXT, RUN,                                                                     \
       "The buffer, or a place in it such as `A + 64`. Lists are in the order of shapes.")                              \
     X(tensor_map, type, OPTIONAL, TEXT, RUN,                                                                           \
-      "Of its elements, if not the buffer's: `tf32`, `f32_ftz`, `u4x16_align8`, ...")                                  \
+      "The type of its elements, if not the buffer's: `tf32`, `f32_ftz`, `u4x16_align8`, ...")                         \
     X(tensor_map, shape, OPTIONAL, EXPRS, RUN, "1 to 5 extents, if not the buffer's.")                                 \
     X(tensor_map, strides, OPTIONAL, EXPRS, RUN,                                                                       \
-      "Elements from one to the next, of all dimensions but the last; dense if not given.")                            \
+      "Distances in elements, for all dimensions but the last; dense if not given.")                                   \
     X(tensor_map, box, OPTIONAL, EXPRS, RUN, "The extents that one copy takes.")                                       \
-    X(tensor_map, steps, OPTIONAL, EXPRS, RUN, "Every which element of each dimension is copied; 1 if not given.")     \
+    X(tensor_map, steps, OPTIONAL, EXPRS, RUN, "The distance of copied elements, for each dimension; 1 if not given.") \
     X(tensor_map, swizzle, OPTIONAL, EXPR, RUN, "0, 32, 64 or 128 bytes; 0 if not given.")                             \
     X(tensor_map, atom, OPTIONAL, EXPR, RUN,                                                                           \
       "16, 32 or 64 bytes that a swizzle of 128 moves together; 16 if not given.")                                     \
@@ -200,9 +203,9 @@
     X(tensor_map, l2_promotion, OPTIONAL, EXPR, RUN,                                                                   \
       "0, 64, 128 or 256 bytes that the L2 fetches at once; 0 if not given.")                                          \
     X(tensor_map, fill, OPTIONAL, TEXT, RUN,                                                                           \
-      "What elements outside of the shape read as: `zero` or `nan`; zero if not given.")                               \
+      "The value of elements outside of the shape: `zero` or `nan`; zero if not given.")                               \
     X(tensor_map, lower, OPTIONAL, EXPRS, RUN,                                                                         \
-      "For im2col: the lower corner of the box, of all dimensions but the first and last.")                            \
+      "For im2col: the lower corner of the box, in all dimensions but the first and last.")                            \
     X(tensor_map, upper, OPTIONAL, EXPRS, RUN, "For im2col: the upper corner.")                                        \
     X(tensor_map, channels, OPTIONAL, EXPR, RUN, "For im2col: the channels of a pixel that one copy takes.")           \
     X(tensor_map, pixels, OPTIONAL, EXPR, RUN, "For im2col: the pixels that one copy takes.")
@@ -215,15 +218,15 @@
       "1, 2 or 4 elements of a texel; 1 if not given. Without `shape`, the buffer's last extent.")                     \
     X(texture, pitch, OPTIONAL, EXPR, RUN, "Elements from one row to the next; dense if not given.")                   \
     X(texture, array, OPTIONAL, BOOL, RUN,                                                                             \
-      "`true`: a CUDA array, copied from the buffer before the run, outside of its time; else the buffer's memory.")   \
+      "`true`: a CUDA array, copied before the run, outside of its time. By default the memory of the buffer.")        \
     X(texture, layered, OPTIONAL, BOOL, RUN, "`true`: the first extent counts layers. With `array`.")                  \
     X(texture, read, OPTIONAL, TEXT, RUN,                                                                              \
-      "`element`, or `float`: integers of 8 and 16 bits become 0 to 1, or -1 to 1; element if not given.")             \
+      "`element` or `float`; element if not given. `float` maps integers of 8 and 16 bits to 0 to 1, or -1 to 1.")     \
     X(texture, filter, OPTIONAL, TEXT, RUN, "`point` or `linear`; point if not given.")                                \
     X(texture, address, OPTIONAL, TEXTS, RUN,                                                                          \
-      "What is read outside: `clamp`, `wrap`, `mirror` or `border` (zero); of all dimensions, or of each. Clamp if "   \
-      "not given.")                                                                                                    \
-    X(texture, normalised, OPTIONAL, BOOL, RUN, "`true`: coordinates from 0 to 1 reach over the whole.")
+      "The value outside: `clamp`, `wrap`, `mirror` or `border` (zero), for all dimensions, or one for each. By "      \
+      "default `clamp`.")                                                                                              \
+    X(texture, normalised, OPTIONAL, BOOL, RUN, "`true`: coordinates from 0 to 1 cover the whole texture.")
 
 #define KILN__KEYS_fill_step(X)                                                                                        \
     X(fill_step, buffer, REQUIRED, TEXT, RUN, "The buffer.")                                                           \
@@ -232,29 +235,29 @@
 #define KILN__KEYS_copy(X)                                                                                             \
     X(copy, from, REQUIRED, TEXT, RUN, "A buffer.")                                                                    \
     X(copy, to, REQUIRED, TEXT, RUN, "A buffer.")                                                                      \
-    X(copy, count, OPTIONAL, EXPR, RUN, "How many; all if not given.")                                                 \
-    X(copy, from_offset, OPTIONAL, EXPR, RUN, "Where it begins in `from`.")                                            \
-    X(copy, to_offset, OPTIONAL, EXPR, RUN, "Where it begins in `to`.")
+    X(copy, count, OPTIONAL, EXPR, RUN, "The number of elements; all if not given.")                                   \
+    X(copy, from_offset, OPTIONAL, EXPR, RUN, "The first element in `from`.")                                          \
+    X(copy, to_offset, OPTIONAL, EXPR, RUN, "The first element in `to`.")
 
 #define KILN__KEYS_symbol(X)                                                                                           \
     X(symbol, name, REQUIRED, TEXT, RUN, "The variable.")                                                              \
     X(symbol, from, REQUIRED, TEXT, RUN, "A buffer.")                                                                  \
-    X(symbol, count, OPTIONAL, EXPR, RUN, "How many; all if not given.")                                               \
-    X(symbol, offset, OPTIONAL, EXPR, RUN, "Where it begins in `from`.")
+    X(symbol, count, OPTIONAL, EXPR, RUN, "The number of elements; all if not given.")                                 \
+    X(symbol, offset, OPTIONAL, EXPR, RUN, "The first element in `from`.")
 
 #define KILN__KEYS_host_step(X)                                                                                        \
     X(host_step, call, REQUIRED, TEXT, RUN, "The host function.")                                                      \
-    X(host_step, args, OPTIONAL, NAMED_EXPRS, RUN, "Each an expression, a buffer, an input or its export, or a text.")
+    X(host_step, args, OPTIONAL, NAMED_EXPRS, RUN, "Expressions, buffers, inputs or their exports, texts.")
 
 #define KILN__KEYS_repeat(X)                                                                                           \
-    X(repeat, times, REQUIRED, EXPR, RUN, "How often.")                                                                \
+    X(repeat, times, REQUIRED, EXPR, RUN, "The number of rounds.")                                                     \
     X(repeat, index, OPTIONAL, TEXT, RUN, "A name for the round's number, from 0.")                                    \
     X(repeat, steps, REQUIRED, STEPS, KEYS, "The steps.")
 
 #define KILN__KEYS_while(X)                                                                                            \
-    X(while, read, REQUIRED, READS, RUN, "Elements of buffers, read before each round; the first if none is named.")   \
-    X(while, cond, REQUIRED, EXPR, RUN, "Goes on while it holds.")                                                     \
-    X(while, at_most, REQUIRED, EXPR, RUN, "The most rounds; more is an error.")                                       \
+    X(while, read, REQUIRED, READS, RUN, "Elements of buffers, read before each round; by default the first element.") \
+    X(while, cond, REQUIRED, EXPR, RUN, "The condition for another round.")                                            \
+    X(while, at_most, REQUIRED, EXPR, RUN, "The limit of rounds; more rounds are an error.")                           \
     X(while, steps, REQUIRED, STEPS, KEYS, "The steps.")
 
 /* ---- the table ---- */
@@ -286,11 +289,13 @@ typedef struct kiln__key_row {
     kiln__key_effect effect;
     kiln_spec_key_info info;
 } kiln__key_row;
-extern const kiln__key_row kiln__keys[KILN__KEY_COUNT];            /* those of a mapping stand together */
+/* the keys of one mapping follow one another */
+extern const kiln__key_row kiln__keys[KILN__KEY_COUNT];
 extern const char *const kiln__mapping_names[KILN__MAPPING_COUNT]; /* "a launch", for messages */
 
-/* For a reader: KILN__KEYS_launch(KILN__NODE) declares `kernel_`, `grid_`, ..., the nodes of the mapping `map`, NULL
- * where a key is not there. The compiler warns of one that is not used. */
+/* For a reader: KILN__KEYS_launch(KILN__NODE) declares the variables `kernel_`, `grid_` and so on. They are the nodes
+ * of the mapping `map`, or NULL if a key is missing. The compiler warns about a variable that the reader does not
+ * use. */
 #define KILN__NODE(mapping, name, need, form, effect, about)                                                           \
     kiln__spec_node *const name##_ = kiln__spec_node_get(map, #name);
 

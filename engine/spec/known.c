@@ -29,7 +29,8 @@ void kiln__known_free(kiln__known_list *list)
 
 /* ---- adding ---- */
 
-/* One text a list of settings; texts are told apart from numbers, and ended by what no text has. */
+/* Returns the settings as one text, so that texts can be compared. The text distinguishes a text value from a number.
+ * It ends each with a character that no text contains. */
 static const char *text_of(kiln__arena *arena, kiln__settings settings)
 {
     kiln__text text = {.mem = arena->mem};
@@ -44,7 +45,7 @@ static const char *text_of(kiln__arena *arena, kiln__settings settings)
     return kept;
 }
 
-/* Of sorted settings: could a file hold them? */
+/* Returns true if a file can hold these sorted settings. */
 static bool are_fit(kiln__settings settings)
 {
     for (size_t i = 0; i < settings.count; i++) {
@@ -56,6 +57,8 @@ static bool are_fit(kiln__settings settings)
     return settings.count <= KILN__MOST;
 }
 
+/* Adds a copy of `known` whose texts live in the arena. It skips entries without a time or a spec, and entries whose
+ * sizes or params a file cannot hold. It drops only the features if just they cannot be held. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
 {
     if (!(known->seconds > 0) || !*known->spec)
@@ -89,7 +92,7 @@ bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
 
 static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Sizes as people count: 64 before 512. */
+/* Compares sizes as numbers, so that 64 comes before 512. */
 static int compare_sizes(const kiln__known *a, const kiln__known *b)
 {
     if (strcmp(a->sizes_text, b->sizes_text) == 0)
@@ -130,7 +133,7 @@ static int by_configuration(const void *left, const void *right)
 
 bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b) { return compare_problems(a, b) == 0; }
 
-void kiln__known_settle(kiln__known_list *list)
+void kiln__known_deduplicate(kiln__known_list *list)
 {
     size_t kept = 0;
     if (list->count)

@@ -1,11 +1,13 @@
-/* known.h - best-known configurations as a text file: YAML, read with places, written sorted. Knows nothing of devices
- * but their names. What they are good for is in engine/best/README.md. */
+/* known.h - best-known configurations as a text file in YAML.
+ *
+ * The file is read with the place of each error, and written in sorted order. This code knows only the names of
+ * devices. engine/best/README.md describes how the configurations are used. */
 #ifndef KILN_SPEC_KNOWN_H
 #define KILN_SPEC_KNOWN_H
 
 #include "settings.h"
 
-/* How a time came about, the best first. X(NAME, word) */
+/* The origins of a time, in the order of their quality. X(NAME, word) */
 #define KILN__HOW(X) X(MEASURED, "measured") X(ESTIMATED, "estimated") X(SIMULATED, "simulated")
 typedef enum kiln__how {
 #define KILN__X(name, word) KILN__##name,
@@ -16,19 +18,19 @@ typedef enum kiln__how {
 const char *kiln__how_word(kiln__how how);
 
 typedef struct kiln__known {
-    const char *spec, *variant, *device, *cc; /* cc: "9.0", "" where it is not known */
-    kiln__settings sizes, params;             /* each by name */
-    kiln__settings features;                  /* of the input; none: not known */
-    const char *sizes_text, *params_text;     /* the same, for comparing */
+    const char *spec, *variant, *device, *cc; /* cc: "9.0"; "" if it is not known */
+    kiln__settings sizes, params;             /* each sorted by name */
+    kiln__settings features;                  /* features of the input; empty if not known */
+    const char *sizes_text, *params_text;     /* the settings as texts, for comparing */
     kiln__how how;
-    double seconds; /* above 0; HUGE_VAL: it failed there, and would again */
+    double seconds; /* positive; HUGE_VAL: the configuration failed there, and would fail again */
     bool verified;
     int64_t made;                        /* microseconds since 1970 */
-    double inputs_seconds, copy_seconds; /* as in kiln_result; a file does not have them */
-    const char *input_functions;         /* NULL: as "" */
+    double inputs_seconds, copy_seconds; /* as in kiln_result; a file does not hold them */
+    const char *input_functions;         /* NULL means "" */
 } kiln__known;
 
-/* A list of them. Zero-initialise, set arena.mem; texts live in the arena. */
+/* A list of configurations. Set it to zero, then set arena.mem. The arena owns the texts. */
 typedef struct kiln__known_list {
     kiln__arena arena;
     kiln__known *items;
@@ -36,21 +38,22 @@ typedef struct kiln__known_list {
 } kiln__known_list;
 
 void kiln__known_free(kiln__known_list *list);
-/* Adds a copy, with its settings sorted. False: out of memory. One that a file cannot hold (NaN or infinity) is
- * skipped. */
+/* Adds a copy of `known`, with sorted settings. Skips a configuration that a file cannot hold (NaN or infinity).
+ * Returns false if memory runs out. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known);
-/* Sorts by spec, device, sizes, variant and params. Of each configuration at the same sizes on the same device the one
- * made last stays, and goes too if that one failed. */
-void kiln__known_settle(kiln__known_list *list);
-/* Of a deduplicated list: keeps the best of each variant at the same sizes on the same device. */
+/* Sorts the list by spec, device, sizes, variant and params, and removes duplicates. For the same configuration at
+ * the same sizes on the same device only the latest entry stays. If that entry failed, it is removed too. */
+void kiln__known_deduplicate(kiln__known_list *list);
+/* Keeps only the best entry of each variant at the same sizes on the same device. The list must have no duplicates. */
 void kiln__known_keep_best(kiln__known_list *list);
-/* The same spec, device and sizes. */
+/* Returns true if both have the same spec, device and sizes. */
 bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b);
 
-/* Reads a file's text and adds what it has, or nothing; all errors are said, each with its line and column. */
+/* Reads the text of a file and adds its entries. If the text has an error, it adds nothing. The message lists all
+ * errors with line and column. */
 kiln_status kiln__known_read(const kiln_allocator *mem, const char *name, const char *text, size_t length,
                              kiln__known_list *list, kiln_error **error);
-/* The text of a deduplicated list. KILN_ERROR_UNSUPPORTED: too large to be read again. */
+/* Writes the text of a list without duplicates. KILN_ERROR_UNSUPPORTED: the text would be too long to be read again. */
 kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list *list, kiln__text *out,
                               kiln_error **error);
 

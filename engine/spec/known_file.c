@@ -1,4 +1,4 @@
-/* known_file.c - best-known configurations as a file that people read, compare and keep beside their program. */
+/* known_file.c - best-known configurations as a text file, which people read, compare and ship with their program. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "known.h"
 #include "read.h"
 
-#define VERSION 2 /* 1: without features */
+#define VERSION 2 /* version 1 has no features */
 
 /* ---- writing ---- */
 
@@ -29,7 +29,7 @@ static void put_quoted(kiln__text *out, const char *text)
     kiln__text_puts(out, "\"");
 }
 
-/* Plain where no reader could take it for anything but a text. */
+/* Writes a text without quotes if no reader can take it for a number, a boolean or null. */
 static void put_text(kiln__text *out, const char *text)
 {
     static const char *const words[] = {"yes", "no", "on", "off", "null", "true", "false"};
@@ -52,7 +52,8 @@ static void put_settings(kiln__text *out, const char *key, kiln__settings settin
         kiln__text_puts(out, ": ");
         if (value.kind == KILN_TEXT)
             put_quoted(out, value.as.text);
-        else if (value.kind == KILN_INT && value.as.i == INT64_MIN) /* a sign before a number that does not fit */
+        /* INT64_MIN has no positive counterpart, so its sign and its digits cannot be read separately */
+        else if (value.kind == KILN_INT && value.as.i == INT64_MIN)
             kiln__text_puts(out, "-9223372036854775807 - 1");
         else
             kiln__value_print(out, value);
@@ -100,7 +101,7 @@ kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list 
                               kiln_error **error)
 {
     size_t nodes = 8;
-    bool features = false; /* a file without any is what earlier versions read too */
+    bool features = false; /* a file without features keeps version 1, which earlier versions of Kiln also read */
     for (size_t i = 0; i < list->count; i++)
         features = features || list->items[i].features.count;
     kiln__text_printf(out, "kiln-best: %d\nbest:%s\n", features ? VERSION : 1, list->count ? "" : " []");

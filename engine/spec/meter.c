@@ -1,4 +1,4 @@
-/* meter.c - the values of a spec's metrics, of which some use what was measured. */
+/* meter.c - computes the values of a spec's metrics. Some metrics use measurements. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,13 +7,13 @@
 typedef struct metering {
     const kiln__metered *of;
     kiln__diag *diag;
-    kiln_value *values; /* of each metric, once known: metrics may use each other */
+    kiln_value *values; /* the value of each metric that is known so far, because metrics may use each other */
     bool *known;
-    const char *missing; /* the measurement that was needed and is not there */
+    const char *missing; /* the measurement that is needed and missing */
     bool failed;
 } metering;
 
-/* False: there is no such measurement, or it was not made. */
+/* Returns false if there is no such measurement, or if it was not made. */
 static bool measured(metering *m, const char *name, kiln_value *value)
 {
     static const kiln_result none;
@@ -40,7 +40,8 @@ static bool measured(metering *m, const char *name, kiln_value *value)
 
 static bool evaluate(metering *m, size_t metric, kiln_value *value);
 
-/* Params, sizes, lets and inputs first, then metrics, then measurements, as where the spec is read. */
+/* Looks up a name in the same order as the reader of the spec: params, sizes, lets and inputs, then metrics, then
+ * measurements. */
 static bool find(void *user, const char *name, kiln_value *value)
 {
     metering *m = user;
@@ -59,11 +60,12 @@ static bool evaluate(metering *m, size_t metric, kiln_value *value)
     kiln__scope scope = {.find = find, .user = m};
     double number;
     if (!m->known[metric]) {
-        /* First without messages: where a measurement is missing, its name is not unknown. */
+        /* Evaluate without messages first. If a measurement is missing, the message would wrongly call its name
+         * unknown. */
         if (!kiln__expr_eval_float(of->expr, &scope, of->name, &number, NULL)) {
             if (!m->missing && !m->failed)
                 kiln__expr_eval_float(of->expr, &scope, of->name, &number, m->diag);
-            m->failed = true; /* it is said where it happened, not in all that use it */
+            m->failed = true; /* the error is reported where it occurs, not in each metric that uses it */
             return false;
         }
         m->values[metric] = (kiln_value){.kind = KILN_FLOAT, .as.f = number};

@@ -1,10 +1,11 @@
-/* metrics.c - the metrics of a spec: what they may use, and that none depends on itself. */
+/* metrics.c - reads the metrics of a spec. It checks the names that they use, and that no metric depends on itself. */
 #include <string.h>
 
 #include "read.h"
 
-/* Metrics may use each other and what is measured, by names that nothing else in the spec has. */
-static void declare(kiln__reader *r, const char *name, kiln__pos pos)
+/* Declares a name for metrics only. Metrics may use each other and the measurements, unless the spec uses that name
+ * for something else. */
+static void declare_metric_name(kiln__reader *r, const char *name, kiln__pos pos)
 {
     if (!kiln__find_name(r, name))
         kiln__declare_text(r, name, pos, KILN__NAME_METRIC);
@@ -18,10 +19,10 @@ kiln__named_expr *kiln__read_metrics(kiln__reader *r, const kiln__spec_node *map
     if (!map)
         return NULL;
     for (size_t i = 0; map->kind == KILN__MAP && map->count <= KILN__MOST && i < map->count; i++)
-        declare(r, map->keys[i]->text, map->keys[i]->pos);
+        declare_metric_name(r, map->keys[i]->text, map->keys[i]->pos);
     for (size_t i = 0; i < shared_count; i++)
-        declare(r, shared[i].name, shared[i].pos);
-#define X(name, more, known, value, missing) declare(r, #name, map->pos);
+        declare_metric_name(r, shared[i].name, shared[i].pos);
+#define X(name, more, known, value, missing) declare_metric_name(r, #name, map->pos);
     KILN__MEASUREMENTS(X)
 #undef X
     kiln__named_expr *read = kiln__read_named(r, map, "'metrics'", KILN__ALL_INPUTS, count);
@@ -35,7 +36,7 @@ enum { NOT_SEEN, ON_THE_WAY, COUNTED, MEASURED };
 typedef struct walk {
     kiln__reader *r;
     const kiln__variant *variant;
-    unsigned char state[2 * KILN__MOST]; /* of each metric */
+    unsigned char state[2 * KILN__MOST]; /* one for each metric */
 } walk;
 
 static bool is_measurement(const char *name)
@@ -48,8 +49,9 @@ static bool is_measurement(const char *name)
     return false;
 }
 
-/* Depth first; at most 2 * KILN__MOST deep. False, and a message, where a metric depends on itself. */
-static bool follow(walk *w, size_t at)
+/* Follows the dependencies of a metric, depth first, at most 2 * KILN__MOST levels deep. Reports an error and returns
+ * false if a metric depends on itself. */
+static bool follow_dependencies(walk *w, size_t at)
 {
     const kiln__named_expr *metric = &w->variant->metrics[at];
     bool measured = false;
@@ -66,7 +68,7 @@ static bool follow(walk *w, size_t at)
         while (other < w->variant->metric_count && strcmp(w->variant->metrics[other].name, name) != 0)
             other++;
         bool found = other < w->variant->metric_count;
-        if (found && !follow(w, other))
+        if (found && !follow_dependencies(w, other))
             return false;
         measured |= found ? w->state[other] == MEASURED : is_measurement(name);
     }
@@ -79,7 +81,7 @@ static void check(kiln__reader *r, const kiln__variant *variant)
     walk w = {.r = r, .variant = variant};
     for (size_t i = 0; i < variant->metric_count && !r->metrics_wrong; i++) {
         const kiln__named_expr *metric = &variant->metrics[i];
-        r->metrics_wrong = !follow(&w, i); /* said once, and not for each variant */
+        r->metrics_wrong = !follow_dependencies(&w, i); /* reported once, not for each variant */
         if (w.state[i] != MEASURED || (strcmp(metric->name, "flops") != 0 && strcmp(metric->name, "bytes") != 0))
             continue;
         kiln__diag_add(r->diag, metric->pos,

@@ -1,4 +1,5 @@
-/* The one namespace of a spec, and the check that every expression only uses what is known where it stands. */
+/* names.c - the namespace of a spec, and the check that every expression uses only names that are known at its place.
+ */
 #include <string.h>
 
 #include "read.h"
@@ -34,6 +35,9 @@ const char *kiln__nearest_name(const kiln__reader *r, const char *text, unsigned
     return kiln__nearest(text, names, count);
 }
 
+/* Adds a name to the namespace and returns it. Reports an error and returns NULL if the name is not valid, is too
+ * long (the limit is 63 characters) or is taken. An input also gets the next number, which orders the inputs by the
+ * time when they are made. */
 static kiln__name *add_name(kiln__reader *r, const char *text, kiln__pos pos, kiln__name_kind kind)
 {
     if (!kiln__name_valid(text)) {
@@ -83,7 +87,7 @@ enum {
              1u << KILN__NAME_METRIC
 };
 
-/* A text that is a value of some param was probably meant as one. */
+/* Returns true if the text is a value of some param. The author then probably meant that value. */
 static bool is_param_value(const kiln__reader *r, const char *text)
 {
     for (size_t i = 0; i < r->name_count; i++)
@@ -97,6 +101,9 @@ static bool is_param_value(const kiln__reader *r, const char *text)
     return false;
 }
 
+/* Checks a name with a dot: a device property ("device.sm_count") or an export of an input ("A.rows"). `dot` points
+ * to the first dot, `inputs` is the number of inputs that exist when the value is needed. Reports an unknown name
+ * with a suggestion, and an input that is made too late. */
 static void check_dotted(kiln__reader *r, const char *text, const char *dot, kiln__pos pos, size_t inputs)
 {
     char root[64];
@@ -168,11 +175,12 @@ void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs)
 {
     size_t count = kiln__expr_name_count(expr);
     for (size_t i = 0; i < count; i++)
-        if (!is_right(r, kiln__expr_name(expr, i), inputs)) /* its place takes a pass over the whole text of the spec */
+        /* finding its place takes a pass over the whole text of the spec */
+        if (!is_right(r, kiln__expr_name(expr, i), inputs))
             check_name(r, kiln__expr_name(expr, i), kiln__expr_name_pos(expr, i), inputs);
     kiln_value value;
     if (count == 0)
-        kiln__expr_eval(expr, NULL, &value, r->diag); /* a constant that cannot be computed is wrong at once */
+        kiln__expr_eval(expr, NULL, &value, r->diag); /* a constant that cannot be computed is reported at once */
 }
 
 static kiln__expr *parse(kiln__reader *r, const kiln__spec_node *node, const char *what)
@@ -192,7 +200,7 @@ kiln__expr *kiln__read_expr(kiln__reader *r, const kiln__spec_node *node, const 
     return expr;
 }
 
-/* The expression is one name alone. */
+/* Returns the name if the expression consists of a single name; otherwise NULL. */
 static const char *lone_name(const kiln__expr *expr)
 {
     return kiln__expr_name_count(expr) == 1 && strcmp(kiln__expr_name(expr, 0), kiln__expr_text(expr)) == 0
@@ -266,8 +274,8 @@ const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node,
 
 /* ---- host functions ---- */
 
-/* A host function's argument is an expression if all its names are known here, else a text (a path, a word). A lone
- * word that is almost a known name is more likely a slip. */
+/* Reads an argument of a host function. It is an expression if all its names are known here; otherwise it is a text
+ * such as a path or a word. A single word that is almost a known name is reported, because it is probably misspelt. */
 static void read_host_arg(kiln__reader *r, const kiln__spec_node *node, size_t inputs, bool buffers, kiln__arg *arg)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {

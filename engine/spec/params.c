@@ -1,11 +1,11 @@
-/* Params, sizes and options: what a spec can be varied by. */
+/* params.c - params, sizes and options: the parts of a spec that can vary. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "read.h"
 
-/* A plain word is a text, all else plain is an expression without names; what is quoted is a text. */
+/* Reads a value. A quoted scalar or a plain word is a text. Any other plain scalar is an expression without names. */
 bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln_value *value)
 {
     if (node->kind != KILN__SCALAR || (node->length == 0 && !node->quoted)) {
@@ -21,7 +21,8 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
         return value->as.text != NULL;
     }
     kiln__expr *expr = NULL;
-    if (strcmp(node->text, "float") == 0 || strcmp(node->text, "int") == 0) { /* functions, and types of the source */
+    /* these are functions of the language, but here they are types of the source */
+    if (strcmp(node->text, "float") == 0 || strcmp(node->text, "int") == 0) {
         value->as.text = kiln__arena_strdup(r->arena, node->text);
         return value->as.text != NULL;
     }
@@ -38,7 +39,7 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
     return kiln__expr_eval(expr, NULL, value, r->diag);
 }
 
-/* Integers beside floats become floats; other mixtures are an error. */
+/* Gives all values one kind: integers beside floats become floats. Other mixtures are reported. */
 bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *values, size_t count)
 {
     bool floats = false;
@@ -67,14 +68,14 @@ static int by_value(const void *a, const void *b)
     return x->as.i < y->as.i ? -1 : x->as.i > y->as.i;
 }
 
-/* All values are of one kind. */
+/* Reports equal values. All values are of one kind. */
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count)
 {
     size_t rising = 1;
     while (rising < count &&
            by_value(&(const kiln_value *){&values[rising - 1]}, &(const kiln_value *){&values[rising]}) < 0)
         rising++;
-    if (rising >= count) /* a range, mostly */
+    if (rising >= count) /* mostly a range, which is sorted */
         return true;
     const kiln_value **sorted = kiln__arena_alloc(r->scratch, count * sizeof *sorted);
     if (!sorted)
@@ -138,7 +139,7 @@ static bool read_number(kiln__reader *r, const kiln__spec_node *node, kiln__key 
     return false;
 }
 
-/* How many values, or 0 and a message. */
+/* Returns the number of values of a range. Reports an error and returns 0 if the range is not valid. */
 static size_t count_range(kiln__reader *r, const kiln__spec_node *by, kiln_value from, kiln_value to, kiln_value step,
                           bool times)
 {
@@ -155,7 +156,7 @@ static size_t count_range(kiln__reader *r, const kiln__spec_node *by, kiln_value
         kiln__diag_add(r->diag, by->pos, "this range is empty: its steps go away from 'to'");
         return 0;
     }
-    /* Floats: a hair more than the quotient, for 0.1 to 0.5 by 0.1 has five values in spite of rounding. */
+    /* For floats add a small tolerance to the quotient: 0.1 to 0.5 by 0.1 has five values in spite of rounding. */
     double count = floor((times ? log(b / a) / log(s) : (b - a) / s) + 1e-9) + 1;
     if (ints && !times) {
         uint64_t low = (uint64_t)(s > 0 ? from : to).as.i, high = (uint64_t)(s > 0 ? to : from).as.i;
@@ -203,7 +204,7 @@ static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *p
                          : __builtin_add_overflow(v.as.i, bounds[2].as.i, &v.as.i)) {
             break;
         } else if (times || bounds[2].as.i > 0 ? v.as.i > bounds[1].as.i : v.as.i < bounds[1].as.i) {
-            break; /* the count came by way of floats: the last word is the integers' */
+            break; /* the count was computed with floats, so integers check the last value again */
         }
     }
     param->values = values;
@@ -310,7 +311,7 @@ static void read_size(kiln__reader *r, const kiln__spec_node *node, kiln_value *
         kiln__diag_add(r->diag, node->pos, "a size must be a number, or a text that names an input's data");
 }
 
-/* A text that stands for a number is none. */
+/* Returns false for a text that represents a number. */
 static bool is_text(kiln_value value)
 {
     size_t length;
@@ -318,7 +319,7 @@ static bool is_text(kiln_value value)
     return value.kind == KILN_TEXT && !(value.as.text && kiln__is_extent(value.as.text, &length, &dim));
 }
 
-/* `A.shape[0]` needs a buffer A of the spec with a file. */
+/* Checks sizes such as `A.shape[0]`: A must be a buffer of the spec with a file. */
 void kiln__check_sizes(kiln__reader *r, const kiln__spec_node *node, const kiln__buffer *buffers, size_t count)
 {
     for (size_t s = 0; node && node->kind == KILN__MAP && s < node->count; s++) {
@@ -346,7 +347,8 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
         kiln__diag_add(r->diag, map->pos, "'sizes' holds sets of sizes by name, such as default: {%s: %s}", key->text,
                        map->text);
         if (!kiln__find_name(r, key->text))
-            kiln__declare(r, key, KILN__NAME_SIZE, NULL); /* it was meant as one: spare the reader what follows */
+            /* declare the name nevertheless, so that no further errors follow from it */
+            kiln__declare(r, key, KILN__NAME_SIZE, NULL);
         return;
     }
     if (kiln__read_entries(r, map, "a size set such as {N: 1024}") == 0 && map->kind != KILN__MAP)
@@ -356,7 +358,7 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
         return;
     set->settings = (kiln__settings){map->count, settings};
     for (size_t i = 0; i < map->count; i++) {
-        if (first) { /* in the order of the first */
+        if (first) { /* use the order of the first set */
             const kiln__spec_node *item = kiln__spec_node_get(map, first->settings.items[i].name);
             bool text = is_text(first->settings.items[i].value);
             settings[i].name = first->settings.items[i].name;
@@ -390,7 +392,7 @@ void kiln__read_sizes(kiln__reader *r, const kiln__spec_node *node)
         if (spec->size_sets[i].name)
             read_size_set(r, node->keys[i], node->items[i], &spec->size_sets[i], i ? &spec->size_sets[0] : NULL);
     }
-    if (count == 0) { /* a spec without sizes has one set with nothing in it */
+    if (count == 0) { /* a spec without sizes has one empty set */
         spec->size_sets[0].name = "default";
         spec->size_set_count = 1;
     }

@@ -1,10 +1,11 @@
-/* From a checked tree to a typed spec: the sections of the file and of each variant, in the order in which names become
- * known. All names of a scope are declared before any of its expressions is read, so the order in the file is free. */
+/* parse.c - makes a typed spec from a checked tree. It reads the sections of the file and of each variant in the
+ * order in which names become known. It declares all names of a scope before it reads an expression of this scope, so
+ * the order of keys in the file has no effect. */
 #include <string.h>
 
 #include "read.h"
 
-/* The parts that a spec and its variants have alike. */
+/* The sections that a spec and its variants have in common. */
 typedef struct section {
     kiln__for_device device;
     size_t include_count;
@@ -55,7 +56,7 @@ typedef struct sorter {
     kiln__reader *r;
     const kiln__named_expr *lets;
     size_t count, used;
-    unsigned char *state; /* 0: not seen, 1: on the way down, 2: placed */
+    unsigned char *state; /* depth-first search: 0 not visited, 1 on the stack, 2 placed */
     kiln__named_expr *sorted;
 } sorter;
 
@@ -75,7 +76,7 @@ static kiln__name *name_of(kiln__reader *r, const char *text)
     return NULL;
 }
 
-/* The highest number of an input that the expression needs: of `A` in `A.rows`, or by way of a let. */
+/* Returns the highest number of an input that the expression needs: A in `A.rows`, or an input that a let needs. */
 static size_t inputs_of(kiln__reader *r, const kiln__expr *expr)
 {
     size_t most = 0;
@@ -89,7 +90,8 @@ static size_t inputs_of(kiln__reader *r, const kiln__expr *expr)
     return most;
 }
 
-/* Depth first; at most KILN__MOST deep. False where a let depends on itself. */
+/* Topological sort of lets by depth-first search, at most KILN__MOST levels deep. Returns false if a let depends on
+ * itself. */
 static bool place_let(sorter *s, size_t i)
 {
     if (s->state[i] == 2)
@@ -116,7 +118,7 @@ static bool place_let(sorter *s, size_t i)
 static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
 {
     sorter s = {.r = r};
-    if (!map || map->kind != KILN__MAP || map->count > KILN__MOST) /* said when the names were declared */
+    if (!map || map->kind != KILN__MAP || map->count > KILN__MOST) /* reported when the names were declared */
         return;
     s.lets = kiln__read_named(r, map, "'let'", KILN__ALL_INPUTS, &s.count);
     s.state = kiln__arena_alloc(r->scratch, s.count + 1);
@@ -130,7 +132,7 @@ static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
     out->let_count = s.used;
 }
 
-/* ---- what becomes macros ---- */
+/* ---- macros ---- */
 
 static bool c_word(const char *name)
 {
@@ -153,7 +155,7 @@ static void check_macro(kiln__reader *r, const char *name, kiln__pos pos)
         kiln__diag_add(r->diag, pos, "'%s' becomes a macro of the source, and is a word of C++", name);
 }
 
-/* A list of lets, or a map of names to expressions. */
+/* Reads a list of names of lets, or a mapping from names to expressions. */
 static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
 {
     if (!node)
@@ -294,7 +296,7 @@ static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
     return 0;
 }
 
-/* `shared`: the spec's section, when a variant's is read. */
+/* Reads one section. `shared` is the section of the spec while a section of a variant is read. */
 static void read_section(kiln__reader *r, const kiln__spec_node *map, const section *shared, section *out)
 {
     KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
@@ -338,7 +340,7 @@ static kiln__name *root_of(kiln__reader *r, const char *text)
     return name_of(r, root);
 }
 
-/* Whether the value may differ between configurations of the same sizes, or between devices. */
+/* Returns true if the value may differ between configurations of the same sizes, or between devices. */
 bool kiln__varies(kiln__reader *r, const kiln__expr *expr)
 {
     for (size_t i = 0; expr && i < kiln__expr_name_count(expr); i++) {
@@ -350,7 +352,8 @@ bool kiln__varies(kiln__reader *r, const kiln__expr *expr)
     return false;
 }
 
-/* Marks the lets and inputs that do. They may use each other, so it goes on until no more are found. */
+/* Marks the lets and inputs that vary. They may use each other, so the loop repeats until it finds no more (a fixed
+ * point). */
 static void mark_varying(kiln__reader *r, const section *shared)
 {
     for (bool more = true; more;) {
@@ -391,7 +394,7 @@ static void read_features(kiln__reader *r, const kiln__spec_node *map)
 
 /* ---- variants ---- */
 
-/* Both arrays one behind the other. */
+/* Returns a new array with the elements of both arrays. */
 static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *b, size_t b_count, size_t size)
 {
     char *both = a_count + b_count ? kiln__read_array(r, a_count + b_count, size) : NULL;
@@ -410,7 +413,8 @@ static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *
         variant->counter = variant->field ? spec->counter + own->counter : 0;                                          \
     } while (0)
 
-/* The spec's things first, then the variant's; of two metrics of one name the variant's holds. */
+/* Joins the sections: the entries of the spec come first, then those of the variant. If both have a metric of the
+ * same name, the variant's metric applies. */
 static void join_sections(kiln__reader *r, const section *spec, const section *own, kiln__variant *variant)
 {
     kiln__join_for_device(r, &spec->device, &own->device, &variant->device);
@@ -453,6 +457,8 @@ static bool good_label(const char *name)
     return length > 0 && length < 64 && name[length] == '\0';
 }
 
+/* Reads the variant `key` from the mapping `map`. `shared` is the section of the spec. The names of the variant are
+ * removed from the namespace at the end, so that the next variant does not see them. */
 static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, const section *shared,
                          kiln__variant *variant)
 {
@@ -485,7 +491,7 @@ static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln
     r->input_count = inputs;
 }
 
-/* A spec with one variant may have its launch at the top, without `variants:`. */
+/* Reads a spec with one variant, whose launch is at the top level, without `variants:`. */
 static void read_only_variant(kiln__reader *r, const kiln__spec_node *root, const section *shared)
 {
     static const section none;
@@ -504,6 +510,8 @@ static void read_only_variant(kiln__reader *r, const kiln__spec_node *root, cons
     join_sections(r, shared, &none, &spec->variants[0]);
 }
 
+/* Reads `variants`, or the single variant of a spec with `launch` or `steps` at the top level. Reports a spec that
+ * has both or none. */
 static void read_variants(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *map,
                           const section *shared)
 {
@@ -534,7 +542,7 @@ static void read_variants(kiln__reader *r, const kiln__spec_node *root, const ki
         read_variant(r, map->keys[i], map->items[i], shared, &spec->variants[i]);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole spec ---- */
 
 static void read_version(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *version)
 {
@@ -589,7 +597,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);
 }
 
-/* Everything but the spec itself is freed here. */
+/* Completes the spec or reports the errors, and frees everything except the spec. */
 static kiln_status finish(kiln__reader *r, kiln_spec *spec, kiln_spec **out, kiln_error **error)
 {
     const kiln_allocator *mem = r->diag->mem;
@@ -612,6 +620,8 @@ static kiln_status finish(kiln__reader *r, kiln_spec *spec, kiln_spec **out, kil
     return KILN_OK;
 }
 
+/* Parses a text of at most 16 MiB. It builds the tree in a scratch arena, recognises a T1 file by its content, and
+ * runs the reader of that format. finish() decides whether the spec is complete and frees the scratch data. */
 kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t length, const char *name,
                              const kiln__host_lookup *hosts, kiln_spec **out, kiln_error **error)
 {

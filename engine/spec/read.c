@@ -4,9 +4,11 @@
 
 void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
 {
-    return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* count is bounded by the nodes of the file */
+    return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* the nodes of the file bound the count */
 }
 
+/* Checks that `node` is a mapping and that all its keys are in `keys`, which ends with NULL. For an unknown key the
+ * message has the nearest known key, or else the list of all keys. Returns false only if `node` is not a mapping. */
 bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys)
 {
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* What a loaded spec answers: the public questions of kiln.h, and look-ups for the rest of the engine. */
+/* spec.c - the public functions that describe a loaded spec, and look-ups for other rooms. */
 #include <string.h>
 
 #include "spec.h"
@@ -45,7 +45,7 @@ const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const cha
     return NULL;
 }
 
-/* What a buffer whose type or shape comes with its data shows instead of them. */
+/* Describes the shape and the type of a buffer if they come with its data. */
 static void describe_buffer(kiln__arena *arena, const kiln__variant *variant, const kiln__buffer *b,
                             kiln_buffer_info *info)
 {
@@ -95,7 +95,7 @@ void kiln_spec_free(kiln_spec *spec)
 {
     if (!spec)
         return;
-    kiln_allocator mem = spec->mem_copy; /* the block that holds it is about to go */
+    kiln_allocator mem = spec->mem_copy; /* kiln__spec_free() frees the block that holds mem_copy */
     const kiln_allocator *with = spec->mem ? &mem : NULL;
     spec->arena.mem = with;
     kiln__arena_free(&spec->arena);

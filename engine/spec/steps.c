@@ -7,17 +7,17 @@ static kiln__expr *one(kiln__reader *r, kiln__pos pos)
     return kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, pos);
 }
 
-static kiln__expr *optional(kiln__reader *r, const kiln__spec_node *node, kiln__key key)
+static kiln__expr *read_optional(kiln__reader *r, const kiln__spec_node *node, kiln__key key)
 {
     return node ? kiln__read_expr(r, node, kiln__keys[key].info.name, KILN__ALL_INPUTS) : NULL;
 }
 
-static kiln__expr *needed(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *node, kiln__key key)
+static kiln__expr *read_needed(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *node, kiln__key key)
 {
-    return kiln__read_key(r, map, key) ? optional(r, node, key) : NULL;
+    return kiln__read_key(r, map, key) ? read_optional(r, node, key) : NULL;
 }
 
-/* [x, y, z], shorter ones filled up with 1. */
+/* Reads [x, y, z]. Missing dimensions are 1. */
 static void read_extent(kiln__reader *r, kiln__spec_node *node, kiln__key key, kiln__expr *extent[3])
 {
     const char *name = kiln__keys[key].info.name;
@@ -53,6 +53,8 @@ static void read_scheduling(kiln__reader *r, const kiln__spec_node *node, kiln__
         kiln__diag_add(r->diag, node->pos, "'cluster_scheduling' is default, spread or balance, not '%.40s'", text);
 }
 
+/* Reads a launch: the kernel, the extents of grid, block and cluster, the attributes and the arguments. A missing
+ * optional key leaves NULL, which means its default. */
 static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     KILN__KEYS_launch(KILN__NODE) step->kind = KILN__STEP_LAUNCH;
@@ -65,13 +67,13 @@ static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step 
     if (kiln__read_key(r, map, KILN__KEY_launch_block))
         read_extent(r, block_, KILN__KEY_launch_block, step->as.launch.block);
     read_extent(r, cluster_, KILN__KEY_launch_cluster, step->as.launch.cluster);
-    step->as.launch.shared = optional(r, shared_, KILN__KEY_launch_shared);
+    step->as.launch.shared = read_optional(r, shared_, KILN__KEY_launch_shared);
     if (cooperative_)
         kiln__read_bool(r, cooperative_, "'cooperative'", &step->as.launch.cooperative);
     if (overlap_)
         kiln__read_bool(r, overlap_, "'overlap'", &step->as.launch.overlap);
-    step->as.launch.priority = optional(r, priority_, KILN__KEY_launch_priority);
-    step->as.launch.carveout = optional(r, carveout_, KILN__KEY_launch_carveout);
+    step->as.launch.priority = read_optional(r, priority_, KILN__KEY_launch_priority);
+    step->as.launch.carveout = read_optional(r, carveout_, KILN__KEY_launch_carveout);
     if (cluster_scheduling_)
         read_scheduling(r, cluster_scheduling_, &step->as.launch.scheduling);
     kiln__spec_node *const *items;
@@ -98,7 +100,7 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__step *s
     if (!kiln__read_map(r, map, KILN__MAPPING_fill_step))
         return;
     step->as.fill.buffer = needed_buffer(r, map, buffer_, KILN__KEY_fill_step_buffer);
-    step->as.fill.value = needed(r, map, value_, KILN__KEY_fill_step_value);
+    step->as.fill.value = read_needed(r, map, value_, KILN__KEY_fill_step_value);
 }
 
 static void read_copy(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
@@ -108,9 +110,9 @@ static void read_copy(kiln__reader *r, const kiln__spec_node *map, kiln__step *s
         return;
     step->as.copy.from = needed_buffer(r, map, from_, KILN__KEY_copy_from);
     step->as.copy.to = needed_buffer(r, map, to_, KILN__KEY_copy_to);
-    step->as.copy.count = optional(r, count_, KILN__KEY_copy_count);
-    step->as.copy.from_offset = optional(r, from_offset_, KILN__KEY_copy_from_offset);
-    step->as.copy.to_offset = optional(r, to_offset_, KILN__KEY_copy_to_offset);
+    step->as.copy.count = read_optional(r, count_, KILN__KEY_copy_count);
+    step->as.copy.from_offset = read_optional(r, from_offset_, KILN__KEY_copy_from_offset);
+    step->as.copy.to_offset = read_optional(r, to_offset_, KILN__KEY_copy_to_offset);
 }
 
 static void read_symbol(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
@@ -121,8 +123,8 @@ static void read_symbol(kiln__reader *r, const kiln__spec_node *map, kiln__step 
     if (kiln__read_key(r, map, KILN__KEY_symbol_name))
         step->as.symbol.symbol = kiln__read_text(r, name_, "'name'");
     step->as.symbol.from = needed_buffer(r, map, from_, KILN__KEY_symbol_from);
-    step->as.symbol.count = optional(r, count_, KILN__KEY_symbol_count);
-    step->as.symbol.offset = optional(r, offset_, KILN__KEY_symbol_offset);
+    step->as.symbol.count = read_optional(r, count_, KILN__KEY_symbol_count);
+    step->as.symbol.offset = read_optional(r, offset_, KILN__KEY_symbol_offset);
 }
 
 static void read_swap(kiln__reader *r, const kiln__spec_node *node, kiln__step *step)
@@ -159,7 +161,7 @@ static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step 
     KILN__KEYS_repeat(KILN__NODE) step->kind = KILN__STEP_REPEAT;
     if (!kiln__read_map(r, map, KILN__MAPPING_repeat))
         return;
-    step->as.repeat.times = needed(r, map, times_, KILN__KEY_repeat_times);
+    step->as.repeat.times = read_needed(r, map, times_, KILN__KEY_repeat_times);
     size_t names = r->name_count;
     if (index_ && (step->as.repeat.index = kiln__read_text(r, index_, "'index'")))
         kiln__declare_text(r, step->as.repeat.index, index_->pos, KILN__NAME_LOOP);
@@ -167,7 +169,7 @@ static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step 
     r->name_count = names;
 }
 
-/* NAME: buffer[element], or NAME: buffer for its first element. */
+/* Reads NAME: buffer[element], or NAME: buffer, which means its first element. */
 static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *read)
 {
     if (node->kind == KILN__SCALAR && kiln__name_valid(node->text)) {
@@ -193,13 +195,15 @@ static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *
     read->element = kiln__read_expr(r, &element, "the element's number", KILN__ALL_INPUTS);
 }
 
+/* Reads a `while` step: the values that it reads after each round, the condition and the inner steps. The names of
+ * `read` are known in the condition and in the inner steps only. */
 static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     KILN__KEYS_while(KILN__NODE) step->kind = KILN__STEP_WHILE;
     if (!kiln__read_map(r, map, KILN__MAPPING_while))
         return;
     size_t names = r->name_count;
-    step->as.loop.at_most = needed(r, map, at_most_, KILN__KEY_while_at_most);
+    step->as.loop.at_most = read_needed(r, map, at_most_, KILN__KEY_while_at_most);
     if (kiln__read_key(r, map, KILN__KEY_while_read)) {
         size_t count = kiln__read_entries(r, read_, "'read'");
         step->as.loop.reads = kiln__read_array(r, count, sizeof *step->as.loop.reads);
@@ -217,12 +221,12 @@ static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *
             if (step->as.loop.reads[i].name)
                 kiln__declare_text(r, step->as.loop.reads[i].name, step->as.loop.reads[i].pos, KILN__NAME_LOOP);
     }
-    step->as.loop.cond = needed(r, map, cond_, KILN__KEY_while_cond);
+    step->as.loop.cond = read_needed(r, map, cond_, KILN__KEY_while_cond);
     step->as.loop.steps = read_inner(r, map, steps_, KILN__KEY_while_steps, &step->as.loop.step_count);
     r->name_count = names;
 }
 
-/* Each row of the mapping `step` names its reader. */
+/* The readers of the keys of the mapping `step`. */
 static const struct {
     const char *key;
     void (*read)(kiln__reader *, const kiln__spec_node *, kiln__step *);
@@ -263,7 +267,7 @@ kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char 
     return steps;
 }
 
-/* `launch:` in the place of `steps:`, for the most common kind of variant. */
+/* Reads `launch:`, which replaces `steps:` in the most common kind of variant. */
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count)
 {
     kiln__step *step = kiln__read_array(r, 1, sizeof *step);

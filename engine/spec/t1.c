@@ -1,10 +1,11 @@
-/* The auto-tuning community's problem files (T1, JSON) as a kiln_spec of one variant. JSON is YAML, so the tree is the
- * same; values and conditions are Python text in strings. These files are written by other tools for other tools: keys
- * that are not known here are left alone.
+/* t1.c - reads T1 files as a kiln_spec with one variant. T1 (JSON) is a format of the auto-tuning community for
+ * tuning problems.
  *
- * Sizes are called ProblemSize[0], ProblemSize[1], ... after the way expressions name them. The grid follows Kernel
- * Tuner: ceil(ProblemSize / product of GridDiv); only without those does GlobalSize count, in blocks where
- * GlobalSizeType is CUDA and in threads where it is OpenCL. */
+ * JSON is YAML, so the tree is the same. Values and conditions are Python text in strings. Other tools write and read
+ * these files, so unknown keys are ignored. Expressions name the sizes ProblemSize[0], ProblemSize[1] and so on.
+ *
+ * The grid is computed as in Kernel Tuner: ceil(ProblemSize / product of GridDiv). If the file has no GridDiv,
+ * GlobalSize gives the grid. It counts blocks if GlobalSizeType is CUDA, and threads if it is OpenCL. */
 #include <stdio.h>
 #include <string.h>
 
@@ -86,7 +87,7 @@ static const char *text_of(t1 *t, const kiln__spec_node *map, const char *what, 
 
 /* ---- the search space ---- */
 
-/* "[1, 2] + list(range(4, 9))", or an array of JSON. */
+/* Reads a Python text such as "[1, 2] + list(range(4, 9))", or a JSON array. */
 static void read_values(t1 *t, const kiln__spec_node *node, kiln__param *param)
 {
     kiln__reader *r = t->r;
@@ -120,7 +121,8 @@ static void read_values(t1 *t, const kiln__spec_node *node, kiln__param *param)
     }
 }
 
-/* Files in circulation have defaults that are no value of their parameter; the first value stands in for those. */
+/* Reads the default of a param. Some existing files have a default that is not a value of the param. The first value
+ * then replaces it. */
 static void read_default(t1 *t, const kiln__spec_node *node, kiln__param *param)
 {
     kiln_value wanted;
@@ -133,6 +135,8 @@ static void read_default(t1 *t, const kiln__spec_node *node, kiln__param *param)
             param->initial = i;
 }
 
+/* Reads `ConfigurationSpace`: the tuning parameters become params, which the source gets as macros, and the
+ * conditions become constraints. A parameter with an error is skipped after its error is reported. */
 static void read_space(t1 *t, const kiln__spec_node *space)
 {
     kiln__reader *r = t->r;
@@ -215,6 +219,9 @@ static kiln__expr *read_block(t1 *t, const kiln__spec_node *kernel, int axis)
     return kiln__find_name(t->r, usual[axis]) ? parse(t, usual[axis], kernel->pos) : number(t, 1, kernel->pos);
 }
 
+/* Returns the expression of the grid in one dimension, in this order: ProblemSize divided by the product of GridDiv;
+ * GlobalSize; ProblemSize divided by the block; 1. `block` is the expression of the block in this dimension, or NULL.
+ */
 static kiln__expr *read_grid(t1 *t, const kiln__spec_node *kernel, int axis, const kiln__expr *block)
 {
     static const char *const keys[] = {"GridDivX", "GridDivY", "GridDivZ"};
@@ -250,7 +257,7 @@ static kiln__expr *read_grid(t1 *t, const kiln__spec_node *kernel, int axis, con
     return grid;
 }
 
-/* "float", "int32", "float4" as 4 floats. */
+/* Reads a type: "float", "int32", or "float4" as 4 floats. */
 static bool read_type(const char *text, kiln_type *type, int *lanes)
 {
     static const struct {
@@ -262,7 +269,8 @@ static bool read_type(const char *text, kiln_type *type, int *lanes)
                 {"ulong", KILN_u64},  {"uint64", KILN_u64}, {"float16", KILN_f16}, {"float32", KILN_f32},
                 {"float64", KILN_f64}};
     *lanes = 1;
-    for (size_t i = 0; i < KILN__COUNT(more); i++) /* first: its bool is a byte of any value */
+    /* this table comes first, because its bool is a byte with any value */
+    for (size_t i = 0; i < KILN__COUNT(more); i++)
         if (strcmp(more[i].name, text) == 0) {
             *type = more[i].type;
             return true;
@@ -297,7 +305,7 @@ static void read_vector_fill(t1 *t, const kiln__spec_node *node, kiln__buffer *b
     if (strcmp(text, "Constant") == 0) {
         fill->kind = KILN__FILL_VALUE;
         fill->a = value ? given : number(t, 0, node->pos);
-    } else if (strcmp(text, "Random") == 0) { /* from 0 to FillValue */
+    } else if (strcmp(text, "Random") == 0) { /* values from 0 to FillValue */
         fill->kind = KILN__FILL_UNIFORM;
         fill->a = number(t, 0, fill->pos);
         fill->b = given;
@@ -362,7 +370,8 @@ static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps,
     }
     read_vector(t, node, name, type, lanes);
     if (where && where->kind == KILN__SCALAR && strcmp(where->text, "Constant") == 0) {
-        kiln__step *symbol = &steps[t->variant->step_count++]; /* the same data as __constant__ and as an argument */
+        /* the same data is both a __constant__ symbol and an argument */
+        kiln__step *symbol = &steps[t->variant->step_count++];
         symbol->kind = KILN__STEP_SYMBOL;
         symbol->pos = node->pos;
         symbol->as.symbol.symbol = symbol->as.symbol.from = name;
@@ -416,7 +425,8 @@ static void read_kernel(t1 *t, const kiln__spec_node *kernel)
     read_launch(t, kernel);
 }
 
-/* What a captured problem adds to its file: data for vectors, and what outputs are compared with. */
+/* Reads the key `Kiln`, which a captured problem adds to its file: data for vectors, and the expected content of
+ * outputs. */
 static void read_kiln(t1 *t, const kiln__spec_node *map)
 {
     static const char *const keys[] = {"Files", "Verify", NULL};
@@ -445,6 +455,8 @@ bool kiln__is_t1(const kiln__spec_node *root)
     return kiln__spec_node_get(root, "ConfigurationSpace") && !kiln__spec_node_get(root, "kiln");
 }
 
+/* Reads a T1 file: the name, the sizes, the search space, the kernel, and the key `Kiln`. Without a kernel the spec
+ * has no steps, and only its search space can be used. */
 void kiln__read_t1(kiln__reader *r, const kiln__spec_node *root)
 {
     kiln_spec *spec = r->spec;

@@ -1,9 +1,9 @@
-/* tensor_map.c - a tensor map as an argument of a launch, as it is written. */
+/* tensor_map.c - reads a tensor map, which is an argument of a launch. */
 #include <string.h>
 
 #include "read.h"
 
-/* A list of expressions, at most `most` of them; 0: the key is not there. */
+/* Reads a list of at most `most` expressions. Returns 0 if the key is missing. */
 static size_t read_list(kiln__reader *r, kiln__spec_node *node, kiln__key key, size_t most, kiln__expr **out)
 {
     const char *name = kiln__keys[key].info.name;
@@ -24,8 +24,11 @@ static kiln__expr *read_one(kiln__reader *r, const kiln__spec_node *node, kiln__
     return node ? kiln__read_expr(r, node, kiln__keys[key].info.name, KILN__ALL_INPUTS) : NULL;
 }
 
-/* The place of a key, or of the whole. */
-static kiln__pos place(const kiln__spec_node *map, const kiln__spec_node *node) { return node ? node->pos : map->pos; }
+/* Returns the place of a key, or of the whole mapping if the key is missing. */
+static kiln__pos place_of(const kiln__spec_node *map, const kiln__spec_node *node)
+{
+    return node ? node->pos : map->pos;
+}
 
 static void read_fill(kiln__reader *r, const kiln__spec_node *node, kiln__tensor *made)
 {
@@ -39,25 +42,25 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *node, kiln__tensor
 
 static void read_places(const kiln__spec_node *map, kiln__tensor *made)
 {
-    KILN__KEYS_tensor_map(KILN__NODE) made->at[KILN__AT_TYPE] = place(map, type_);
+    KILN__KEYS_tensor_map(KILN__NODE) made->at[KILN__AT_TYPE] = place_of(map, type_);
     (void)tensor_map_;
     (void)flip_;
     (void)fill_;
-    made->at[KILN__AT_SHAPE] = place(map, shape_);
-    made->at[KILN__AT_STRIDES] = place(map, strides_ ? strides_ : shape_);
-    made->at[KILN__AT_BOX] = place(map, box_);
-    made->at[KILN__AT_STEPS] = place(map, steps_);
-    made->at[KILN__AT_INTERLEAVE] = place(map, interleave_);
-    made->at[KILN__AT_SWIZZLE] = place(map, atom_ ? atom_ : swizzle_);
-    made->at[KILN__AT_PROMOTION] = place(map, l2_promotion_);
-    made->at[KILN__AT_FILL] = place(map, fill_);
-    made->at[KILN__AT_LOWER] = place(map, lower_);
-    made->at[KILN__AT_UPPER] = place(map, upper_);
-    made->at[KILN__AT_CHANNELS] = place(map, channels_);
-    made->at[KILN__AT_PIXELS] = place(map, pixels_);
+    made->at[KILN__AT_SHAPE] = place_of(map, shape_);
+    made->at[KILN__AT_STRIDES] = place_of(map, strides_ ? strides_ : shape_);
+    made->at[KILN__AT_BOX] = place_of(map, box_);
+    made->at[KILN__AT_STEPS] = place_of(map, steps_);
+    made->at[KILN__AT_INTERLEAVE] = place_of(map, interleave_);
+    made->at[KILN__AT_SWIZZLE] = place_of(map, atom_ ? atom_ : swizzle_);
+    made->at[KILN__AT_PROMOTION] = place_of(map, l2_promotion_);
+    made->at[KILN__AT_FILL] = place_of(map, fill_);
+    made->at[KILN__AT_LOWER] = place_of(map, lower_);
+    made->at[KILN__AT_UPPER] = place_of(map, upper_);
+    made->at[KILN__AT_CHANNELS] = place_of(map, channels_);
+    made->at[KILN__AT_PIXELS] = place_of(map, pixels_);
 }
 
-/* Tiled with a box, or im2col with the other four. */
+/* Checks that the map is either tiled with a box, or im2col with the other four keys. */
 static void check_kind(kiln__reader *r, const kiln__spec_node *map, const kiln__tensor *made)
 {
     const bool corners = made->lower_count || made->upper_count || made->channels || made->pixels;
@@ -70,6 +73,8 @@ static void check_kind(kiln__reader *r, const kiln__spec_node *map, const kiln__
         kiln__diag_add(r->diag, map->pos, "a tensor map for im2col needs 'lower', 'upper', 'channels' and 'pixels'");
 }
 
+/* Reads all keys of a tensor map into `arg`, and the place of each key for messages. check_kind() then checks that
+ * the keys fit together. Limits on their values are checked when a plan is made, because params may change them. */
 void kiln__read_tensor_map(kiln__reader *r, const kiln__spec_node *map, kiln__argument *arg)
 {
     KILN__KEYS_tensor_map(KILN__NODE) kiln__tensor *made = kiln__read_array(r, 1, sizeof *made);

@@ -1,9 +1,10 @@
-/* texture.c - a texture object as an argument of a launch, as it is written. */
+/* texture.c - reads a texture object, which is an argument of a launch. */
 #include <string.h>
 
 #include "read.h"
 
-/* The number of the word among `words`, which ends with NULL; 0 and a message if it is none. */
+/* Returns the index of the word in `words`, which ends with NULL. Reports an error and returns 0 if the word is not
+ * in the list. */
 static unsigned read_word(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *words)
 {
     const char *text = kiln__read_text(r, node, what);
@@ -35,7 +36,7 @@ static void read_shape(kiln__reader *r, kiln__spec_node *node, kiln__texture *ma
         made->shape[made->shape_count++] = kiln__read_expr(r, items[i], "shape", KILN__ALL_INPUTS);
 }
 
-/* One for all dimensions, or one for each. */
+/* Reads one address mode for all dimensions, or one for each dimension. */
 static void read_address(kiln__reader *r, kiln__spec_node *node, kiln__texture *made)
 {
     static const char *const words[] = {
@@ -59,6 +60,8 @@ static void read_address(kiln__reader *r, kiln__spec_node *node, kiln__texture *
     }
 }
 
+/* Reads all keys of a texture into `arg`, and the place of each key for messages. It also notes whether the spec
+ * needs CUDA arrays. */
 void kiln__read_texture(kiln__reader *r, const kiln__spec_node *map, kiln__argument *arg)
 {
     static const char *const reads[] = {"element", "float", NULL}, *const filters[] = {"point", "linear", NULL};

@@ -5,19 +5,20 @@
 
 typedef struct anchor {
     const char *name;
-    kiln__spec_node *node; /* NULL while it is being read: an alias inside the value that it stands for */
+    /* NULL while the anchored value is being read; an alias inside that value is an error */
+    kiln__spec_node *node;
     size_t below;
     struct anchor *next;
 } anchor;
 
-/* A collection being read. */
+/* A collection that is being read. */
 typedef struct frame {
     kiln__spec_node *node;
     size_t capacity;
     kiln__spec_node *key; /* MAP: the key whose value comes next */
     anchor *anchor;
     bool flow;   /* written in [] or {} */
-    size_t room; /* of the last item's text, where that has been joined; else 0 */
+    size_t room; /* allocated bytes of the last item's text, if parts were joined to it; otherwise 0 */
 } frame;
 
 typedef struct builder {
@@ -25,7 +26,7 @@ typedef struct builder {
     const kiln__source *source;
     kiln__diag *diag;
     bool ascii, failed;
-    const char *line; /* the start of line number `line_number` (from 0): places mostly come in order */
+    const char *line; /* the start of line `line_number` (from 0); most places come in ascending order */
     size_t line_number;
     size_t nodes;
     anchor *anchors;
@@ -40,7 +41,8 @@ static kiln__pos place(builder *b, yaml_mark_t mark)
     kiln__pos pos = {b->source, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
     if (b->ascii)
         return pos;
-    const char *end = b->source->text + b->source->length; /* libyaml counts characters, we bytes */
+    /* libyaml counts characters, but this file counts bytes */
+    const char *end = b->source->text + b->source->length;
     if (!b->line || mark.line < b->line_number) {
         b->line = b->source->text;
         b->line_number = 0;
@@ -63,7 +65,7 @@ static void fail(builder *b, kiln__pos pos, const char *text)
     b->failed = true;
 }
 
-/* Appends to an array in the arena. */
+/* Appends a node to an array in the arena. */
 static bool append(builder *b, kiln__spec_node ***array, size_t count, size_t capacity, kiln__spec_node *node)
 {
     if (count == capacity || !*array) {
@@ -84,8 +86,8 @@ static bool is_plain(const kiln__spec_node *node)
     return node->kind == KILN__SCALAR && !node->quoted && !node->anchored;
 }
 
-/* Inside [] and {} YAML takes each comma for its own, so that `[ceil_div(N, 32), 1]` arrives as "ceil_div(N", "32)" and
- * "1". A plain text with an open parenthesis is therefore not finished: what follows belongs to it. */
+/* Inside [] and {} every comma is a separator for YAML. Therefore `[ceil_div(N, 32), 1]` arrives as "ceil_div(N",
+ * "32)" and "1". If a plain text has an open parenthesis, it is not complete, and the next text belongs to it. */
 static bool is_open(const frame *top)
 {
     const kiln__spec_node *last = top->flow && top->node->count ? top->node->items[top->node->count - 1] : NULL;
@@ -97,7 +99,7 @@ static bool is_open(const frame *top)
     return depth > 0;
 }
 
-static void join(builder *b, frame *top, const kiln__spec_node *more)
+static void join_texts(builder *b, frame *top, const kiln__spec_node *more)
 {
     kiln__spec_node *last = top->node->items[top->node->count - 1];
     size_t length = last->length + 2 + more->length;
@@ -115,12 +117,15 @@ static void join(builder *b, frame *top, const kiln__spec_node *more)
         last->text = text;
         top->room = 2 * (length + 1);
     }
-    char *text = (char *)(uintptr_t)last->text; /* in the room made above */
+    char *text = (char *)(uintptr_t)last->text; /* in the space that was allocated above */
     memcpy(text + last->length, ", ", 2);       /* ended by the next: NOLINT(bugprone-not-null-terminated-result) */
     memcpy(text + last->length + 2, more->text, more->length + 1);
     last->length = length;
 }
 
+/* Adds a node to the mapping of the frame `top`. The first of two nodes is the key, the second its value. It joins
+ * texts that YAML split at a comma, see is_open(). It reports keys that are not scalars, merge keys, duplicate keys,
+ * and mappings with too many keys. */
 static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
 {
     kiln__spec_node *map = top->node;
@@ -135,7 +140,7 @@ static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
         return;
     }
     if (is_plain(node) && node->length == 0 && is_plain(top->key) && is_open(top)) {
-        join(b, top, top->key);
+        join_texts(b, top, top->key);
         top->key = NULL;
         return;
     }
@@ -162,15 +167,16 @@ static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
     top->key = NULL;
 }
 
-/* Gives a finished node to what is around it. */
-static void deliver(builder *b, kiln__spec_node *node)
+/* Adds a finished node to its parent. */
+static void add_to_parent(builder *b, kiln__spec_node *node)
 {
     if (b->depth == 0) {
         b->root = node;
         return;
     }
     frame *top = &b->frames[b->depth - 1];
-    /* libyaml ends what it began: a frame is open. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    /* libyaml reports the end of a collection only after its start, so a frame is open.
+     * NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     top->node->weight += node->weight;
     if (top->node->height <= node->height)
         top->node->height = node->height + 1;
@@ -187,7 +193,7 @@ static void deliver(builder *b, kiln__spec_node *node)
         return;
     }
     if (is_plain(node) && is_open(top)) {
-        join(b, top, node);
+        join_texts(b, top, node);
         return;
     }
     top->room = 0;
@@ -227,7 +233,7 @@ static void alias(builder *b, const yaml_event_t *event)
     for (anchor *a = b->anchors; a; a = a->next)
         if (strcmp(a->name, (const char *)event->data.alias.anchor) == 0) {
             if (a->node)
-                deliver(b, a->node);
+                add_to_parent(b, a->node);
             else
                 fail(b, pos, "an alias inside the value that it stands for");
             return;
@@ -274,7 +280,7 @@ static void scalar(builder *b, const yaml_event_t *event)
         return;
     }
     node->anchored = declare(b, event->data.scalar.anchor, node) != NULL;
-    deliver(b, node);
+    add_to_parent(b, node);
 }
 
 static void open_collection(builder *b, kiln__spec_node_kind kind, const yaml_event_t *event)
@@ -300,10 +306,10 @@ static void close_collection(builder *b)
     frame *top = &b->frames[--b->depth];
     if (top->anchor)
         top->anchor->node = top->node;
-    deliver(b, top->node);
+    add_to_parent(b, top->node);
 }
 
-static void take(builder *b, const yaml_event_t *event, unsigned *documents)
+static void handle_event(builder *b, const yaml_event_t *event, unsigned *documents)
 {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
@@ -336,7 +342,7 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
         b->arena->failed = true;
         return;
     }
-    if (parser->error == YAML_READER_ERROR) { /* it gives a byte offset rather than a place */
+    if (parser->error == YAML_READER_ERROR) { /* this error has a byte offset instead of a line */
         kiln__pos pos = {b->source, 1, 1};
         for (size_t i = 0; i < parser->problem_offset && i < b->source->length; i++) {
             pos.column++;
@@ -357,6 +363,8 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
                    parser->context ? parser->context : "");
 }
 
+/* Feeds the text to libyaml and passes each event to handle_event(). It stops at the first error of YAML syntax, or when
+ * handle_event() has reached a limit on depth or number of nodes. */
 kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag)
 {
     builder b = {.arena = arena, .source = source, .diag = diag, .ascii = true};
@@ -379,7 +387,7 @@ kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source
             break;
         }
         more = event.type != YAML_STREAM_END_EVENT;
-        take(&b, &event, &documents);
+        handle_event(&b, &event, &documents);
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);

@@ -1,5 +1,7 @@
-/* tree.h - private to engine/spec: a YAML text as nodes with places. libyaml's events, not its documents, because only
- * events can be cut off before untrusted text has used up memory. */
+/* tree.h - private to engine/spec: a YAML text as a tree of nodes with places.
+ *
+ * The tree is built from libyaml's events and not from its documents. Only events allow the reader to stop before
+ * untrusted text has used up the memory. */
 #ifndef KILN_SPEC_TREE_H
 #define KILN_SPEC_TREE_H
 
@@ -9,24 +11,27 @@ typedef enum kiln__spec_node_kind { KILN__SCALAR, KILN__LIST, KILN__MAP } kiln__
 
 typedef struct kiln__spec_node {
     kiln__spec_node_kind kind;
-    bool quoted;      /* SCALAR: 'so', "so" or a block: never a number, a boolean or a name */
-    bool anchored;    /* SCALAR: may stand in several places, by aliases */
-    kiln__pos pos;    /* of the first character; of a quoted text behind the quote */
+    /* SCALAR: written as 'so', "so" or a block. Such a text is never a number, a boolean or a name. */
+    bool quoted;
+    bool anchored;    /* SCALAR: may be in several places of the tree, because of aliases */
+    kiln__pos pos;    /* place of the first character; in a quoted text, after the quote */
     const char *text; /* SCALAR: NUL-terminated, without NUL bytes in it */
     size_t length;
-    size_t count; /* LIST, MAP: how many */
+    size_t count; /* LIST, MAP: number of items */
     struct kiln__spec_node **items;
     struct kiln__spec_node **keys; /* MAP: scalars, all different */
-    size_t weight, height; /* nodes below and including it, and levels; aliases counted as what they stand for */
+    /* Number of nodes in this subtree, and its number of levels. An alias counts as the nodes to which it refers. */
+    size_t weight, height;
 } kiln__spec_node;
 
 enum { KILN__TREE_DEPTH = 64, KILN__TREE_NODES = 200000, KILN__TREE_KEYS = 4096 };
 
-/* The tree of source->text in `arena`, or NULL where even the YAML is broken (said in diag), or out of memory
- * (arena->failed). Duplicate keys and the like are said in diag, and the tree is there all the same. */
+/* Builds the tree of source->text in `arena`. Returns NULL if the text is not YAML, which `diag` reports, or if
+ * memory runs out (arena->failed). Errors such as duplicate keys are reported in `diag`, and the tree is returned
+ * nevertheless. */
 kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag);
 
-/* NULL: not there, or `map` is none */
+/* Return NULL if the key is missing or if `map` is not a mapping. */
 kiln__spec_node *kiln__spec_node_get(const kiln__spec_node *map, const char *key);
 const kiln__spec_node *kiln__spec_node_key(const kiln__spec_node *map, const char *key);
 const char *kiln__spec_node_describe(const kiln__spec_node *node); /* "a list", for messages */

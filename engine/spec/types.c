@@ -1,4 +1,4 @@
-/* types.c - what is known of each element type, and the names that sources use. */
+/* types.c - the properties of each element type, and the names of the types in sources. */
 #include <string.h>
 
 #include "spec.h"
@@ -40,7 +40,7 @@ bool kiln__type_named(const char *text, kiln_type *type)
 #define KILN_X(name, ...) {#name, KILN_##name},
         KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
-        /* and as the sources call them */
+        /* the names in sources */
         {"char", KILN_i8},
         {"signed char", KILN_i8},
         {"int8_t", KILN_i8},

@@ -1,4 +1,4 @@
-/* verify.c - how outputs are checked: what each is compared with, and how much it may differ. */
+/* verify.c - reads how outputs are checked: the expected content of each output, and the allowed differences. */
 #include <string.h>
 
 #include "read.h"
@@ -19,7 +19,7 @@ static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, k
                    near);
 }
 
-/* What the function calls by other names than the spec. */
+/* Reads the names by which the host function knows the buffers, if they differ from the spec's names. */
 static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *host,
                               kiln__verify *verify)
 {
@@ -52,7 +52,8 @@ static void read_against_params(kiln__reader *r, const kiln__spec_node *map, kil
     }
 }
 
-/* A list of words, or one text that is split at its spaces; quotes and everything else mean themselves. */
+/* Reads a list of words, or one text that is split at its spaces. Quotes and all other characters have no special
+ * meaning. */
 static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__verify *verify)
 {
     kiln__spec_node *const *items;
@@ -110,6 +111,8 @@ static kiln__expr *read_tolerance(kiln__reader *r, const kiln__spec_node *node, 
                 : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_FLOAT}, pos);
 }
 
+/* Reads the check of one output: `against`, and either `exact` or tolerances. `key` must be the name of a buffer with
+ * `out: true`; otherwise the message suggests the nearest name. */
 static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map,
                             const kiln__buffer *buffers, size_t buffer_count, kiln__verify *verify)
 {
@@ -161,7 +164,8 @@ void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__v
     }
 }
 
-/* They are read with their variants, whose params they may use, and so before `verify`. */
+/* Checks the tolerances of a variant. They are read together with their variant, whose params they may use, and thus
+ * before `verify`. */
 static void check_tolerances(kiln__reader *r, const kiln__variant *variant)
 {
     const kiln_spec *spec = r->spec;

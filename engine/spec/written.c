@@ -1,4 +1,4 @@
-/* written.c - which buffers a variant must leave as they are. */
+/* written.c - finds the buffers that the kernels of a variant must not change. */
 #include <string.h>
 
 #include "spec.h"
@@ -11,7 +11,7 @@ static bool is_named(const kiln__arg *args, size_t count, const char *buffer)
     return false;
 }
 
-/* Whether a step other than a launch may change what the name stands for. */
+/* Returns true if a step other than a launch may change the buffer. */
 static bool is_written(const kiln__step *steps, size_t count, const char *buffer)
 {
     bool written = false;
@@ -39,7 +39,7 @@ bool kiln__variant_writes(const kiln__variant *variant, const kiln__buffer *buff
            is_written(variant->steps, variant->step_count, buffer->name);
 }
 
-/* A buffer filled with one number may be a work area that begins so (counters, flags). */
+/* A buffer that is filled with a single number may be a work area, such as counters or flags. Kernels may change it. */
 bool kiln__variant_keeps(const kiln__variant *variant, const kiln__buffer *buffer)
 {
     return !buffer->out && buffer->fill.kind != KILN__FILL_NONE && buffer->fill.kind != KILN__FILL_VALUE &&

@@ -1,9 +1,9 @@
-/* csv.c - samples as comma-separated values, complete: a heading, and quotes where needed (RFC 4180).
+/* csv.c - samples as comma-separated values with a heading, and with quotes where they are needed (RFC 4180).
  *
- * A spreadsheet treats a cell that begins with = + - @ or white space as a formula, which may run programs, quoted or
- * not; and names and messages come from specs. So such a text gets a leading apostrophe, which means "text" to a
- * spreadsheet. Import removes it. A text that starts with such apostrophes itself gets one more, so that import
- * restores it. Numbers are unchanged, in columns of texts too. */
+ * A spreadsheet treats a cell that begins with = + - @ or white space as a formula, quoted or not, and a formula may
+ * run programs. Names and messages come from specs, which are untrusted. So such a text gets a leading apostrophe,
+ * which means "text" to a spreadsheet. A text that begins with apostrophes and then such a character gets one more.
+ * Import removes one apostrophe from both. Numbers are unchanged, in columns of texts too. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define NAME(kind, name, unit, text) #name,
 static const char *const columns[] = {KILN__STORE_COLUMNS(NAME) "times"};
-/* How many columns stand before `times` in a file of each version; [0] is not used. */
+/* Number of columns before `times` in a file of each version; [0] is not used. */
 #define LENGTH(...) (sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 static const size_t columns_of[] = {
     0,
@@ -27,6 +27,8 @@ static const size_t columns_of[] = {
                KILN__STORE_COLUMNS_4(NAME) KILN__STORE_COLUMNS_5(NAME)),
     LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME) KILN__STORE_COLUMNS_3(NAME)
                KILN__STORE_COLUMNS_4(NAME) KILN__STORE_COLUMNS_5(NAME) KILN__STORE_COLUMNS_6(NAME)),
+    LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME) KILN__STORE_COLUMNS_3(NAME) KILN__STORE_COLUMNS_4(
+        NAME) KILN__STORE_COLUMNS_5(NAME) KILN__STORE_COLUMNS_6(NAME) KILN__STORE_COLUMNS_7(NAME)),
     KILN__COUNT(columns) - 1};
 _Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version of the schema has its columns");
 #undef LENGTH
@@ -80,7 +82,8 @@ static void put_row(kiln__text *out, const kiln__store_row *row)
     kiln__text_puts(out, "\n");
 }
 
-/* Writes the heading, then one line per row of a statement; a large store is never completely in memory. */
+/* Writes the heading, then one line for each row of a statement, in pieces: a large store is never completely in
+ * memory. */
 static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__output *out, uint64_t *written,
                               kiln_error **error)
 {
@@ -140,22 +143,23 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
 
 /* ---- reading ---- */
 
+/* The state of an import. */
 typedef struct reader {
     kiln_store *store;
     const char *path;
-    char *at;          /* position in the file's text; fields are split in place */
-    unsigned line;     /* of `at` */
-    int version;       /* of the file's columns */
-    kiln__arena arena; /* of one row */
+    char *at;          /* position in the text; fields are split in place */
+    unsigned line;     /* line number of `at` */
+    int version;       /* version of the columns */
+    kiln__arena arena; /* memory of one row */
 } reader;
 
-static kiln_status bad(reader *r, unsigned line, kiln_error **error, const char *what, const char *value)
+static kiln_status fail_line(reader *r, unsigned line, kiln_error **error, const char *what, const char *value)
 {
     return kiln__fail(r->store->mem, error, KILN_ERROR_IO, "%s:%u: %s%s%s%s; nothing was imported", r->path, line, what,
                       value ? " '" : "", value ? value : "", value ? "'" : "");
 }
 
-/* Splits off the next field. *last: it ends its line. NULL: a quote is not closed. */
+/* Splits off the next field. *last says that it ends its line. Returns NULL if a quote is not closed. */
 static char *next_field(reader *r, bool *last)
 {
     char *from = r->at, *to = from, *at = from;
@@ -185,7 +189,7 @@ static char *next_field(reader *r, bool *last)
     return from;
 }
 
-/* Undoes what put_text() added to a text. */
+/* Removes the apostrophe that put_text() added. */
 static const char *read_text(const char *field)
 {
     const size_t apostrophes = strspn(field, "'");
@@ -226,17 +230,20 @@ static bool read_times(reader *r, char *text, kiln__store_row *row)
     return times != NULL;
 }
 
+/* Reads one row with the columns of the file's version. Columns of later versions are 0 or "". */
 static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
 {
     unsigned line = r->line;
     bool last = false;
     char *field;
+/* Reads the next field and converts it; returns from the function on a failure. */
 #define FIELD(name, convert, what)                                                                                     \
     field = last ? NULL : next_field(r, &last);                                                                        \
     if (!field)                                                                                                        \
-        return bad(r, line, error, last ? "the line ends before " #name : "a quote is not closed in " #name, NULL);    \
+        return fail_line(r, line, error, last ? "the line ends before " #name : "a quote is not closed in " #name,     \
+                         NULL);                                                                                        \
     if (!(convert))                                                                                                    \
-        return r->arena.failed ? kiln__fail_memory(error) : bad(r, line, error, #name " is not " what ":", field);
+        return r->arena.failed ? kiln__fail_memory(error) : fail_line(r, line, error, #name " is not " what ":", field);
 #define TEXT(name) FIELD(name, (row->name = read_text(field)) != NULL, "a text")
 #define WHOLE(name) FIELD(name, read_whole(field, &row->name), "a whole number")
 #define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
@@ -261,17 +268,20 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
     if (r->version >= 7) {
         KILN__STORE_COLUMNS_7(KILN__COLUMN)
     }
+    if (r->version >= 8) {
+        KILN__STORE_COLUMNS_8(KILN__COLUMN)
+    }
     FIELD(times, read_times(r, field, row), "numbers separated by spaces")
 #undef TEXT
 #undef WHOLE
 #undef REAL
 #undef FIELD
     if (!last)
-        return bad(r, line, error, "the line has more fields than the heading", NULL);
+        return fail_line(r, line, error, "the line has more fields than the heading", NULL);
     const char *why = kiln__store_row_unfit(&r->arena, row);
     if (r->arena.failed)
         return kiln__fail_memory(error);
-    return why ? bad(r, line, error, why, row->key) : KILN_OK;
+    return why ? fail_line(r, line, error, why, row->key) : KILN_OK;
 }
 
 static kiln_status read_heading(reader *r, kiln_error **error)
@@ -285,9 +295,9 @@ static kiln_status read_heading(reader *r, kiln_error **error)
         if (r->version)
             break;
         if (!field || strcmp(field, columns[i]) != 0)
-            return bad(r, 1, error, "the heading is not that of an export: it lacks the column", columns[i]);
+            return fail_line(r, 1, error, "the heading is not that of an export: it lacks the column", columns[i]);
     }
-    return last ? KILN_OK : bad(r, 1, error, "the heading has too many columns", NULL);
+    return last ? KILN_OK : fail_line(r, 1, error, "the heading has too many columns", NULL);
 }
 
 static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_error **error)
@@ -315,6 +325,6 @@ kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, si
                              uint64_t *taken, kiln_error **error)
 {
     reader r = {.store = store, .path = path, .at = text, .line = 1, .arena = {.mem = store->mem}};
-    return memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it contains a zero byte", NULL)
+    return memchr(text, '\0', length) ? fail_line(&r, 1, error, "not a text file: it contains a zero byte", NULL)
                                       : read_rows(&r, read, taken, error);
 }

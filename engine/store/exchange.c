@@ -1,4 +1,4 @@
-/* exchange.c - export and import of samples: detects the format; imports a file completely or not at all. */
+/* exchange.c - export and import of samples: detects the format, and imports a file completely or not at all. */
 #include <string.h>
 
 #include "store_internal.h"
@@ -29,7 +29,7 @@ kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *given,
     return status;
 }
 
-/* A CSV heading starts with a letter. */
+/* Returns whether a file is JSON, packed or not. A CSV heading begins with a letter. */
 static bool is_json(const char *data, size_t length)
 {
     size_t at = 0;
@@ -45,6 +45,7 @@ kiln_status kiln__store_import_on(const kiln_store *store, const char *path, kil
                : kiln__fail(store->mem, error, KILN_ERROR_INTERRUPTED, "%s: interrupted; nothing was imported", path);
 }
 
+/* Reads the whole file, then imports it in one transaction. */
 kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, store);

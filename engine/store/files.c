@@ -1,4 +1,4 @@
-/* files.c - two specs of one name: which samples are of the spec in a file. FILES.md has the rules. */
+/* files.c - two specs of one name: decides which samples belong to the spec in a file. FILES.md has the rules. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ bool kiln__files_have(const char *files, const char *path)
     return false;
 }
 
-/* A file of these that is there: the sample is of a spec that still exists. NULL: none, the spec was moved or removed, or
- * the sample was made on another machine; or out of memory. */
+/* Returns a file of the list that exists: then the sample belongs to a spec that still exists. NULL: the spec was moved
+ * or removed, the sample was made on another machine, or there is no memory. */
 static const char *find_present(kiln__arena *arena, const char *files)
 {
     for (const char *at = files; *at;) {
@@ -30,15 +30,15 @@ static const char *find_present(kiln__arena *arena, const char *files)
     return NULL;
 }
 
-typedef struct looking {
+typedef struct looking { /* a search over the lists of files of one spec name */
     kiln__files *apart;
-    const char *asked;    /* the file */
-    bool any;             /* there are samples of it, or such that are of no other */
-    const char **present; /* of each list in `apart` a file that is there */
+    const char *asked;    /* the canonical path of the asked file */
+    bool any;             /* there are samples of this file, or samples that belong to no other file */
+    const char **present; /* for each list in `apart` a file that exists */
     size_t room, present_room;
 } looking;
 
-static bool look_at(kiln_store *store, looking *l, const char *files)
+static bool check_list(kiln_store *store, looking *l, const char *files)
 {
     kiln__arena *arena = &l->apart->arena;
     const char *present = kiln__files_have(files, l->asked) ? NULL : find_present(arena, files);
@@ -57,7 +57,7 @@ static bool look_at(kiln_store *store, looking *l, const char *files)
     return true;
 }
 
-static int look_at_all(kiln_store *store, looking *l, const char *spec)
+static int check_lists(kiln_store *store, looking *l, const char *spec)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(store->db, "SELECT DISTINCT path FROM sample WHERE spec = ?1 ORDER BY path", -1,
@@ -65,14 +65,14 @@ static int look_at_all(kiln_store *store, looking *l, const char *spec)
     if (code == SQLITE_OK)
         code = sqlite3_bind_text(statement, 1, spec, -1, SQLITE_STATIC);
     while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: reading the row reports it */
-        code = look_at(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
+        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: reading the row will report it */
+        code = check_list(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
     }
     sqlite3_finalize(statement);
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* The different files among those that are there: their names, separated by commas. */
+/* Writes the different existing files, separated by commas. Returns their number. */
 static size_t name_present(const looking *l, kiln__text *out)
 {
     size_t different = 0;
@@ -85,8 +85,9 @@ static size_t name_present(const looking *l, kiln__text *out)
     return different;
 }
 
-/* Nothing is of the file that was asked for: the samples of the only other one are shown, several are named. */
-static void choose(kiln_store *store, looking *l, const char *spec)
+/* Handles the case that nothing belongs to the asked file. If there is one other file, its samples are shown. If there
+ * are several, a warning names them. */
+static void choose_other(kiln_store *store, looking *l, const char *spec)
 {
     kiln__text names = {.mem = store->mem};
     const char *asked = *l->asked ? l->asked : "no file that is known";
@@ -113,9 +114,9 @@ kiln_status kiln__files_apart(kiln_store *store, const kiln_store_filter *filter
         return KILN_OK;
     char *full = *filter->path ? realpath(filter->path, NULL) : NULL;
     looking l = {.apart = apart, .asked = full ? full : filter->path};
-    int code = look_at_all(store, &l, filter->spec);
+    int code = check_lists(store, &l, filter->spec);
     if (code == SQLITE_OK && apart->count && (!*filter->path || (!l.any && !only_own)))
-        choose(store, &l, filter->spec);
+        choose_other(store, &l, filter->spec);
     free(full);
     kiln__free(store->mem, l.present);
     return code == SQLITE_OK ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
@@ -137,7 +138,7 @@ void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char
         return;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    store->hurry = true; /* it is not worth a wait */
+    store->hurry = true; /* this is not worth a wait */
     if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(statement, 2, added, -1, SQLITE_STATIC) == SQLITE_OK &&

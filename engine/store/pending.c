@@ -1,22 +1,25 @@
-/* pending.c - pending samples: those that cannot be added because another process has the store locked. They are
+/* pending.c - pending samples: samples that cannot be added because another process holds the store's lock. They are
  * written at once into a store of their own in the same folder (STORE.pending-TIME-PID), which only this process has
- * open. As soon as the lock is free they are all added in one transaction, and the file is removed. A process that
- * opens the store for writing also adds the pending samples of processes that have ended. Adding a sample twice changes
- * nothing, as keys are unique. */
+ * open. It plays the part of a write-ahead log for the store.
+ *
+ * States: no pending file -> (a write finds the store locked) pending -> (the lock is free: all samples are added in
+ * one transaction, and the file is removed) no pending file. If the process ends first, the file stays. The next
+ * process that opens the store for writing adds it. Adding a sample twice changes nothing, because keys are unique. All
+ * functions run under the store's lock. */
 #include <dirent.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "store_internal.h"
 
-/* Closes the pending file; removes it if all its samples are in the store. */
-static void leave(kiln_store *store, bool remove_it)
+/* Closes the pending file, and removes it if all its samples are in the store. */
+static void close_pending(kiln_store *store, bool remove_it)
 {
     kiln_store *pending = store->pending;
     char *path = pending->path;
     store->pending = NULL;
     pending->path = NULL;
-    if (remove_it) /* while it is locked, so that no other process starts to read it */
+    if (remove_it) /* while it is locked, so that no other process begins to read it */
         unlink(path);
     kiln_store_close(pending);
     for (int i = 0; remove_it && i < 2; i++) {
@@ -29,8 +32,8 @@ static void leave(kiln_store *store, bool remove_it)
     kiln__free(store->mem, path);
 }
 
-/* *read: how reading the pending samples ended; SQLITE_DONE: all were read. */
-static int add_all(kiln_store *store, uint64_t *count, int *read)
+/* Adds all pending samples. *read is the result of reading the pending file; SQLITE_DONE means that all were read. */
+static int add_pending_rows(kiln_store *store, uint64_t *count, int *read)
 {
     sqlite3_stmt *statement = NULL;
     int code = SQLITE_DONE;
@@ -47,14 +50,14 @@ static int add_all(kiln_store *store, uint64_t *count, int *read)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int settle(kiln_store *store, uint64_t *count, int *read)
+static int add_in_transaction(kiln_store *store, uint64_t *count, int *read)
 {
     int code = kiln__store_run(store, "BEGIN IMMEDIATE");
     *count = 0;
     *read = SQLITE_DONE;
     if (code != SQLITE_OK)
         return code;
-    code = add_all(store, count, read);
+    code = add_pending_rows(store, count, read);
     if (code == SQLITE_OK && *read != SQLITE_DONE && !kiln__store_is_damage(*read))
         code = *read;
     if (code == SQLITE_OK)
@@ -69,9 +72,9 @@ int kiln__pending_settle(kiln_store *store)
     uint64_t count = 0;
     if (!store->pending || !store->pending->db || !store->db)
         return SQLITE_OK;
-    int read, code = settle(store, &count, &read);
+    int read, code = add_in_transaction(store, &count, &read);
     if (kiln__store_is_damage(code) && kiln__store_replace(store, sqlite3_errstr(code), NULL) == KILN_OK)
-        code = settle(store, &count, &read);
+        code = add_in_transaction(store, &count, &read);
     if (code != SQLITE_OK)
         return code;
     if (read != SQLITE_DONE) { /* its readable part is in the store; the damaged file is kept under another name */
@@ -81,7 +84,7 @@ int kiln__pending_settle(kiln_store *store)
     if (count)
         kiln__logf(&store->log, KILN_LOG_INFO, "the store %s: added %llu pending samples of %s", store->path,
                    (unsigned long long)count, store->pending->path);
-    leave(store, true);
+    close_pending(store, true);
     return SQLITE_OK;
 }
 
@@ -95,8 +98,9 @@ uint64_t kiln__pending_count(const kiln_store *store)
 
 /* ---- the pending file of this process ---- */
 
-/* Another process that collects pending files may have found the file before it was locked, and removed it. */
-static kiln_status begin(kiln_store *store, kiln_error **error)
+/* Opens the pending file of this process. Another process that collects pending files may have found the file before it
+ * was locked, and removed it: then it tries another name. */
+static kiln_status open_pending(kiln_store *store, kiln_error **error)
 {
     kiln_status status = KILN_ERROR_TIMEOUT;
     for (int tries = 0; tries < 3 && status == KILN_ERROR_TIMEOUT; tries++) {
@@ -107,7 +111,7 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
                              : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, NULL,
                                                     &store->pending, &why);
         if (status == KILN_OK && !kiln__file_exists(path.data)) {
-            leave(store, false);
+            close_pending(store, false);
             status = KILN_ERROR_TIMEOUT;
         }
         kiln__text_free(&path);
@@ -127,7 +131,7 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
 kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kiln_error **error)
 {
     kiln_error *why = NULL;
-    kiln_status status = store->pending ? KILN_OK : begin(store, &why);
+    kiln_status status = store->pending ? KILN_OK : open_pending(store, &why);
     if (status == KILN_OK)
         status = kiln__store_add(store->pending, row, NULL, &why);
     if (status != KILN_OK)
@@ -141,7 +145,7 @@ kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kil
 
 /* ---- closing ---- */
 
-static kiln_status say_what_waits(kiln_store *store, kiln_error **error)
+static kiln_status report_pending(kiln_store *store, kiln_error **error)
 {
     return kiln__fail(
         store->mem, error, KILN_ERROR_TIMEOUT,
@@ -162,10 +166,10 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
                        store->patience / 1e3, store->path, (unsigned long long)kiln__pending_count(store),
                        store->pending->path);
         store->hurry = !wait;
-        store->told = true; /* and that we waited */
+        store->told = true; /* the wait is reported too */
         kiln__pending_settle(store);
         if (store->pending)
-            status = say_what_waits(store, error);
+            status = report_pending(store, error);
         store->told = status != KILN_OK;
     }
     pthread_mutex_unlock(&store->lock);
@@ -182,16 +186,16 @@ void kiln__pending_close(kiln_store *store)
         return;
     kiln_error *why = NULL;
     if (!store->told) {
-        say_what_waits(store, &why);
+        report_pending(store, &why);
         kiln__logf(&store->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
         kiln_error_free(why);
     }
-    leave(store, false);
+    close_pending(store, false);
 }
 
 /* ---- pending files of other processes ---- */
 
-static kiln_status take_in(kiln_store *store, const char *path, kiln_error **error)
+static kiln_status take_pending_file(kiln_store *store, const char *path, kiln_error **error)
 {
     kiln_error *why = NULL;
     if (store->read_only) {
@@ -208,10 +212,10 @@ static kiln_status take_in(kiln_store *store, const char *path, kiln_error **err
         int code = kiln__pending_settle(store);
         if (store->pending) {
             kiln__store_fail(store, code, "adding pending samples", &why);
-            leave(store, false);
+            close_pending(store, false);
         }
     }
-    bool lives = status == KILN_ERROR_TIMEOUT; /* its process is still running */
+    bool lives = status == KILN_ERROR_TIMEOUT; /* the process of that file is still running */
     if (why && !lives && status != KILN_ERROR_MEMORY)
         kiln__logf(&store->log, KILN_LOG_WARNING, "cannot add the samples in %s: %s", path, kiln_error_message(why));
     kiln_error_free(why);
@@ -235,7 +239,7 @@ kiln_status kiln__pending_collect(kiln_store *store, kiln_error **error)
             continue;
         path.length = 0;
         kiln__text_printf(&path, "%s/%s", folder, item->d_name);
-        status = path.failed ? kiln__fail_memory(error) : take_in(store, path.data, error);
+        status = path.failed ? kiln__fail_memory(error) : take_pending_file(store, path.data, error);
     }
     if (list)
         closedir(list);

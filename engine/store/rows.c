@@ -1,4 +1,5 @@
-/* rows.c - writing, finding, listing and removing samples. */
+/* rows.c - writing, finding, listing and removing samples. Every value that is read from the file is checked for its
+ * type. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 
 /* ---- a row and a statement ---- */
 
-static int bind(sqlite3_stmt *statement, const kiln__store_row *row)
+static int bind_row(sqlite3_stmt *statement, const kiln__store_row *row)
 {
     int at = 0, code = SQLITE_OK;
 #define TEXT(name)                                                                                                     \
@@ -23,7 +24,7 @@ static int bind(sqlite3_stmt *statement, const kiln__store_row *row)
 #undef TEXT
 #undef WHOLE
 #undef REAL
-    if (code == SQLITE_OK) /* a NULL pointer would become SQL's NULL */
+    if (code == SQLITE_OK) /* a NULL pointer would become NULL in SQL */
         code = sqlite3_bind_blob64(statement, ++at, row->time_count ? (const void *)row->times : "",
                                    row->time_count * sizeof *row->times, SQLITE_STATIC);
     return code;
@@ -56,7 +57,7 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
 #undef WHOLE
 #undef REAL
     bool blob = sqlite3_column_type(statement, at) == SQLITE_BLOB;
-    row->times = blob ? sqlite3_column_blob(statement, at) : NULL; /* SQLite aligns its blobs for any type */
+    row->times = blob ? sqlite3_column_blob(statement, at) : NULL; /* SQLite aligns blobs for any type */
     row->time_count = row->times ? (size_t)sqlite3_column_bytes(statement, at) / sizeof *row->times : 0;
     if (!blob || (row->times && (size_t)sqlite3_column_bytes(statement, at) % sizeof *row->times != 0))
         bad = "times";
@@ -74,7 +75,7 @@ void kiln__store_leave_out(const kiln_store *store, const kiln__store_row *row, 
 
 int kiln__store_insert(kiln_store *store, const kiln__store_row *row, bool *taken)
 {
-    int code = bind(store->insert, row);
+    int code = bind_row(store->insert, row);
     if (code == SQLITE_OK)
         code = sqlite3_step(store->insert);
     if (taken)
@@ -91,9 +92,9 @@ static kiln_status check_writable(kiln_store *store, kiln_error **error)
     return kiln__store_reach(store, error);
 }
 
-/* Inserts the row; if the database is damaged, into a new one. Returns SQLite's code. */
-static int insert_sound(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status,
-                        kiln_error **error)
+/* Inserts the row, into a new database if this one is damaged. Returns SQLite's code. */
+static int insert_or_replace(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status,
+                             kiln_error **error)
 {
     int code = kiln__store_insert(store, row, taken);
     if (!kiln__store_is_damage(code))
@@ -109,7 +110,7 @@ kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool 
     kiln_status status = check_writable(store, error);
     int code = status == KILN_OK ? kiln__pending_settle(store) : SQLITE_DONE;
     if (status == KILN_OK && !store->pending)
-        code = insert_sound(store, row, taken, &status, error);
+        code = insert_or_replace(store, row, taken, &status, error);
     if (status == KILN_OK && !store->beside && (store->pending || kiln__store_is_busy(code))) {
         status = kiln__pending_add(store, row, error);
         if (taken)
@@ -134,8 +135,8 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
 
 /* ---- finding ---- */
 
-/* Copies the row and everything that it points to. */
-static bool keep_row(kiln__arena *arena, const kiln__store_row *from, kiln__store_row *row)
+/* Copies a row and everything that it points to. */
+static bool copy_row(kiln__arena *arena, const kiln__store_row *from, kiln__store_row *row)
 {
     *row = *from;
 #define TEXT(name) row->name = kiln__arena_strdup(arena, from->name);
@@ -152,9 +153,9 @@ static bool keep_row(kiln__arena *arena, const kiln__store_row *from, kiln__stor
     return !arena->failed;
 }
 
-/* *bad: the column that makes the row unusable. */
-static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
-                const char **bad)
+/* Looks up one key. *bad is the column that makes the row unusable. */
+static int find_row(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
+                    const char **bad)
 {
     kiln__store_row here;
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
@@ -163,7 +164,7 @@ static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__st
     *found = code == SQLITE_ROW;
     if (*found) {
         *bad = kiln__store_read_row(store->find, &here);
-        code = keep_row(arena, &here, row) ? SQLITE_DONE : SQLITE_NOMEM;
+        code = copy_row(arena, &here, row) ? SQLITE_DONE : SQLITE_NOMEM;
     }
     sqlite3_reset(store->find);
     return code;
@@ -180,7 +181,7 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     if (status == KILN_OK && store->pending &&
         kiln__store_find(store->pending, key, arena, row, found, NULL) != KILN_OK)
         *found = false; /* the pending file cannot be read: adding it will report that */
-    int code = status == KILN_OK && !*found ? find(store, key, arena, row, found, &bad) : SQLITE_DONE;
+    int code = status == KILN_OK && !*found ? find_row(store, key, arena, row, found, &bad) : SQLITE_DONE;
     if (kiln__store_is_damage(code) && !store->read_only) {
         status = kiln__store_replace(store, sqlite3_errstr(code), error);
         *found = false;
@@ -196,7 +197,7 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
 
 /* ---- several samples ---- */
 
-/* " N=512 ": the text to find in a row's sizes. */
+/* Binds " N=512 ", the text to find in the sizes of a row. */
 static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const kiln_setting *size)
 {
     kiln__text text = {.mem = store->mem};
@@ -208,6 +209,8 @@ static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const k
     return code;
 }
 
+/* Adds pending samples first, then builds the WHERE clause: parameters 1 to 5 are the fixed filters, then one for each
+ * size, then one for each list of files that is excluded. */
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error)
 {
@@ -262,16 +265,16 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
 
 #define ONE(kind, name, unit, text) +1
 _Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE)
-                                             KILN_RESULT_MAP_NOT_KEPT_2(ONE),
+                                             KILN_RESULT_MAP_NOT_KEPT_2(ONE) KILN_RESULT_MAP_NOT_KEPT_3(ONE),
                "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
-_Static_assert(0 KILN__STORE_COLUMNS_7(ONE) == 1 && 0 KILN__STORE_COLUMNS_6(ONE) == 2 &&
-                   0 KILN__STORE_COLUMNS_5(ONE) == 1 && 0 KILN__STORE_COLUMNS_4(ONE) == 3 &&
-                   0 KILN__STORE_COLUMNS_3(ONE) == 6 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
-                   0 KILN__STORE_COLUMNS_1(ONE) == 32,
+_Static_assert(0 KILN__STORE_COLUMNS_8(ONE) == 1 && 0 KILN__STORE_COLUMNS_7(ONE) == 1 &&
+                   0 KILN__STORE_COLUMNS_6(ONE) == 2 && 0 KILN__STORE_COLUMNS_5(ONE) == 1 &&
+                   0 KILN__STORE_COLUMNS_4(ONE) == 3 && 0 KILN__STORE_COLUMNS_3(ONE) == 6 &&
+                   0 KILN__STORE_COLUMNS_2(ONE) == 9 && 0 KILN__STORE_COLUMNS_1(ONE) == 32,
                "a version of the schema never changes: new columns need a new version (KILN__STORE_VERSION)");
 #undef ONE
 
-static kiln_metric_values metric_values(const char *text)
+static kiln_metric_values read_metric_values(const char *text)
 {
     kiln_metric_values values = {{0}};
     size_t length = strlen(text);
@@ -279,7 +282,7 @@ static kiln_metric_values metric_values(const char *text)
     return values;
 }
 
-static kiln_host_times host_times(const char *text)
+static kiln_host_times read_host_times(const char *text)
 {
     kiln_host_times times = {{0}};
     size_t length = strlen(text);
@@ -299,8 +302,8 @@ void kiln__store_row_result(const kiln__store_row *row, kiln_result *result)
 #define GET_REAL(value) value
 #define GET_SECONDS(value) value
 #define GET_KNOWN(value) value
-#define GET_HOSTS(value) host_times(value)
-#define GET_METRICS(value) metric_values(value)
+#define GET_HOSTS(value) read_host_times(value)
+#define GET_METRICS(value) read_metric_values(value)
     KILN__STORE_RESULT(GET)
 }
 
@@ -315,8 +318,10 @@ void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 #undef REAL
 }
 
-static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_record_fn each, void *user, bool *enough,
-                        kiln_error **error)
+/* Converts a row to a kiln_record and passes it to the caller. A row whose settings cannot be parsed is left out with a
+ * warning. */
+static kiln_status show_row(kiln_store *store, const kiln__store_row *row, kiln_record_fn each, void *user,
+                            bool *enough, kiln_error **error)
 {
     kiln__arena arena = {.mem = store->mem};
     kiln__settings params = {0}, sizes = {0}, features = {0};
@@ -354,6 +359,7 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
     return status;
 }
 
+/* Steps through the rows in the order in which they were added. */
 kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, kiln_record_fn each, void *user,
                             kiln_error **error)
 {
@@ -375,7 +381,7 @@ kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, k
             if (bad)
                 kiln__store_leave_out(store, &row, bad);
             else
-                status = show(store, &row, each, user, &enough, error);
+                status = show_row(store, &row, each, user, &enough, error);
         }
     }
     if (code != SQLITE_ROW && code != SQLITE_DONE)

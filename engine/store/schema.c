@@ -1,4 +1,4 @@
-/* schema.c - the tables of a store, and the check that a file has exactly these: the file is untrusted input. */
+/* schema.c - the tables of a store, and the check that a file has exactly these tables. The file is untrusted input. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #define KEY_INDEX "CREATE UNIQUE INDEX sample_key ON sample (key)"
 #define SPEC_INDEX "CREATE INDEX sample_spec ON sample (spec, variant)"
-#define MOST_BYTES (64 << 20) /* most bytes of a value: eight million repetitions */
+#define MOST_BYTES (64 << 20) /* limit in bytes for one value: eight million repetitions */
 
 #define TEXT(name) #name " TEXT NOT NULL,"
 #define WHOLE(name) #name " INTEGER NOT NULL,"
@@ -19,6 +19,7 @@ static const char schema[] = "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN
 #undef WHOLE
 #undef REAL
 
+/* A column of the table, with its type. */
 typedef struct column {
     const char *name, *type;
 } column;
@@ -26,7 +27,7 @@ typedef struct column {
 #define WHOLE(name) {#name, "INTEGER"},
 #define REAL(name) {#name, "REAL"},
 static const column columns[] = {{"id", "INTEGER"}, {"times", "BLOB"}, KILN__STORE_COLUMNS(KILN__COLUMN)};
-/* Columns of a store of each version; [0] is not used. */
+/* Number of columns of a store of each version; [0] is not used. */
 static const size_t columns_of[] = {
     0,
     sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN)}) / sizeof(column) + 2,
@@ -50,6 +51,12 @@ static const size_t columns_of[] = {
                                     KILN__STORE_COLUMNS_5(KILN__COLUMN) KILN__STORE_COLUMNS_6(KILN__COLUMN)}) /
             sizeof(column) +
         2,
+    sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN) KILN__STORE_COLUMNS_2(KILN__COLUMN)
+                                KILN__STORE_COLUMNS_3(KILN__COLUMN) KILN__STORE_COLUMNS_4(KILN__COLUMN)
+                                    KILN__STORE_COLUMNS_5(KILN__COLUMN) KILN__STORE_COLUMNS_6(KILN__COLUMN)
+                                        KILN__STORE_COLUMNS_7(KILN__COLUMN)}) /
+            sizeof(column) +
+        2,
     KILN__COUNT(columns)};
 _Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version of the schema has its columns");
 #undef TEXT
@@ -58,7 +65,7 @@ _Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version
 
 /* ---- creating the tables ---- */
 
-/* Creates the tables of a new database. If two processes do this at once the second one finds them. */
+/* Creates the tables of a new database. If two processes do that at the same time, the second finds them. */
 int kiln__schema_make(kiln_store *store)
 {
     int64_t objects = 0;
@@ -78,7 +85,8 @@ int kiln__schema_make(kiln_store *store)
     return code;
 }
 
-/* Nothing in the file may be executed: no trigger, no view, no function in the schema, no CHECK. */
+/* Configures the connection so that nothing in the file is executed: no trigger, no view, no function in the schema, no
+ * CHECK. */
 int kiln__schema_harden(kiln_store *store)
 {
     static const struct {
@@ -101,7 +109,8 @@ int kiln__schema_harden(kiln_store *store)
 
 /* ---- checking the tables ---- */
 
-static kiln_status refuse(kiln_store *store, kiln_error **error, const char *what, const char *name, const char *then)
+static kiln_status fail_foreign(kiln_store *store, kiln_error **error, const char *what, const char *name,
+                                const char *then)
 {
     return kiln__fail(store->mem, error, KILN_ERROR_REFUSED,
                       "%s: not a Kiln store, or damaged: %s%.60s%s; move it away or "
@@ -109,13 +118,13 @@ static kiln_status refuse(kiln_store *store, kiln_error **error, const char *wha
                       store->path, what, name, then);
 }
 
-static const char *text_at(sqlite3_stmt *statement, int at)
+static const char *read_text(sqlite3_stmt *statement, int at)
 {
     const char *text = (const char *)sqlite3_column_text(statement, at);
     return text ? text : "";
 }
 
-/* Checks the tables and indexes: ours, SQLite's own, and nothing else. */
+/* Checks the tables and indexes: exactly ours, and SQLite's own. */
 static kiln_status check_objects(kiln_store *store, int *code, kiln_error **error)
 {
     static const struct {
@@ -129,7 +138,7 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
     kiln_status status = KILN_OK;
     *code = sqlite3_prepare_v2(store->db, "SELECT type, name, sql FROM main.sqlite_master", -1, &statement, NULL);
     while (*code == SQLITE_OK && status == KILN_OK && (*code = sqlite3_step(statement)) == SQLITE_ROW) {
-        const char *type = text_at(statement, 0), *name = text_at(statement, 1), *sql = text_at(statement, 2);
+        const char *type = read_text(statement, 0), *name = read_text(statement, 1), *sql = read_text(statement, 2);
         size_t i = 0;
         while (i < KILN__COUNT(ours) && strcmp(ours[i].name, name) != 0)
             i++;
@@ -142,7 +151,7 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
         if (!known) {
             char what[48];
             snprintf(what, sizeof what, "the %.20s '", type);
-            status = refuse(store, error, what, name, "' does not belong to a store");
+            status = fail_foreign(store, error, what, name, "' does not belong to a store");
         }
         *code = SQLITE_OK;
     }
@@ -150,7 +159,7 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
     *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
     for (size_t i = 0; i < KILN__COUNT(ours) && *code == SQLITE_OK && status == KILN_OK; i++)
         if (!there[i])
-            status = refuse(store, error, i ? "it lacks the index " : "it lacks the table ", ours[i].name, "");
+            status = fail_foreign(store, error, i ? "it lacks the index " : "it lacks the table ", ours[i].name, "");
     return status;
 }
 
@@ -158,19 +167,19 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
 static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size_t count, bool *there,
                                 kiln_error **error)
 {
-    const char *name = text_at(statement, 1), *type = text_at(statement, 2);
+    const char *name = read_text(statement, 1), *type = read_text(statement, 2);
     char what[64];
     size_t i = 0;
     while (i < count && strcmp(columns[i].name, name) != 0)
         i++;
     if (i == count)
-        return refuse(store, error, "the column '", name,
-                      "' of table sample does not belong to a store of this version");
+        return fail_foreign(store, error, "the column '", name,
+                            "' of table sample does not belong to a store of this version");
     snprintf(what, sizeof what, "column %s of table sample ", columns[i].name);
     if (sqlite3_column_int(statement, 6) != 0)
-        return refuse(store, error, what, "is generated", "");
+        return fail_foreign(store, error, what, "is generated", "");
     if (strcmp(type, columns[i].type) != 0)
-        return refuse(store, error, what, "is of another type than ", columns[i].type);
+        return fail_foreign(store, error, what, "is of another type than ", columns[i].type);
     there[i] = true;
     return KILN_OK;
 }
@@ -190,7 +199,7 @@ static kiln_status check_columns(kiln_store *store, int64_t version, int *code, 
     *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
     for (size_t i = 0; i < count && *code == SQLITE_OK && status == KILN_OK; i++)
         if (!there[i])
-            status = refuse(store, error, "column ", columns[i].name, " of table sample is missing");
+            status = fail_foreign(store, error, "column ", columns[i].name, " of table sample is missing");
     return status;
 }
 
@@ -207,7 +216,8 @@ static kiln_status check_identity(kiln_store *store, int64_t application, int64_
     return KILN_OK;
 }
 
-/* In one transaction, because another process may upgrade the store meanwhile. */
+/* Checks identity, objects and columns in one transaction, because another process may upgrade the store at the same
+ * time. */
 kiln_status kiln__schema_check(kiln_store *store, int64_t *version, int *code, kiln_error **error)
 {
     int64_t application = 0;

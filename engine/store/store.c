@@ -1,4 +1,8 @@
-/* store.c - opening a store, waiting for other processes, replacing a damaged database. */
+/* store.c - opening a store, waiting for other processes, replacing a damaged database.
+ *
+ * States of a kiln_store: connected (`db` is open); disconnected (`db` is NULL, after damage that could not be repaired
+ * or a failed reopening). kiln__store_reach() reconnects. `pending` is set while another process holds the lock; see
+ * pending.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +13,8 @@
 
 #include "store_internal.h"
 
-#define HURRY_MS 20  /* how long a sweep waits for another process after a full wait has failed once; */
-#define TELL_MS 1000 /* how long any wait lasts before it is logged */
+#define HURRY_MS 20  /* how long a sweep waits for another process after a full wait has failed once */
+#define TELL_MS 1000 /* how long a wait lasts before it is logged */
 
 #define MARK(kind, name, unit, text) "?,"
 #define SET(kind, name, unit, text) #name "=excluded." #name ","
@@ -20,14 +24,15 @@ static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALU
               SET) "times=excluded.times, path=CASE WHEN sample.path = '' OR length(sample.path) > " KILN__FILES_LONG
                    " THEN excluded.path WHEN excluded.path = '' OR instr(char(10) || sample.path || char(10), char(10) "
                    "|| excluded.path || char(10)) THEN sample.path ELSE sample.path || char(10) || excluded.path END "
-                   "WHERE excluded.made > sample.made OR typeof(sample.made) <> 'integer'"; /* or it is damaged */
+                   /* or the stored value is damaged */
+                   "WHERE excluded.made > sample.made OR typeof(sample.made) <> 'integer'";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
 #undef MARK
 #undef SET
 
 /* ---- errors ---- */
 
-static unsigned patience(const kiln_store *store)
+static unsigned choose_patience(const kiln_store *store)
 {
     return store->hurry && store->patience > HURRY_MS ? HURRY_MS : store->patience;
 }
@@ -38,11 +43,12 @@ bool kiln__store_is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (cod
 
 bool kiln__store_is_damage(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
 
+/* Maps SQLite's codes to statuses. Each message names the path, the operation, and a remedy if there is one. */
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error)
 {
     const kiln_allocator *mem = store->mem;
     int system = store->db ? sqlite3_system_errno(store->db) : 0;
-    const char *why = system ? strerror(system) : sqlite3_errstr(code);
+    const char *why = system ? kiln__error_text(system) : sqlite3_errstr(code);
     switch (code & 0xff) {
     case SQLITE_NOMEM: return kiln__fail_memory(error);
     case SQLITE_FULL:
@@ -58,7 +64,7 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
         return kiln__fail(mem, error, KILN_ERROR_TIMEOUT,
                           "the store %s: %s: another process has it locked; waited "
                           "%g s (fuser shows which one); end it, or give another store (--store)",
-                          store->path, doing, patience(store) / 1e3);
+                          store->path, doing, choose_patience(store) / 1e3);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: it is damaged (%s)", store->path, doing,
@@ -70,7 +76,7 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     case SQLITE_TOOBIG:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: a value is larger than a store can have",
                           store->path, doing);
-    case SQLITE_ERROR: /* the tables were right when it was opened */
+    case SQLITE_ERROR: /* the tables were correct when the store was opened */
     case SQLITE_SCHEMA:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
@@ -111,8 +117,9 @@ int kiln__store_number(kiln_store *store, const char *sql, int64_t *value)
 
 int kiln__store_run(kiln_store *store, const char *sql) { return sqlite3_exec(store->db, sql, NULL, NULL, NULL); }
 
-/* SQLite's busy handler: whether to retry. */
-static int wait_on(void *user, int tries)
+/* SQLite's busy handler. Returns whether SQLite tries again: until the time is over or the caller stops. Logs a long
+ * wait once. */
+static int wait_for_lock(void *user, int tries)
 {
     kiln_store *store = user;
     uint64_t now = kiln__now_ns();
@@ -120,7 +127,7 @@ static int wait_on(void *user, int tries)
         store->wait_from = now;
         store->wait_told = store->beside || store->told;
     }
-    uint64_t waited = (now - store->wait_from) / 1000000, most = patience(store);
+    uint64_t waited = (now - store->wait_from) / 1000000, most = choose_patience(store);
     if (kiln__store_stopped(store))
         return 0;
     if (waited >= most) {
@@ -137,21 +144,22 @@ static int wait_on(void *user, int tries)
     return 1;
 }
 
-/* The write-ahead log has its index in memory that processes share, which ends at the machine: on a network file system two
- * machines would damage the database. The rollback journal needs locks alone; and without locks, a single writer. SQLite
- * does not wait for other processes when the journal mode changes. */
+/* Sets the journal mode. The index of a write-ahead log is in memory that processes of one machine share. On a network
+ * file system two machines would damage the database, so a rollback journal is used there, which needs only locks.
+ * SQLite does not wait for other processes when the mode changes, so this function does. */
 static int set_journal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
         int code = kiln__store_run(store, store->network ? "PRAGMA journal_mode=TRUNCATE" : "PRAGMA journal_mode=WAL");
-        if ((code & 0xff) != SQLITE_BUSY || waited >= patience(store) || kiln__store_stopped(store))
+        if ((code & 0xff) != SQLITE_BUSY || waited >= choose_patience(store) || kiln__store_stopped(store))
             return code;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
 }
 
-/* Checks application and version of the database, and creates the tables in an empty one. *code: SQLite's code. */
-static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
+/* Hardens the connection, creates the tables in an empty database, checks and upgrades the others, and prepares the
+ * statements. *code is SQLite's code. */
+static kiln_status prepare_database(kiln_store *store, int *code, kiln_error **error)
 {
     int64_t version = 0, objects = 0;
     kiln_status status = KILN_OK;
@@ -176,8 +184,8 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     if (*code == SQLITE_OK && version < KILN__STORE_VERSION)
         *code = kiln__schema_upgrade(store, version);
     if (*code == SQLITE_OK && !store->read_only) {
-        /* A killed process loses nothing; a power failure may lose the last samples. With a rollback journal it could damage
-         * the database. */
+        /* A killed process loses nothing. A power failure may lose the last samples. With a rollback journal it could
+         * damage the database, so that one is synced fully. */
         *code = kiln__store_run(store, store->network ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
         if (*code == SQLITE_OK)
             *code = sqlite3_prepare_v3(store->db, insert_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->insert, NULL);
@@ -187,7 +195,7 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     return *code == SQLITE_OK ? KILN_OK : kiln__store_fail(store, *code, "opening it", error);
 }
 
-/* "file:PATH?immutable=1", for read-only media, where SQLite could not create its shared memory. */
+/* Returns "file:PATH?immutable=1", for read-only media, where SQLite could not create its shared memory. */
 static char *immutable_name(kiln_store *store)
 {
     kiln__text name = {.mem = store->mem};
@@ -204,7 +212,7 @@ static char *immutable_name(kiln_store *store)
     return NULL;
 }
 
-static void look_at_disk(kiln_store *store)
+static void check_disk(kiln_store *store)
 {
     char folder[4096];
     const char *slash = strrchr(store->path, '/');
@@ -220,18 +228,18 @@ static void look_at_disk(kiln_store *store)
     store->told_network = true;
 }
 
-static kiln_status connect_as(kiln_store *store, const char *name, int flags, int *code, kiln_error **error)
+static kiln_status connect_to(kiln_store *store, const char *name, int flags, int *code, kiln_error **error)
 {
     struct stat info;
-    look_at_disk(store);
+    check_disk(store);
     *code = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (*code != SQLITE_OK) {
         kiln_status status = kiln__store_fail(store, *code, "opening it", error);
         disconnect(store);
         return status;
     }
-    sqlite3_busy_handler(store->db, wait_on, store);
-    kiln_status status = prepare(store, code, error);
+    sqlite3_busy_handler(store->db, wait_for_lock, store);
+    kiln_status status = prepare_database(store, code, error);
     if (stat(store->path, &info) == 0) {
         store->device = info.st_dev;
         store->inode = info.st_ino;
@@ -244,9 +252,9 @@ static kiln_status connect_as(kiln_store *store, const char *name, int flags, in
 static kiln_status connect_store(kiln_store *store, int *code, kiln_error **error)
 {
     if (!store->read_only)
-        return connect_as(store, store->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code, error);
+        return connect_to(store, store->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code, error);
     kiln_error *why = NULL;
-    kiln_status status = connect_as(store, store->path, SQLITE_OPEN_READONLY, code, &why);
+    kiln_status status = connect_to(store, store->path, SQLITE_OPEN_READONLY, code, &why);
     int kind = *code & 0xff;
     if (status == KILN_ERROR_IO && (kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY)) {
         char *name = immutable_name(store);
@@ -256,7 +264,7 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
         }
         kiln_error_free(why);
         why = NULL;
-        status = connect_as(store, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, code, &why);
+        status = connect_to(store, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, code, &why);
         kiln__free(store->mem, name);
     }
     if (status != KILN_OK && error && !*error)
@@ -268,10 +276,11 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 
 /* ---- damage ---- */
 
-/* Renames the database and its other files. 0, or errno. */
-static int move_aside(kiln_store *store, kiln__text *to)
+/* Renames the database and its other files. Returns 0 or an error number. */
+static int rename_damaged(kiln_store *store, kiln__text *to)
 {
-    static const char *const parts[] = {"-wal", "-shm", ""}; /* the database last: until then a retry finds it again */
+    /* the database comes last: until then a retry finds it again */
+    static const char *const parts[] = {"-wal", "-shm", ""};
     kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)(kiln__today_ns() / 1000000000), (int)getpid());
     for (size_t i = 0; i < KILN__COUNT(parts); i++) {
         kiln__text from = {.mem = store->mem}, into = {.mem = store->mem};
@@ -287,8 +296,9 @@ static int move_aside(kiln_store *store, kiln__text *to)
     return 0;
 }
 
-/* Another process may have found the damage too: lock the folder, and move only the file that was open. */
-static int move_if_same(kiln_store *store, kiln__text *to)
+/* Moves the file only if it is still the open one, with the folder locked: another process may have found the damage
+ * too. */
+static int rename_if_same(kiln_store *store, kiln__text *to)
 {
     kiln__arena arena = {.mem = store->mem};
     const char *name = kiln__arena_folder(&arena, store->path);
@@ -301,13 +311,13 @@ static int move_if_same(kiln_store *store, kiln__text *to)
     if (flock(folder, LOCK_EX) != 0)
         wrong = errno;
     else if (stat(store->path, &info) == 0 && info.st_dev == store->device && info.st_ino == store->inode)
-        wrong = move_aside(store, to);
+        wrong = rename_damaged(store, to);
     close(folder);
     return wrong;
 }
 
-/* SQLite reports a read error of the disk as a damaged database (SQLITE_IOERR_CORRUPTFS): check the whole database
- * again before moving anything. */
+/* Checks the whole database again before anything is moved: SQLite reports a momentary read error of the disk as damage
+ * (SQLITE_IOERR_CORRUPTFS). */
 static bool is_whole(const kiln_store *store)
 {
     sqlite3 *db = NULL;
@@ -324,6 +334,7 @@ static bool is_whole(const kiln_store *store)
     return whole;
 }
 
+/* Closes the database. If a second check finds it intact, opens it again. Otherwise renames it and begins a new one. */
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error)
 {
     kiln__text to = {.mem = store->mem};
@@ -339,11 +350,11 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
                    store->path, why);
         return connect_store(store, &code, error);
     }
-    int wrong = move_if_same(store, &to);
+    int wrong = rename_if_same(store, &to);
     if (wrong) {
         kiln__text_free(&to);
         return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged (%s), and cannot be renamed: %s",
-                          store->path, why, strerror(wrong));
+                          store->path, why, kiln__error_text(wrong));
     }
     if (to.length)
         kiln__logf(&store->log, KILN_LOG_WARNING,
@@ -355,9 +366,9 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
 
 /* ---- open, close ---- */
 
-/* SQLite would wait for a FIFO, and would report a file that is not a database (/dev/zero) as a damaged one, which
- * would be renamed. The files are checked without opening them: closing one would release the locks of another store of
- * this process. */
+/* Checks the kind of each file without opening it. SQLite would wait for a FIFO. It would report a file that is no
+ * database (/dev/zero) as damaged, which would then be renamed. Closing a descriptor would release the locks of another
+ * store of this process. */
 static kiln_status check_files(kiln_store *store, kiln_error **error)
 {
     static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
@@ -371,6 +382,7 @@ static kiln_status check_files(kiln_store *store, kiln_error **error)
     return status;
 }
 
+/* Connects, and begins a new file if the database is damaged and may be written. */
 static kiln_status open_path(kiln_store *store, kiln_error **error)
 {
     const kiln_allocator *mem = store->mem;
@@ -402,7 +414,7 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     return status;
 }
 
-/* Samples written to a file that was removed or replaced would be lost. */
+/* Samples written to a removed or replaced file would be lost, so it continues in the file that is there now. */
 kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
 {
     struct stat info;
@@ -424,6 +436,7 @@ kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, co
     return kiln__store_open_for(mem, log, path, flags, KILN__STORE_WAIT_MS, NULL, store, error);
 }
 
+/* Makes the object, opens the file, and takes in pending files of processes that have ended. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error)
 {

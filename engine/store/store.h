@@ -1,27 +1,31 @@
-/* store.h - samples in a SQLite database. Knows nothing of devices or specs: a row is texts and numbers.
+/* store.h - samples in a SQLite database. This room knows nothing about devices or specs: a row consists of texts and
+ * numbers.
  *
- * The public functions on a kiln_store (list, prune, export, import) are in this room too; kiln_store_open() is in
+ * The public functions on a kiln_store (list, prune, export, import) are in this room too. kiln_store_open() is in
  * core/, because it needs an engine. */
 #ifndef KILN_STORE_H
 #define KILN_STORE_H
 
 #include "settings.h"
 
-/* The columns of the table, of CSV files and of a row, in this order; those of a result are from KILN_RESULT_MAP. A new
- * column needs a new version of the schema, with a list of its own: older databases get its columns when they are
- * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
+/* The columns of the table, of CSV files and of a row, in this order. The columns of a result come from
+ * KILN_RESULT_MAP. A new column needs a new version of the schema with its own list. An older database gets the
+ * new columns when it is opened. An older CSV file is read without them; their values are 0 or "". X(kind, name, unit,
+ * text) */
 #define KILN__STORE_COLUMNS(X)                                                                                         \
     KILN__STORE_COLUMNS_1(X)                                                                                           \
     KILN__STORE_COLUMNS_2(X)                                                                                           \
     KILN__STORE_COLUMNS_3(X)                                                                                           \
-    KILN__STORE_COLUMNS_4(X) KILN__STORE_COLUMNS_5(X) KILN__STORE_COLUMNS_6(X) KILN__STORE_COLUMNS_7(X)
+    KILN__STORE_COLUMNS_4(X)                                                                                           \
+    KILN__STORE_COLUMNS_5(X) KILN__STORE_COLUMNS_6(X) KILN__STORE_COLUMNS_7(X) KILN__STORE_COLUMNS_8(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_4(X) KILN_RESULT_MAP_4(X) X(TEXT, host, "", "") X(TEXT, command, "", "")
 #define KILN__STORE_COLUMNS_5(X) X(TEXT, path, "", "")
 #define KILN__STORE_COLUMNS_6(X) KILN_RESULT_MAP_5(X)
-/* comparison: the variant is no contender (engine/spec/README.md). */
+/* comparison: the variant is no contender (engine/spec/README.md) */
 #define KILN__STORE_COLUMNS_7(X) X(FLAG, comparison, "", "")
+#define KILN__STORE_COLUMNS_8(X) KILN_RESULT_MAP_6(X)
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \
@@ -34,10 +38,10 @@
     X(MICROSECONDS, made, "", "")
 #define KILN__STORE_RESULT(X)                                                                                          \
     KILN_RESULT_MAP_1(X)                                                                                               \
-    KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X)
+    KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X)
 
-/* An X for users that only distinguish texts, integers and floats: they define TEXT(name), WHOLE(name) and
- * REAL(name). */
+/* An X for users that only distinguish texts, integers and floats. They define TEXT(name), WHOLE(name) and REAL(name).
+ */
 #define KILN__COLUMN(kind, name, unit, text) KILN__COLUMN_##kind(name)
 #define KILN__COLUMN_TEXT(name) TEXT(name)
 #define KILN__COLUMN_HOSTS(name) TEXT(name)
@@ -52,7 +56,7 @@
 #define KILN__COLUMN_SECONDS(name) REAL(name)
 #define KILN__COLUMN_KNOWN(name) REAL(name)
 
-/* A row. No text is NULL (none: ""). */
+/* A row. A missing text is "", never NULL. */
 typedef struct kiln__store_row {
 #define TEXT(name) const char *name;
 #define WHOLE(name) int64_t name;
@@ -65,31 +69,32 @@ typedef struct kiln__store_row {
     size_t time_count;
 } kiln__store_row;
 
-/* The part of a row that is a result. */
+/* Converts the part of a row that is a result. */
 void kiln__store_row_result(const kiln__store_row *row, kiln_result *result);
-void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result); /* texts stay the result's */
+void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result); /* texts still belong to the result */
 
-/* Opens PATH; see kiln_store_open(). `path` is copied. */
+/* Opens the store at `path`, which is copied; see kiln_store_open(). */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error);
+/* Default time in milliseconds to wait for another process. */
 #define KILN__STORE_WAIT_MS 10000
-/* The same, with the time to wait for another process that has it locked (kiln__store_open(): KILN__STORE_WAIT_MS). `stop`
- * (NULL: none) ends waiting and importing when it is nonzero. */
+/* The same, with the time in milliseconds to wait for another process that holds the lock. If `stop` is not NULL and
+ * becomes nonzero, waiting and importing end. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error);
-/* Writes a row. If a row of that key exists, the one that was made later is kept; *taken (may be NULL): it was this
- * one. On return the row is in the database, or in a pending file while another process has the database locked, and is
- * not lost if this process ends. */
+/* Writes a row. If two rows have one key, the row that was made later is kept; *taken (may be NULL) says whether it was
+ * this one. On return the row is in the database, or in a pending file while another process holds the lock. In both
+ * cases it survives the end of this process. */
 kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error);
-/* Adds pending samples to the database. `wait`: wait for another process as long as when opening, not just a moment.
- * The message of KILN_ERROR_TIMEOUT says how many samples are still pending, and where. */
+/* Adds pending samples to the database. With `wait` it waits for another process as long as opening does; otherwise
+ * only a moment. The message of KILN_ERROR_TIMEOUT says how many samples are still pending, and where. */
 kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error);
-/* The reusable row of a key, with its texts in `arena`. *found false: none. */
+/* Finds the reusable row of a key. Its texts are copied to `arena`. */
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error);
 
-/* A sweep takes a stored sample: adds the spec's file to those of the sample, and notes what the spec says of its variant
- * today. If the store cannot be written at the moment, the sample stays as it is. */
+/* Notes that a sweep uses a stored sample: adds the spec's file to the files of the sample, and stores what the spec
+ * says about the variant today. If the store cannot be written at this moment, the sample stays unchanged. */
 void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path, bool comparison);
 
 #endif

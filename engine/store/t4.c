@@ -1,7 +1,7 @@
 /* t4.c - samples as recorded spaces: T4 results, which convert to Kernel Tuner's file.
  *
- * A result has the T4 fields of a sample, and its row under "kiln", from which import restores it exactly. A result
- * without "kiln" is from another program. */
+ * A result has the T4 fields of a sample, and its complete row under "kiln", from which import restores it exactly. A
+ * result without "kiln" comes from another program. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "store_internal.h"
 
 /* X(status, T4's invalidity, Kernel Tuner's word). An invalidity is read as its first status. Other statuses are
- * written as the last. */
+ * written as the last one. */
 #define ENDS(X)                                                                                                        \
     X(ERROR_COMPILE, "compile", "CompilationFailedConfig")                                                             \
     X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")                                                                 \
@@ -32,27 +32,28 @@ static const struct {
 
 /* ---- JSON with a sticky failure ---- */
 
+/* A failure of any call stays here until the end, so that the calls need no checks in between. */
 typedef struct writer {
     const kiln_allocator *mem;
     bool failed;
 } writer;
 
-static void set(writer *w, json_t *object, const char *key, json_t *value)
+static void set_member(writer *w, json_t *object, const char *key, json_t *value)
 {
     if (!object)
         json_decref(value);
     w->failed |= !value || !object || json_object_set_new(object, key, value) != 0;
 }
 
-static void append(writer *w, json_t *array, json_t *value)
+static void append_item(writer *w, json_t *array, json_t *value)
 {
     if (!array)
         json_decref(value);
     w->failed |= !value || !array || json_array_append_new(array, value) != 0;
 }
 
-/* Bytes that are not UTF-8 are replaced, as JSON allows only UTF-8. */
-static json_t *string(writer *w, const char *text)
+/* Makes a JSON string. Bytes that are not UTF-8 are replaced, because JSON allows only UTF-8. */
+static json_t *make_string(writer *w, const char *text)
 {
     kiln__text clean = {.mem = w->mem};
     for (const char *at = text; *at;) {
@@ -68,32 +69,32 @@ static json_t *string(writer *w, const char *text)
     return made;
 }
 
-/* NaN and infinities become texts, as JSON has no such numbers. */
-static json_t *real(writer *w, double value)
+/* Makes a JSON number. NaN and infinities become strings, because JSON has no such numbers. */
+static json_t *make_real(writer *w, double value)
 {
     char room[40];
     if (isfinite(value))
         return json_real(value);
     kiln__print_double(room, sizeof room, value);
-    return string(w, room);
+    return make_string(w, room);
 }
 
-static json_t *setting_value(writer *w, kiln_value value)
+static json_t *make_setting(writer *w, kiln_value value)
 {
     switch (value.kind) {
     case KILN_INT: return json_integer(value.as.i);
-    case KILN_FLOAT: return real(w, value.as.f);
+    case KILN_FLOAT: return make_real(w, value.as.f);
     case KILN_BOOL: return json_boolean(value.as.i);
     case KILN_TEXT: break;
     }
-    return string(w, value.as.text);
+    return make_string(w, value.as.text);
 }
 
 /* ---- a row as a result ---- */
 
-/* Of the numbers whose product with 1e-3, as an import computes it, is `seconds`, one of the fewest digits: what was
- * imported with up to 15 digits is exported as it was. */
-static double milliseconds(double seconds)
+/* Converts seconds to milliseconds. Several numbers give `seconds` when an import multiplies them by 1e-3. It returns
+ * one with the fewest digits, so that a number of up to 15 digits is exported as it was imported. */
+static double convert_to_milliseconds(double seconds)
 {
     double plain = seconds * 1e3;
     for (int digits = 15; isfinite(plain) && digits <= 17; digits++) {
@@ -106,73 +107,77 @@ static double milliseconds(double seconds)
     return plain;
 }
 
-/* The row itself. Its times are included if the runtimes, which are in milliseconds, do not give them exactly. */
-static json_t *whole_row(writer *w, const kiln__store_row *row)
+/* Makes the complete row. It contains the times only if the runtimes, which are in milliseconds, do not give them
+ * exactly. */
+static json_t *make_row(writer *w, const kiln__store_row *row)
 {
     json_t *object = json_object(), *times;
     bool exact = row->status == KILN_OK;
-#define TEXT(name) set(w, object, #name, string(w, row->name));
-#define WHOLE(name) set(w, object, #name, json_integer(row->name));
-#define REAL(name) set(w, object, #name, real(w, row->name));
+#define TEXT(name) set_member(w, object, #name, make_string(w, row->name));
+#define WHOLE(name) set_member(w, object, #name, json_integer(row->name));
+#define REAL(name) set_member(w, object, #name, make_real(w, row->name));
     KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
     for (size_t i = 0; i < row->time_count; i++)
-        exact = exact && isfinite(row->times[i] * 1e3) && milliseconds(row->times[i]) / 1e3 == row->times[i];
+        exact = exact && isfinite(row->times[i] * 1e3) && convert_to_milliseconds(row->times[i]) / 1e3 == row->times[i];
     if (!exact && row->time_count) {
         times = json_array();
         for (size_t i = 0; i < row->time_count; i++)
-            append(w, times, real(w, row->times[i]));
-        set(w, object, "times", times);
+            append_item(w, times, make_real(w, row->times[i]));
+        set_member(w, object, "times", times);
     }
     return object;
 }
 
-static json_t *measurement(writer *w, const char *name, json_t *value, const char *unit)
+static json_t *make_measurement(writer *w, const char *name, json_t *value, const char *unit)
 {
     json_t *object = json_object();
-    set(w, object, "name", string(w, name));
-    set(w, object, "value", value);
-    set(w, object, "unit", string(w, unit));
+    set_member(w, object, "name", make_string(w, name));
+    set_member(w, object, "value", value);
+    set_member(w, object, "unit", make_string(w, unit));
     return object;
 }
 
-static json_t *timestamp(writer *w, int64_t made)
+static json_t *make_timestamp(writer *w, int64_t made)
 {
     char day[40], text[64];
     if (!kiln__format_time(day, sizeof day, "%Y-%m-%d %H:%M:%S", made))
-        return string(w, "");
+        return make_string(w, "");
     snprintf(text, sizeof text, "%s.%06d+00:00", day, (int)(made % 1000000));
-    return string(w, text);
+    return make_string(w, text);
 }
 
-static double time_of(const kiln__store_row *row)
+static double choose_time(const kiln__store_row *row)
 {
     return row->measured || row->estimated ? row->seconds : row->host_seconds;
 }
 
-static json_t *measurements_of(writer *w, const kiln__store_row *row, const char *word)
+static json_t *make_measurements(writer *w, const kiln__store_row *row, const char *word)
 {
     json_t *list = json_array();
-    double seconds = time_of(row);
-    append(w, list, measurement(w, "time", word ? string(w, word) : real(w, milliseconds(seconds)), "milliseconds"));
+    double seconds = choose_time(row);
+    append_item(w, list,
+                make_measurement(w, "time",
+                                 word ? make_string(w, word) : make_real(w, convert_to_milliseconds(seconds)),
+                                 "milliseconds"));
     if (!word && row->flops > 0)
-        append(w, list, measurement(w, "GFLOP/s", real(w, row->flops / seconds / 1e9), "GFLOP/s"));
+        append_item(w, list, make_measurement(w, "GFLOP/s", make_real(w, row->flops / seconds / 1e9), "GFLOP/s"));
     if (!word && row->bytes > 0)
-        append(w, list, measurement(w, "GB/s", real(w, row->bytes / seconds / 1e9), "GB/s"));
+        append_item(w, list, make_measurement(w, "GB/s", make_real(w, row->bytes / seconds / 1e9), "GB/s"));
     double measured = 0;
     for (size_t i = 0; i < row->time_count; i++)
-        measured += milliseconds(row->times[i]);
-    if (isfinite(measured)) /* a simulation of Kernel Tuner counts it, and needs it in each entry */
-        append(w, list, measurement(w, "benchmark_time", real(w, measured), "milliseconds"));
+        measured += convert_to_milliseconds(row->times[i]);
+    if (isfinite(measured)) /* Kernel Tuner's simulation counts it, and needs it in each entry */
+        append_item(w, list, make_measurement(w, "benchmark_time", make_real(w, measured), "milliseconds"));
     if (row->energy_joules > 0)
-        append(w, list, measurement(w, "energy", real(w, row->energy_joules), "joules"));
+        append_item(w, list, make_measurement(w, "energy", make_real(w, row->energy_joules), "joules"));
     return list;
 }
 
-/* `compared`: the row is of a variant for comparison only, and others stand beside it. It does not do the spec's work, so
- * it is no candidate for the best, here as in a sweep; its times stay in the file. */
+/* Makes one result. `compared` says that the variant is for comparison only and that contenders stand beside it. Such a
+ * row does not do the spec's work, so it is no candidate for the best, as in a sweep. Its times stay in the file. */
 static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings params, bool compared)
 {
     json_t *result = json_object(), *configuration = json_object(), *times = json_object(), *runs = json_array();
@@ -184,41 +189,41 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
             i++;
         invalidity = ends[i].invalidity;
         word = ends[i].word;
-    } else if (!(time_of(row) > 0)) {
-        invalidity = "runtime"; /* it ran without timing */
+    } else if (!(choose_time(row) > 0)) {
+        invalidity = "runtime"; /* it ran without being timed */
         word = "RuntimeFailedConfig";
     } else if (compared) {
         invalidity = "correctness";
         word = "RuntimeFailedConfig";
     }
-    set(w, configuration, "variant", string(w, row->variant));
+    set_member(w, configuration, "variant", make_string(w, row->variant));
     for (size_t i = 0; i < params.count; i++) {
-        json_t *name = string(w, params.items[i].name); /* also a key in JSON */
-        set(w, configuration, name ? json_string_value(name) : "", setting_value(w, params.items[i].value));
+        json_t *name = make_string(w, params.items[i].name); /* this name is also a key in JSON */
+        set_member(w, configuration, name ? json_string_value(name) : "", make_setting(w, params.items[i].value));
         json_decref(name);
     }
     for (size_t i = 0; i < row->time_count; i++)
-        append(w, runs, real(w, milliseconds(row->times[i])));
-    set(w, times, "compilation_time", real(w, (double)row->compile_ns / 1e6));
-    set(w, times, "framework", json_integer(0));
-    set(w, times, "search_algorithm", json_integer(0));
-    set(w, times, "validation", json_integer(0));
-    set(w, times, "runtimes", runs);
-    append(w, objectives, string(w, "time"));
-    set(w, result, "timestamp", timestamp(w, row->made));
-    set(w, result, "configuration", configuration);
-    set(w, result, "times", times);
-    set(w, result, "invalidity", string(w, invalidity));
-    set(w, result, "correctness", json_integer(row->status == KILN_OK && !compared));
-    set(w, result, "measurements", measurements_of(w, row, word));
-    set(w, result, "objectives", objectives);
-    set(w, result, "kiln", whole_row(w, row));
+        append_item(w, runs, make_real(w, convert_to_milliseconds(row->times[i])));
+    set_member(w, times, "compilation_time", make_real(w, (double)row->compile_ns / 1e6));
+    set_member(w, times, "framework", json_integer(0));
+    set_member(w, times, "search_algorithm", json_integer(0));
+    set_member(w, times, "validation", json_integer(0));
+    set_member(w, times, "runtimes", runs);
+    append_item(w, objectives, make_string(w, "time"));
+    set_member(w, result, "timestamp", make_timestamp(w, row->made));
+    set_member(w, result, "configuration", configuration);
+    set_member(w, result, "times", times);
+    set_member(w, result, "invalidity", make_string(w, invalidity));
+    set_member(w, result, "correctness", json_integer(row->status == KILN_OK && !compared));
+    set_member(w, result, "measurements", make_measurements(w, row, word));
+    set_member(w, result, "objectives", objectives);
+    set_member(w, result, "kiln", make_row(w, row));
     return result;
 }
 
 /* ---- a document of them ---- */
 
-/* Variants have different params; in a recorded space every configuration has all of them. */
+/* Gives every configuration all params, as a recorded space requires. A param that a variant lacks becomes "". */
 static void fill_configurations(writer *w, json_t *results)
 {
     json_t *all = json_object(), *result, *value;
@@ -232,9 +237,9 @@ static void fill_configurations(writer *w, json_t *results)
         json_object_foreach(all, name, value)
         {
             json_t *own = json_object_get(configuration, name);
-            set(w, whole, name, own ? json_incref(own) : string(w, ""));
+            set_member(w, whole, name, own ? json_incref(own) : make_string(w, ""));
         }
-        set(w, result, "configuration", whole);
+        set_member(w, result, "configuration", whole);
     }
     w->failed |= !all;
     json_decref(all);
@@ -244,25 +249,25 @@ static json_t *make_root(writer *w, const char *spec, const char *device, kiln__
 {
     json_t *root = json_object(), *metadata = json_object(), *header = json_object(), *problem = json_array();
     for (size_t i = 0; i < sizes.count; i++)
-        append(w, problem, setting_value(w, sizes.items[i].value));
-    set(w, header, "device_name", string(w, device));
-    set(w, header, "kernel_name", string(w, spec));
-    set(w, header, "problem_size", problem);
+        append_item(w, problem, make_setting(w, sizes.items[i].value));
+    set_member(w, header, "device_name", make_string(w, device));
+    set_member(w, header, "kernel_name", make_string(w, spec));
+    set_member(w, header, "problem_size", problem);
     w->failed |= !header || !kiln__document_describe(results, header);
-    set(w, header, "objective", string(w, "time"));
-    set(w, metadata, "timeunit", string(w, "milliseconds"));
-    set(w, metadata, "kernel_tuner", header);
-    set(w, root, "schema_version", string(w, "1.0.0"));
-    set(w, root, "metadata", metadata);
-    set(w, root, "results", json_incref(results));
+    set_member(w, header, "objective", make_string(w, "time"));
+    set_member(w, metadata, "timeunit", make_string(w, "milliseconds"));
+    set_member(w, metadata, "kernel_tuner", header);
+    set_member(w, root, "schema_version", make_string(w, "1.0.0"));
+    set_member(w, root, "metadata", metadata);
+    set_member(w, root, "results", json_incref(results));
     return root;
 }
 
-typedef struct whose {
+typedef struct whose { /* the problem that all rows of a file share */
     const char *spec, *device, *sizes;
 } whose;
 
-/* Whether a contender is among the rows; if there is none, all others are candidates, as in a sweep. */
+/* Finds out whether a contender is among the rows. If there is none, all others are candidates, as in a sweep. */
 static kiln_status find_contender(kiln_store *store, const kiln_store_filter *filter, bool *found, kiln_error **error)
 {
     sqlite3_stmt *statement = NULL;
@@ -276,7 +281,7 @@ static kiln_status find_contender(kiln_store *store, const kiln_store_filter *fi
     return code == SQLITE_ROW ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
 }
 
-/* All rows of a statement as results; all must be of the first one's problem. */
+/* Converts all rows of a statement to results. All of them must share the problem of the first. */
 static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer *w, kiln__arena *arena, whose *of,
                              bool contended, json_t *results, uint64_t *count, kiln_error **error)
 {
@@ -297,7 +302,7 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
                     (strcmp(of->sizes, row.sizes) == 0 || !*row.sizes);
         bool read = kiln__settings_read(&scratch, row.params, &params);
         if (fits && read)
-            append(w, results, make_result(w, &row, params, contended && row.comparison));
+            append_item(w, results, make_result(w, &row, params, contended && row.comparison));
         bool no_memory = scratch.failed || arena->failed || w->failed;
         kiln__arena_free(&scratch);
         if (no_memory)
@@ -317,7 +322,8 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
     return code == SQLITE_DONE ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
 }
 
-static kiln_status save(kiln_store *store, const char *path, kiln_format format, json_t *root, kiln_error **error)
+static kiln_status save_document(kiln_store *store, const char *path, kiln_format format, json_t *root,
+                                 kiln_error **error)
 {
     kiln__document document = {.root = root, .format = KILN_FORMAT_T4}, converted = {0};
     kiln_status status = kiln__document_convert(store->mem, path, &document, format, &converted, error);
@@ -327,6 +333,7 @@ static kiln_status save(kiln_store *store, const char *path, kiln_format format,
     return status;
 }
 
+/* Collects the results under the lock, then builds and saves the document. */
 kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter, const char *path, kiln_format format,
                               uint64_t *written, kiln_error **error)
 {
@@ -339,7 +346,7 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
     if (!results)
         return kiln__fail_memory(error);
     pthread_mutex_lock(&store->lock);
-    /* A sample that failed early may have no sizes, so it must not be the first. */
+    /* A sample that failed early may have no sizes, so it must not come first. */
     bool contended = false;
     kiln_status status = find_contender(store, filter, &contended, error);
     if (status == KILN_OK)
@@ -355,7 +362,7 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
         w.failed |= !kiln__settings_read(&arena, of.sizes, &sizes) && arena.failed;
         fill_configurations(&w, results);
         root = make_root(&w, of.spec, of.device, sizes, results);
-        status = w.failed ? kiln__fail_memory(error) : save(store, path, format, root, error);
+        status = w.failed ? kiln__fail_memory(error) : save_document(store, path, format, root, error);
     }
     json_decref(root);
     json_decref(results);
@@ -365,23 +372,24 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
 
 /* ---- a result as a row ---- */
 
+/* The state of an import. */
 typedef struct reader {
     kiln_store *store;
     const char *path;
-    size_t number; /* of the result, from 0 */
+    size_t number; /* number of the result, from 0 */
     kiln_error **error;
-    kiln__arena arena;    /* of one row */
-    const json_t *header; /* of the file: names of kernel and device, sizes; may be NULL */
+    kiln__arena arena;    /* memory of one row */
+    const json_t *header; /* from the file: names of kernel and device, sizes; may be NULL */
     double unit;          /* seconds */
 } reader;
 
-static kiln_status bad(reader *r, const char *what, const char *name)
+static kiln_status fail_result(reader *r, const char *what, const char *name)
 {
     return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO, "%s: result %zu: %s%s%s%s; nothing was imported", r->path,
                       r->number + 1, what, name ? " '" : "", name ? name : "", name ? "'" : "");
 }
 
-/* A number, or a text for a number that JSON does not have. */
+/* Reads a number, or a string that stands for a number that JSON lacks. */
 static bool read_real(const json_t *value, double *number)
 {
     char *end = NULL;
@@ -413,33 +421,33 @@ static bool read_times(reader *r, const json_t *list, double unit, kiln__store_r
     return true;
 }
 
-/* A row that this library wrote. A column that the file lacks is of another version, and is empty. */
+/* Reads a row that this library wrote. A column that the file lacks belongs to another version, and is empty. */
 static kiln_status read_own(reader *r, const json_t *result, const json_t *own, kiln__store_row *row)
 {
     const json_t *value, *times = json_object_get(own, "times");
 #define TEXT(name)                                                                                                     \
     row->name = "";                                                                                                    \
     if ((value = json_object_get(own, #name)) != NULL && !(row->name = json_string_value(value)))                      \
-        return bad(r, "this is not a text:", #name);
+        return fail_result(r, "this is not a text:", #name);
 #define WHOLE(name)                                                                                                    \
     if ((value = json_object_get(own, #name)) != NULL && !json_is_integer(value))                                      \
-        return bad(r, "this is not an integer:", #name);                                                               \
+        return fail_result(r, "this is not an integer:", #name);                                                       \
     row->name = json_integer_value(value);
 #define REAL(name)                                                                                                     \
     if ((value = json_object_get(own, #name)) != NULL && !read_real(value, &row->name))                                \
-        return bad(r, "this is not a number:", #name);
+        return fail_result(r, "this is not a number:", #name);
     KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
     bool read = times ? read_times(r, times, 1, row)
                       : read_times(r, json_object_get(json_object_get(result, "times"), "runtimes"), 1e-3, row);
-    return read || r->arena.failed ? KILN_OK : bad(r, "its times are not numbers", NULL);
+    return read || r->arena.failed ? KILN_OK : fail_result(r, "its times are not numbers", NULL);
 }
 
 /* ---- a result of another program as a row ---- */
 
-static bool set_from(kiln__arena *arena, kiln_setting *setting, const char *name, const json_t *value)
+static bool read_setting(kiln__arena *arena, kiln_setting *setting, const char *name, const json_t *value)
 {
     setting->name = kiln__arena_strdup(arena, name);
     if (json_is_integer(value))
@@ -471,14 +479,15 @@ static kiln_status read_configuration(reader *r, const json_t *configuration, ki
     const char *name;
     json_t *value;
     size_t count = 0;
-    json_object_foreach((json_t *)(uintptr_t)configuration, name,
-                        value) if (params && !set_from(&r->arena, &params[count++], name,
-                                                       value)) return bad(r, "a sample cannot have this param:", name);
+    json_object_foreach(
+        (json_t *)(uintptr_t)configuration, name,
+        value) if (params && !read_setting(&r->arena, &params[count++], name,
+                                           value)) return fail_result(r, "a sample cannot have this param:", name);
     row->params = print_settings(r, (kiln__settings){params ? count : 0, params});
     return KILN_OK;
 }
 
-/* Names as in the community's problem files: ProblemSize[0], ... */
+/* Reads the sizes, with the names of T1 problem files: ProblemSize[0], ... */
 static const char *read_sizes(reader *r)
 {
     const json_t *problem = json_object_get(r->header, "problem_size"), *value;
@@ -490,13 +499,13 @@ static const char *read_sizes(reader *r)
         char name[40];
         snprintf(name, sizeof name, "ProblemSize[%zu]", i);
         value = json_is_array(problem) ? json_array_get(problem, i) : problem;
-        if (!json_is_number(value) || !set_from(&r->arena, &sizes[i], name, value))
+        if (!json_is_number(value) || !read_setting(&r->arena, &sizes[i], name, value))
             return "";
     }
     return print_settings(r, (kiln__settings){count, sizes});
 }
 
-/* "2023-12-22 09:53:48.691683+00:00", the part after the seconds is optional; 0: none. */
+/* Reads "2023-12-22 09:53:48.691683+00:00"; the part after the seconds is optional. Returns 0 if there is no time. */
 static int64_t read_timestamp(const char *text)
 {
     struct tm parts = {0};
@@ -509,8 +518,8 @@ static int64_t read_timestamp(const char *text)
     return made;
 }
 
-/* The part of a path that names a problem: "convolution" of "dir/convolution.A4000.json.gz". */
-static const char *stem(reader *r)
+/* Returns the part of a path that names a problem: "convolution" for "dir/convolution.A4000.json.gz". */
+static const char *name_problem(reader *r)
 {
     const char *name = strrchr(r->path, '/');
     name = name ? name + 1 : r->path;
@@ -518,31 +527,33 @@ static const char *stem(reader *r)
     return kept && *kept ? kept : "unknown";
 }
 
-static const char *text_or(const json_t *object, const char *key, const char *otherwise)
+static const char *read_text(const json_t *object, const char *key, const char *otherwise)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text && *text ? text : otherwise;
 }
 
+/* Reads the outcome of another program's result: the time, or the kind of failure, and the time of compiling. Units of
+ * a measurement take precedence over the unit of the file. */
 static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row *row)
 {
     const json_t *item, *time = NULL, *times = json_object_get(result, "times"), *spent;
-    const char *invalidity = text_or(result, "invalidity", "correct"), *failure = "";
+    const char *invalidity = read_text(result, "invalidity", "correct"), *failure = "";
     double unit = r->unit, seconds = 0;
     size_t i;
     json_array_foreach(json_object_get(result, "measurements"), i,
-                       item) if (!time && strcmp(text_or(item, "name", ""), "time") == 0)
+                       item) if (!time && strcmp(read_text(item, "name", ""), "time") == 0)
     {
-        double own = kiln__unit_seconds(text_or(item, "unit", ""));
+        double own = kiln__unit_seconds(read_text(item, "unit", ""));
         time = json_object_get(item, "value");
         unit = own > 0 ? own : unit;
     }
     json_array_foreach(json_object_get(result, "measurements"), i,
-                       item) if (strcmp(text_or(item, "name", ""), "__error__") == 0)
-        failure = text_or(item, "value", "");
+                       item) if (strcmp(read_text(item, "name", ""), "__error__") == 0)
+        failure = read_text(item, "value", "");
     row->message = json_is_string(time) ? json_string_value(time) : failure;
     if (json_is_null(time) && strcmp(invalidity, "correct") == 0)
-        invalidity = "runtime"; /* NaN in the file */
+        invalidity = "runtime"; /* the file had NaN */
     if (strcmp(invalidity, "correct") != 0) {
         for (i = 0; i + 1 < KILN__COUNT(ends) && strcmp(ends[i].invalidity, invalidity) != 0;)
             i++;
@@ -551,11 +562,11 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
         if (json_is_number(time))
             seconds = json_number_value(time) * unit;
         if (!(seconds > 0) || !isfinite(seconds))
-            return bad(r, "it has neither a time nor a failure", NULL);
+            return fail_result(r, "it has neither a time nor a failure", NULL);
         row->seconds = row->seconds_low = row->seconds_high = seconds;
         row->measured = 1;
         if (!read_times(r, json_object_get(times, "runtimes"), r->unit, row) && !r->arena.failed)
-            return bad(r, "its times are not numbers", NULL);
+            return fail_result(r, "its times are not numbers", NULL);
         row->repetitions = (int64_t)row->time_count;
     }
     spent = json_object_get(times, "compilation_time");
@@ -565,12 +576,14 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
     return KILN_OK;
 }
 
+/* Makes a row from another program's result. Its key is a hash of its names and values, so that a second import adds
+ * nothing. */
 static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row *row)
 {
     const json_t *configuration = json_object_get(result, "configuration");
     char *key = kiln__arena_alloc(&r->arena, 33);
     if (!json_is_object(configuration))
-        return bad(r, "it has no configuration", NULL);
+        return fail_result(r, "it has no configuration", NULL);
     *row = (kiln__store_row){.variant = "default",
                              .inputs = "",
                              .run = "imported",
@@ -588,9 +601,9 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row
                              .host = "",
                              .command = "",
                              .path = ""};
-    row->spec = text_or(r->header, "kernel_name", NULL);
-    row->spec = row->spec ? row->spec : stem(r);
-    row->device = text_or(r->header, "device_name", "");
+    row->spec = read_text(r->header, "kernel_name", NULL);
+    row->spec = row->spec ? row->spec : name_problem(r);
+    row->device = read_text(r->header, "device_name", "");
     row->sizes = read_sizes(r);
     row->made = read_timestamp(json_string_value(json_object_get(result, "timestamp")));
     kiln_status status = read_configuration(r, configuration, row);
@@ -619,7 +632,7 @@ static kiln_status read_result(reader *r, const json_t *result, bool *taken)
     if (status == KILN_OK && r->arena.failed)
         return kiln__fail_memory(r->error);
     if (why)
-        return bad(r, why, row.key);
+        return fail_result(r, why, row.key);
     int code = status == KILN_OK ? kiln__store_insert(r->store, &row, taken) : SQLITE_DONE;
     return code == SQLITE_DONE ? status : kiln__store_fail(r->store, code, "importing", r->error);
 }
@@ -627,7 +640,7 @@ static kiln_status read_result(reader *r, const json_t *result, bool *taken)
 static kiln_status read_results(reader *r, const json_t *root, uint64_t *read, uint64_t *taken)
 {
     const json_t *metadata = json_object_get(root, "metadata"), *result;
-    const char *unit = text_or(metadata, "timeunit", "milliseconds");
+    const char *unit = read_text(metadata, "timeunit", "milliseconds");
     kiln_status status = KILN_OK;
     r->header = json_object_get(metadata, "kernel_tuner");
     r->unit = kiln__unit_seconds(unit);

@@ -1,9 +1,9 @@
-/* upgrade.c - a store of an earlier version becomes one of this version. If it cannot be written, a view that hides its
- * table shows it as one. */
+/* upgrade.c - upgrades a store of an earlier version to this version. If the file cannot be written, a temporary
+ * view hides its table and adds the missing columns. */
 #include "store_internal.h"
 
-/* upgrades[v] upgrades a database from version v to the next. If it cannot be written, views[v], which hides the table,
- * shows it as the newest. */
+/* upgrades[v] upgrades a database from version v to the next version. views[v] shows it as the newest version if it
+ * cannot be written. */
 #define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
 #define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
 #define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
@@ -13,28 +13,32 @@ static const char *const upgrades[] = {"",
                                        KILN__STORE_COLUMNS_4(KILN__COLUMN) "PRAGMA user_version=4;",
                                        KILN__STORE_COLUMNS_5(KILN__COLUMN) "PRAGMA user_version=5;",
                                        KILN__STORE_COLUMNS_6(KILN__COLUMN) "PRAGMA user_version=6;",
-                                       KILN__STORE_COLUMNS_7(KILN__COLUMN) "PRAGMA user_version=7;"};
+                                       KILN__STORE_COLUMNS_7(KILN__COLUMN) "PRAGMA user_version=7;",
+                                       KILN__STORE_COLUMNS_8(KILN__COLUMN) "PRAGMA user_version=8;"};
 #undef TEXT
 #undef WHOLE
 #undef REAL
+/* A view adds the columns that a version lacks, with empty values. */
 #define TEXT(name) ", '' AS " #name
 #define WHOLE(name) ", 0 AS " #name
 #define REAL(name) ", 0.0 AS " #name
 #define VIEW "CREATE TEMP VIEW sample AS SELECT *"
-#define SINCE_7 KILN__STORE_COLUMNS_7(KILN__COLUMN) " FROM main.sample"
+#define SINCE_8 KILN__STORE_COLUMNS_8(KILN__COLUMN) " FROM main.sample"
+#define SINCE_7 KILN__STORE_COLUMNS_7(KILN__COLUMN) SINCE_8
 #define SINCE_6 KILN__STORE_COLUMNS_6(KILN__COLUMN) SINCE_7
 #define SINCE_5 KILN__STORE_COLUMNS_5(KILN__COLUMN) SINCE_6
 #define SINCE_4 KILN__STORE_COLUMNS_4(KILN__COLUMN) SINCE_5
 #define SINCE_3 KILN__STORE_COLUMNS_3(KILN__COLUMN) SINCE_4
 #define SINCE_2 KILN__STORE_COLUMNS_2(KILN__COLUMN) SINCE_3
 static const char *const views[] = {"",           VIEW SINCE_2, VIEW SINCE_3, VIEW SINCE_4,
-                                    VIEW SINCE_5, VIEW SINCE_6, VIEW SINCE_7};
+                                    VIEW SINCE_5, VIEW SINCE_6, VIEW SINCE_7, VIEW SINCE_8};
 #undef SINCE_2
 #undef SINCE_3
 #undef SINCE_4
 #undef SINCE_5
 #undef SINCE_6
 #undef SINCE_7
+#undef SINCE_8
 #undef VIEW
 #undef TEXT
 #undef WHOLE
@@ -42,7 +46,7 @@ static const char *const views[] = {"",           VIEW SINCE_2, VIEW SINCE_3, VI
 _Static_assert(KILN__COUNT(upgrades) == KILN__STORE_VERSION && KILN__COUNT(views) == KILN__STORE_VERSION,
                "each version but the newest has an upgrade and a view");
 
-/* Two processes may do this at once, too. */
+/* Upgrades in one transaction, which reads the version again: two processes may do this at the same time. */
 int kiln__schema_upgrade(kiln_store *store, int64_t version)
 {
     if (store->read_only)

@@ -62,7 +62,7 @@ static void file_field(definition *d, const char *path)
         field(out, hash);
     }
     if (d->status == KILN_OK && got < 0) {
-        d->status = kiln__fail(d->engine->mem, &d->why, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
+        d->status = kiln__fail(d->engine->mem, &d->why, KILN_ERROR_IO, "%s: %s", path, kiln__error_text(errno));
     } else if (d->status == KILN_OK && opened != KILN_OK && opened != KILN_ERROR_NOT_FOUND) {
         d->status = opened;
         d->why = unopened;

@@ -56,10 +56,8 @@ static void describe_run(const kiln_run_options *run, kiln__text *out)
         const char *name;
         double value;
     } numbers[] = {
-        {"budget", run->budget},
-        {"precision", run->precision},
-        {"min", run->min_repetitions},
-        {"max", run->max_repetitions},
+        {"budget", run->budget},       {"precision", run->precision},     {"min", run->min_repetitions},
+        {"max", run->max_repetitions}, {"verify-runs", run->verify_runs}, {"verify-seconds", run->verify_seconds},
     };
     kiln__text_puts(out, run->flags & KILN_RUN_NO_VERIFY ? "no-verify" : "verify");
     for (size_t i = 0; i < KILN__COUNT(flags); i++)
@@ -549,6 +547,22 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
     kiln__store_row_set_result(row, sample->result);
+}
+
+void kiln__recorder_amend(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,
+                          const kiln_error *failure)
+{
+    kiln__arena arena = {.mem = r->engine->mem};
+    kiln__store_row row;
+    bool found = false;
+    char key[33];
+    make_key(r, identity, place, key);
+    if (*key && kiln__store_find(r->store, key, &arena, &row, &found, NULL) == KILN_OK && found)
+        kiln__recorder_times(r, row.times, row.time_count);
+    else
+        kiln__recorder_times(r, NULL, 0);
+    kiln__recorder_add(r, identity, sample, place, failure);
+    kiln__arena_free(&arena);
 }
 
 void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,

@@ -492,6 +492,7 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     taken->config = NULL; /* owned by the plan, also after a failure */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
+        kiln__plan_answer(plan, trial->answer);
         kiln_run_options how = kiln__trial_run(&s->run, trial);
         if (s->small)
             how.flags |= KILN_RUN_NO_VERIFY;
@@ -758,15 +759,33 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
     forget(&again);
 }
 
+/* As keep_again(), with the times that the store has. */
+static void amend_again(void *user, const kiln_sample *sample, const kiln_error *why)
+{
+    sweep *s = user;
+    job again;
+    if (!s->recorder)
+        return;
+    kiln_status status = prepare_again(s, sample, &again, NULL);
+    if (status == KILN_OK)
+        status = kiln__recorder_identify(s->recorder, sample, again.config, again.code, &again.identity, NULL);
+    if (status == KILN_OK)
+        kiln__recorder_amend(s->recorder, &again.identity, sample, again.place, why);
+    forget(&again);
+}
+
 /* Finals are for time only. Objectives that use time are computed again for samples whose time they changed. */
 static kiln_status hold_finals(sweep *s, kiln_error **error)
 {
+    const kiln__again again = {
+        .user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again, .amend = amend_again};
     if (!kiln__goals_by_time(s->options)) {
         s->tuning->verdict.why_not = "there are objectives other than time";
-        return KILN_OK;
+        return kiln__best_confirm(s->tuning, s->options, &again, error);
     }
-    const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
     kiln_status status = kiln__finals_hold(s->tuning, s->options, &again, error);
+    if (status == KILN_OK)
+        status = kiln__best_confirm(s->tuning, s->options, &again, error);
     for (size_t i = 0; i < s->tuning->count && status == KILN_OK; i++)
         if (s->tuning->samples[i]->result->finals)
             status = kiln__goals_judge(s->goals, &s->tuning->arena, s->tuning->samples[i], error);

@@ -32,6 +32,8 @@ kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln_
 kiln_result *kiln__tuning_result(kiln_sample *sample);
 /* Stores how it ended and counts it. False: out of memory. */
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
+/* Marks a counted sample as failed, because a later run of it did, and sets the best anew. False: out of memory. */
+bool kiln__tuning_refute(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
 /* To be called before that: the value for the ranking, if it is not the time; less is better. */
 void kiln__tuning_set_value(kiln_sample *sample, double value);
 /* The rounds of earlier finals, of the tuning's arena. */
@@ -74,6 +76,8 @@ typedef struct kiln__trial { /* what is different in the run of one sample */
     double most_seconds;     /* most_seconds of kiln_run_options */
     double timeout;          /* sample_timeout of kiln_run_options; 0: the sweep's */
     unsigned again;          /* exactly this many repetitions, without a check; 0: as in the sweep */
+    double verify_seconds;   /* above 0: run after run is checked for this long */
+    kiln__answer_use answer; /* what happens to its answer; if not NONE, the sample is not measured */
 } kiln__trial;
 /* Whether the sweep stops clearly slower configurations early. Not with other objectives than time (a slow
  * configuration may need little energy, for example), and not if the number of repetitions is given. */
@@ -125,10 +129,17 @@ typedef struct kiln__again { /* functions of the sweep */
                            bool *ends, kiln_error **error);
     /* Writes the sample as it is now, with these times. */
     void (*keep)(void *user, const kiln_sample *sample, const double *times, size_t count);
+    /* Writes the sample as it is now, with the times that are stored. `why`: the error with which it failed, or NULL. */
+    void (*amend)(void *user, const kiln_sample *sample, const kiln_error *why);
 } kiln__again;
 /* After the sweep, whose wall time is in the totals: holds finals, or reuses stored ones, and sets the verdict. */
 kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
                               kiln_error **error);
+
+/* After the finals: runs the best configuration again and compares each answer, until there is a best whose answers are
+ * right (confirm.c). */
+kiln_status kiln__best_confirm(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
+                               kiln_error **error);
 
 /* ---- what is known of a configuration ---- */
 
@@ -313,6 +324,9 @@ kiln_status kiln__recorder_note(kiln__recorder *recorder, kiln_plan *plan, kiln_
  * sweep continues. `why`: the failure, NULL: none. */
 void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,
                         size_t place, const kiln_error *why);
+/* Writes a stored sample again, as it is now, with the times of the stored one. */
+void kiln__recorder_amend(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,
+                          size_t place, const kiln_error *failure);
 /* At the end: adds pending samples to the store, and logs how many could not be stored. */
 void kiln__recorder_finish(kiln__recorder *recorder, bool wait);
 

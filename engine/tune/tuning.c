@@ -121,6 +121,37 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     return true;
 }
 
+static int compare(const void *left, const void *right);
+
+/* The contender that the ranking has first; NULL: none worked. */
+static const kiln_sample *find_best(const kiln_tuning *tuning)
+{
+    kiln_sample *best = NULL;
+    for (size_t i = 0; i < tuning->count; i++) {
+        kiln_sample *sample = tuning->samples[i];
+        if (sample->status == KILN_OK && sample->contender && (!best || compare(&sample, &best) < 0))
+            best = sample;
+    }
+    return best;
+}
+
+bool kiln__tuning_refute(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message)
+{
+    kiln_tuning_totals *totals = &tuning->totals;
+    const kiln_result *result = sample->result;
+    totals->verified -= result->verified != 0;
+    totals->stopped_early -= result->stopped_early != 0;
+    totals->throttled -= (result->throttle & ~(unsigned)KILN_THROTTLE_SETTING) != 0;
+    totals->failed++;
+    sample->status = status;
+    sample->tied = 0;
+    sample->message = kiln__arena_strdup(&tuning->arena, message);
+    *kiln__tuning_result(sample) = (kiln_result){0};
+    ((drawn *)sample)->finalist = false;
+    tuning->best = find_best(tuning);
+    return sample->message != NULL;
+}
+
 void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count)
 {
     ((drawn *)sample)->rounds = rounds;

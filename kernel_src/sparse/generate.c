@@ -170,7 +170,7 @@ static uint64_t scramble(const kiln__generator *g, uint64_t vertex)
         vertex = (vertex * odd + (odd >> 7)) & mask;
         vertex ^= vertex >> (g->scale / 2 + 1);
     }
-    return vertex % g->rows;
+    return vertex >= g->rows ? vertex - g->rows : vertex; /* 2^scale is below 2 rows */
 }
 
 static void rmat_entry(const row_sink *s, uint64_t entry)
@@ -180,8 +180,9 @@ static void rmat_entry(const row_sink *s, uint64_t entry)
     for (unsigned level = 0; level < s->g->scale; level++) {
         bits = level % 4 == 0 ? bits_of(s->g->seed, entry, level) : bits >> 16;
         unsigned draw = bits & 0xffff;
+        /* Without a branch: each level is a coin that no processor can predict. */
         row = row << 1 | (draw >= AB);
-        column = column << 1 | ((draw >= A && draw < AB) || draw >= ABC);
+        column = column << 1 | (uint64_t)((draw >= A) ^ (draw >= AB) ^ (draw >= ABC));
     }
     give(s, scramble(s->g, row), scramble(s->g, column));
 }

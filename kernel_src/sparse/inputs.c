@@ -41,23 +41,11 @@ static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
     return kiln__call_pass(call, status, why);
 }
 
-static kiln_status export_copy(kiln_call *call, const char *name, kiln_type type, uint64_t length, const void *data)
+/* Exports the matrix and its facts. The exports take the arrays of *owner without a copy; *m, a view of the same arrays,
+ * stays valid as long as the call. */
+static kiln_status export_all(kiln_call *call, const kiln__csr *m, kiln__csr *owner)
 {
-    kiln_array *array;
-    kiln_status status = kiln_call_export_array(call, name, type, 1, &length, &array);
-    if (status != KILN_OK)
-        return status;
-    const size_t piece = (size_t)64 << 20, bytes = (size_t)length * kiln__type_bytes(type);
-    for (size_t at = 0; at < bytes; at += piece) {
-        if (kiln__is_stopped(patience_of(call)))
-            return stopped(call);
-        memcpy((char *)array->data + at, (const char *)data + at, bytes - at < piece ? bytes - at : piece);
-    }
-    return KILN_OK;
-}
-
-static kiln_status export_all(kiln_call *call, const kiln__csr *m)
-{
+    void *offsets = owner->offsets, *index = owner->index, *values = owner->values;
     kiln__row_statistics s;
     if (!kiln__csr_statistics(m, patience_of(call), &s))
         return stopped(call);
@@ -70,11 +58,17 @@ static kiln_status export_all(kiln_call *call, const kiln__csr *m)
         kiln_call_export_int(call, "empty", s.empty) != KILN_OK ||
         kiln_call_export_int(call, "bandwidth", s.bandwidth) != KILN_OK ||
         kiln_call_export_float(call, "near", s.near) != KILN_OK ||
-        kiln_call_export_float(call, "adjacent", s.adjacent) != KILN_OK ||
-        export_copy(call, "csr.offsets", KILN_u32, (uint64_t)m->rows + 1, m->offsets) != KILN_OK ||
-        export_copy(call, "csr.index", KILN_u32, m->nonzeros, m->index) != KILN_OK)
+        kiln_call_export_float(call, "adjacent", s.adjacent) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    return m->values ? export_copy(call, "csr.values", KILN_f32, m->nonzeros, m->values) : KILN_OK;
+    kiln_status status = kiln_call_export_data(call, "csr.offsets", KILN_u32, (uint64_t)m->rows + 1, &offsets);
+    if (status == KILN_OK)
+        status = kiln_call_export_data(call, "csr.index", KILN_u32, m->nonzeros, &index);
+    if (status == KILN_OK && values)
+        status = kiln_call_export_data(call, "csr.values", KILN_f32, m->nonzeros, &values);
+    owner->offsets = offsets;
+    owner->index = index;
+    owner->values = values;
+    return status;
 }
 
 kiln_status kiln__host_sparse_matrix(void *user, kiln_call *call)
@@ -83,10 +77,11 @@ kiln_status kiln__host_sparse_matrix(void *user, kiln_call *call)
     kiln__csr matrix = {0};
     uint64_t diagonals;
     kiln_status status = make(call, false, &matrix);
+    const kiln__csr view = matrix;
     if (status == KILN_OK)
-        status = export_all(call, &matrix);
+        status = export_all(call, &view, &matrix);
     if (status == KILN_OK)
-        status = kiln__csr_diagonals(kiln_call_allocator(call), &matrix, &diagonals)
+        status = kiln__csr_diagonals(kiln_call_allocator(call), &view, &diagonals)
                      ? kiln_call_export_int(call, "diagonals", (int64_t)diagonals)
                      : kiln_call_fail(call, "out of host memory");
     kiln__csr_free(kiln_call_allocator(call), &matrix);
@@ -130,10 +125,11 @@ kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
     (void)user;
     kiln__csr graph = {0};
     kiln_status status = make(call, true, &graph);
+    const kiln__csr view = graph;
     if (status == KILN_OK)
-        status = export_all(call, &graph);
+        status = export_all(call, &view, &graph);
     if (status == KILN_OK)
-        status = export_reach(call, &graph);
+        status = export_reach(call, &view);
     kiln__csr_free(kiln_call_allocator(call), &graph);
     return status;
 }
@@ -142,16 +138,35 @@ kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
 
 bool kiln__is_line(const kiln_array *array, kiln_type type) { return array->dims == 1 && array->type == type; }
 
+typedef struct csr_check {
+    const uint32_t *offsets, *index;
+    uint64_t rows, entries, columns;
+    bool wrong; /* atomic */
+} csr_check;
+
+enum { CHECK_PART = 1 << 16 };
+
+static void check_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    csr_check *c = user;
+    const uint64_t first = (uint64_t)part * CHECK_PART, end = first + CHECK_PART;
+    bool wrong = false;
+    for (uint64_t r = first; r < end && r < c->rows; r++)
+        wrong |= c->offsets[r] > c->offsets[r + 1];
+    for (uint64_t i = first; i < end && i < c->entries; i++)
+        wrong |= c->index[i] >= c->columns;
+    if (wrong)
+        __atomic_store_n(&c->wrong, true, __ATOMIC_RELAXED);
+}
+
 bool kiln__is_csr(const kiln_array *offsets, const kiln_array *index, uint64_t columns)
 {
-    const uint32_t *at = offsets->data, *column = index->data;
+    const uint32_t *at = offsets->data;
     if (offsets->shape[0] < 1 || at[0] != 0 || at[offsets->shape[0] - 1] != index->shape[0])
         return false;
-    for (uint64_t r = 0; r + 1 < offsets->shape[0]; r++)
-        if (at[r] > at[r + 1])
-            return false;
-    for (uint64_t i = 0; i < index->shape[0]; i++)
-        if (column[i] >= columns)
-            return false;
-    return true;
+    csr_check c = {at, index->data, offsets->shape[0] - 1, index->shape[0], columns, false};
+    const uint64_t longer = c.rows > c.entries ? c.rows : c.entries;
+    kiln__parallel(0, (size_t)((longer + CHECK_PART - 1) / CHECK_PART), check_part, &c);
+    return !c.wrong;
 }

@@ -1,4 +1,6 @@
+#include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -127,9 +129,15 @@ static void test_oom(void)
     }
 }
 
-static const check_case cases[] = {{"diagnostics", test_diag},
-                                   {"nearest name", test_nearest},
-                                   {"files", test_files},
-                                   {"cores near a device", test_near},
-                                   {"out of memory", test_oom}};
+/* The C locale's texts, by musl too. tests/library/locale.sh compares messages under other locales. */
+static void test_system_texts(void)
+{
+    CHECK(strcmp(kiln__error_text(ENOENT), "No such file or directory") == 0);
+    CHECK(strcmp(kiln__error_text(EACCES), "Permission denied") == 0);
+    CHECK(strcmp(kiln__signal_text(SIGKILL), "Killed") == 0);
+}
+
+static const check_case cases[] = {{"diagnostics", test_diag},         {"texts of the system", test_system_texts},
+                                   {"nearest name", test_nearest},     {"files", test_files},
+                                   {"cores near a device", test_near}, {"out of memory", test_oom}};
 KILN_SUITE("base", cases)

@@ -38,6 +38,22 @@ grep -q verified "$work/run.out"
 "$prefix/bin/kiln" spec --schema | cmp - "$(dirname "$(find "$prefix" -name matmul.yaml -not -path "*/known/*")")/kiln.schema.json"
 echo "consumer: installed command runs"
 
+# The examples, from the installed folder against the installed headers. The two that call the driver link with the
+# installed libcuda of the simulated device.
+examples=$(dirname "$(find "$prefix" -path "*/engine/examples/launch.c")")
+specs=$(dirname "$(find "$prefix" -path "*/specs/examples/first.yaml")")
+cmake -S "$examples" -B "$work/examples" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" \
+    >"$work/log" 2>&1 && cmake --build "$work/examples" >>"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+"$work/examples/example_launch" "$specs/first.yaml" | grep -x '1000 results are right'
+for example in own_context graph; do
+    [ ! -e "$work/examples/example_$example" ] ||
+        "$prefix/bin/kiln" sim run "$work/examples/example_$example" "$specs/first.yaml"
+done
+[ "$(find "$work/examples" -maxdepth 1 -name 'example_*' | wc -l)" -ge 8 ] || { echo "consumer: examples are missing" >&2; exit 1; }
+
+# The pages: each link leads to an installed file.
+python3 "$source/tests/book/links.py" pages "$prefix/share"
+
 mv "$prefix" "$work/first" # where the list says
 touch "$work/first/share/kiln/specs/mine.yaml"
 cmake -DMANIFEST="$list" -P "$source/tools/uninstall.cmake" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }

@@ -15,12 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!*kiln_error_message(error))
             __builtin_trap();
     } else {
-        kiln__known_settle(&list);
+        kiln__known_deduplicate(&list);
         /* What came with aliases may be too much for a file without. */
         if (kiln__known_print(NULL, &list, &first, &error) == KILN_OK) {
             if (kiln__known_read(NULL, "again.yaml", first.data, first.length, &again, NULL) != KILN_OK)
                 __builtin_trap();
-            kiln__known_settle(&again);
+            kiln__known_deduplicate(&again);
             if (again.count != list.count || kiln__known_print(NULL, &again, &second, NULL) != KILN_OK ||
                 strcmp(first.data, second.data) != 0)
                 __builtin_trap();

@@ -73,7 +73,7 @@ static void read_all(kiln_store *store)
     kiln_error *error = NULL;
     char path[96];
     expect(kiln_store_list(store, NULL, look, &known, &error), &error);
-    kiln__known_settle(&known);
+    kiln__known_deduplicate(&known);
     expect(kiln__known_print(NULL, &known, &text, &error), &error);
     kiln__known_free(&known);
     kiln__text_free(&text);

@@ -133,8 +133,19 @@ bool hostile_world_open(hostile_source *s, hostile_world *world, const hostile_k
 void hostile_world_close(hostile_world *world);
 bool hostile_guard_add(hostile_world *world, const char *name, unsigned char *memory, size_t bytes);
 void hostile_guard_module(hostile_world *world, const vm_module *module); /* its constants */
-/* Compares all guards and looks for host pointers in the guest's memory. False: `out` says what changed. */
+/* Compares all guards. False: `out` says what changed. */
 bool hostile_world_check(const hostile_world *world, kiln__text *out);
+/* Looks for host addresses in the guest's memory. If a word looks like one, and `seed` is not NULL, the seed runs again in a
+ * process whose memory lies elsewhere: a word that is the same there is guest data. `out` names the words of both kinds.
+ * Returns true if a host address is left, or if no other process could decide. */
+bool hostile_has_host_address(const hostile_world *world, const uint64_t *seed, kiln__text *out);
+/* In that other process: moves later blocks of the heap behind this many blocks of each size, and writes the words of the
+ * guest's memory to the file. hostile_show() returns false if it cannot. */
+void hostile_displace(unsigned blocks);
+void *hostile_map(size_t bytes); /* as mmap(), but in that process at another distance from all other mappings */
+bool hostile_show(const hostile_world *world, int file);
+/* Writes a host address, or guest data that looks like one, to the guest's memory. False: there is no such kind. */
+bool hostile_plant(hostile_world *world, const char *kind);
 /* Fills one set. */
 void hostile_set_make(hostile_source *s, const hostile_world *world, const hostile_kernel *kernel, uint64_t *set);
 /* A format of printf, terminated, into `out`. */
@@ -159,6 +170,9 @@ typedef struct hostile_wish { /* what a run is about */
     hostile_engine engine;
     unsigned sets;
     bool verbose;
+    const uint64_t *seed; /* NULL: no other process can run the same seed again */
+    int show;             /* a file that gets the words of the guest's memory; 0: none */
+    const char *plant;    /* the kind of word that is planted; NULL: none */
 } hostile_wish;
 
 /* The handlers in a row: instructions with a case, then functions. Sets wish->op and wish->function. */

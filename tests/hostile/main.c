@@ -1,7 +1,10 @@
 /* main.c - kernels with hostile operands on the simulated device:
  *   hostile [--seed N] [--count N | --seconds S] [--jobs N] [--handler NAME] [--form N] [--sets N]
  *           [--engine interpreter|jit|checks|mixed] [--every] [--log DIR] [--verbose] [--quiet]
+ *           [--plant KIND] [--show FILE --displace BLOCKS]
  *   hostile --table        what cases.def and functions.def lack; 1 if anything
+ * --plant KIND: writes a word of that kind to the guest's memory (suspect.c), which is found if it is a host address.
+ * --show FILE --displace BLOCKS: the same seed in another process, which writes its memory to the open file FILE.
  * Each seed is one kernel with --sets sets, or a round of driver calls. --every: the seeds take the handlers in turn, and
  * a handler that is never executed is a finding. Seeds run in child processes, so that a crash costs
  * one seed; what a child says of its end is on standard error, or in DIR/job-N.txt.
@@ -77,6 +80,7 @@ static bool run_seed(const options *o, uint64_t seed, bool usable, hostile_count
         hostile_handler_at((unsigned)(seed % hostile_handler_count()), &wish);
     if (o->drivers && (!o->kernels || seed % 16 == 5))
         return hostile_calls(&s, o->sets ? o->sets : SETS, counts);
+    wish.seed = &seed;
     wish.engine = engine_of(o, seed, usable);
     wish.sets = o->sets ? o->sets : wish.engine == HOSTILE_JIT ? SETS_JIT : SETS;
     return hostile_run(&s, &wish, counts);
@@ -285,6 +289,12 @@ static bool read_options(int count, char **words, options *o)
             o->engine = engine_named(words[++i]);
         else if (strcmp(word, "--log") == 0)
             o->log = words[++i];
+        else if (strcmp(word, "--plant") == 0)
+            o->wish.plant = words[++i];
+        else if (strcmp(word, "--show") == 0)
+            o->wish.show = (int)strtol(words[++i], NULL, 10);
+        else if (strcmp(word, "--displace") == 0)
+            hostile_displace((unsigned)strtoul(words[++i], NULL, 10));
         else if (strcmp(word, "--handler") != 0 || !find_handler(words[++i], o))
             return false;
     }
@@ -304,6 +314,7 @@ int main(int count, char **words)
     if (!read_options(count, words, &o)) {
         fputs("usage: hostile [--seed N] [--count N | --seconds S] [--jobs N] [--handler NAME] [--form N] [--sets N]\n"
               "               [--engine interpreter|jit|checks|mixed] [--every] [--log DIR] [--verbose] [--quiet]\n"
+              "               [--plant KIND] [--show FILE --displace BLOCKS]\n"
               "       hostile --table\n",
               stderr);
         return 2;

@@ -9,6 +9,7 @@
 #include "jit.h"
 #include "vm_checks.h"
 #include "vm_count.h"
+#include "vm_machine.h"
 
 typedef struct arguments { /* of the kernel, as kernel.c declares them */
     uint64_t sets;
@@ -125,11 +126,28 @@ static uint32_t launch(const hostile_kernel *kernel, hostile_world *world, const
     return past;
 }
 
-static bool check(const hostile_world *world, uint64_t set)
+/* Frees what the kernels of earlier launches allocated and did not free, once there is much of it: under the address sanitizer
+ * each allocation is a mapping of its own, and a process may have 65,530 mappings. For the same reason a launch of a kernel
+ * that allocates has few sets. */
+enum { HEAP_SETS = 16 };
+static void free_heap(const hostile_world *world)
 {
+    enum { LIVE_MOST = 4096 };
+    vm_device *device = world->device;
+    for (size_t k = device->live_count > LIVE_MOST ? device->live_count : 0; k-- > 0;)
+        if (device->live[k]->from_kernel)
+            vm_free(device, device->live[k]->base);
+}
+
+/* A repetition shows its memory instead. seed: as hostile_has_host_address() takes it. */
+static bool check(const hostile_world *world, const hostile_wish *wish, const uint64_t *seed, uint64_t set)
+{
+    if (wish->show)
+        return hostile_show(world, wish->show);
     kiln__text what = {0};
-    const bool good = hostile_world_check(world, &what);
-    if (!good)
+    bool good = hostile_world_check(world, &what);
+    good = !hostile_has_host_address(world, seed, &what) && good;
+    if (what.length)
         fprintf(stderr, "after set %" PRIu64 ": %s", set, kiln__text_get(&what));
     kiln__text_free(&what);
     return good;
@@ -164,13 +182,19 @@ static bool run_kernel(hostile_source *s, const hostile_wish *wish, const hostil
         hostile_guard_module(&world, module);
         for (unsigned k = 0; k < wish->sets; k++)
             hostile_set_make(s, &world, kernel, world.sets + k * words);
+        const uint32_t step = each ? 1 : kernel->heap ? HEAP_SETS : wish->sets; /* sets of a launch */
         for (uint32_t from = 0; good && from < wish->sets;) {
-            from = launch(kernel, &world, module, from, each ? from + 1 : wish->sets, count, wish->verbose);
-            if (each && !(good = check(&world, from - 1))) {
+            const uint32_t end = wish->sets - from < step ? wish->sets : from + step;
+            from = launch(kernel, &world, module, from, end, count, wish->verbose);
+            free_heap(&world);
+            if (each && !(good = check(&world, wish, NULL, from - 1)))
                 hostile_describe();
-            }
         }
-        good = good && check(&world, wish->sets - 1);
+        if (good && wish->plant && !hostile_plant(&world, wish->plant)) {
+            fprintf(stderr, "hostile: nothing to plant: %s\n", wish->plant);
+            good = false;
+        }
+        good = good && check(&world, wish, each ? NULL : wish->seed, wish->sets - 1);
         vm_module_unload(world.device, module);
     } else {
         count->refused++;

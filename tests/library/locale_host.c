@@ -124,6 +124,14 @@ int main(int count, char **arguments)
         return 2;
     if (kiln_engine_open(&options, &engine, &error))
         return fail(error);
+    kiln_spec *spec = NULL;
+    if (!kiln_spec_load(engine, "/nowhere/at/all.yaml", &spec, &error)) {
+        fputs("locale_host: a file that does not exist was read\n", stderr);
+        return 1;
+    }
+    puts(kiln_error_message(error)); /* with the text of the system's error, which glibc translates */
+    kiln_error_free(error);
+    error = NULL;
     int code = tune(engine, arguments[1], arguments[2]);
     kiln_engine_close(engine);
     return code;

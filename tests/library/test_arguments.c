@@ -60,6 +60,7 @@ static struct out {
     const kiln_array *array;
     kiln_array *output;
     kiln_csr matrix;
+    void *line;
     float floats[4];
     CUdeviceptr pointer;
     const kiln_result *result;
@@ -249,6 +250,7 @@ static void tear_down(void)
     X(STATUS, kiln_call_export_int, "rr", (A(0, &w.call), A(1, "n"), 1))                                               \
     X(STATUS, kiln_call_export_float, "rr", (A(0, &w.call), A(1, "m"), 1))                                             \
     X(STATUS, kiln_call_export_array, "rrrr", (A(0, &w.call), A(1, "o"), KILN_f32, 1, A(2, shape), A(3, &out.output))) \
+    X(STATUS, kiln_call_export_data, "rrr", (A(0, &w.call), A(1, "p"), KILN_f32, 0, A(2, &out.line)))                  \
     X(STATUS, kiln_call_fail, "rr", (A(0, &w.call), A(1, "why")))                                                      \
     X(STATUS, kiln_call_fail_as, "rr", (A(0, &w.call), KILN_ERROR_IO, A(1, "why")))                                    \
     X(ADDRESS, kiln_call_allocator, "0", (A(0, &w.call)))                                                              \

@@ -120,6 +120,10 @@ static void test_modules(void)
         {PTX_HEAD ".global .b8 x[1000000000] = {1};\n",
          LINE "4; error   : initialised variable 'x' of 1000000000 bytes is too large\n"},
         {PTX_HEAD ".global .b8 x[8][100000000] = {{1}, {2}};\n", LINE "4; error   : the initialiser is too large\n"},
+        {PTX_HEAD ".global .b32 x[][0] = {1};\n",
+         LINE "4; error   : an array whose first size is open has a size of 0\n"},
+        {PTX_HEAD ".extern .shared .b32 x[][4][0];\n",
+         LINE "4; error   : an array whose first size is open has a size of 0\n"},
         {PTX_HEAD ".global .u64 x = y;\n",
          LINE "4; error   : 'y' in an initialiser is neither a variable nor a function\n"},
         {PTX_HEAD ".shared .b32 x = 4;\n",
@@ -274,9 +278,43 @@ static void test_later(void)
     }
 }
 
+/* Forms of an instruction that the device has otherwise: refused by the name of the modifier and by the line. */
+static void test_later_forms(void)
+{
+#define COPY "cp.async.bulk.tensor.2d"
+    static const struct {
+        const char *line, *name;
+    } cases[] = {
+        {COPY
+         ".shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3, %r4, %r5, %r6}], "
+         "[%r7];",
+         ".tile::gather4"},
+        {COPY
+         ".shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3, %r4, %r5, %r6}], "
+         "[%r7];",
+         ".tile::gather4"},
+        {COPY ".global.shared::cta.tile::scatter4.bulk_group [%rd1, {%r2, %r3, %r4, %r5, %r6}], [%r1];",
+         ".tile::scatter4"},
+        {"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%rd1, {%r2, %r3, %r4, %r5, %r6}];",
+         ".tile::gather4"},
+    };
+#undef COPY
+    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
+        char text[2048];
+        snprintf(text, sizeof text, "%s%s%s", PTX_KERNEL_HEAD, cases[k].line, "\nret;\n}\n");
+        ptx_module *module = ptx_read(text);
+        if (ptx_answer != PTX_UNSUPPORTED)
+            fprintf(stderr, "%s\n%s", cases[k].line, ptx_log);
+        CHECK(module == NULL && ptx_answer == PTX_UNSUPPORTED);
+        CHECK(strncmp(ptx_log, LINE "10; error   : ", strlen(LINE "10; error   : ")) == 0);
+        CHECK(strstr(ptx_log, cases[k].name) && strstr(ptx_log, "is not supported by the simulated device"));
+    }
+}
+
 static const check_case cases[] = {
     {"instructions", test_instructions},
     {"later", test_later},
+    {"later forms", test_later_forms},
     {"modules", test_modules},
     {"many", test_many},
     {"depth", test_depth},

@@ -1,6 +1,7 @@
 /* Ranges: a kernel that names more bytes than one object holds gets a fault, whatever lies at the other end of the range.
  * Each case names an address of the device and a length. No case may read or write memory of the host. */
 #include "vm_check.h"
+#include "vm_machine.h"
 
 enum { DATA = 4096, MARK = 0x5a };
 
@@ -440,6 +441,81 @@ static void loops(void)
     }
 }
 
+/* An alias has the frame that its code needs. The kernel has no local memory but that of the function: if the alias had
+ * none, its parameter would be copied to a null pointer, or behind the local memory of the block. */
+static void frames_of_aliases(void)
+{
+    enum { BYTES = 4096, VALUE = 77 };
+    static const char text[] = HEAD
+        ".func (.param .b32 r) g(.param .align 8 .b8 p[4096]) {\n.reg .b64 %a; .reg .b32 %x;\n"
+        "mov.b64 %a, p; ld.param.u32 %x, [%a+4092]; st.param.b32 [r], %x; ret; }\n"
+        ".func (.param .b32 r) f(.param .align 8 .b8 p[4096]);\n.alias f, g;\n"
+        ".visible .entry k(.param .u64 a) {\n.reg .b64 %d; .reg .b32 %x;\nld.param.u64 %d, [a];\n"
+        "{ .param .align 8 .b8 in[4096]; .param .b32 out; st.param.b32 [in+4092], 77;\n"
+        "call (out), f, (in); ld.param.b32 %x, [out]; }\nst.global.u32 [%d], %x; ret; }\n";
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+    uint32_t *host;
+    const uint64_t a = vm_bench_zeros(&b, 128, &host);
+    vm_resources needs;
+    vm_kernel_resources(b.module, vm_module_kernel(b.module, "k"), &needs);
+    CU_ASSERT_EQUAL(needs.local_bytes, BYTES);
+    CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 32, &a, 0), VM_OK);
+    CU_ASSERT_EQUAL(*host, VALUE);
+    vm_bench_end(&b);
+}
+
+/* The product of these sizes is 2^64, which 64 bits hold as 0. */
+static void sizes_of_blocks(void)
+{
+    static const char text[] = HEAD
+        ".visible .entry k() .maxntid 65536, 16777216, 16777216 .minnctapersm 1 {\nret;\n}\n"
+        ".visible .entry l() .reqntid 8, 4, 2 .minnctapersm 2 {\nret;\n}\n";
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+    vm_resources needs;
+    vm_kernel_resources(b.module, vm_module_kernel(b.module, "k"), &needs);
+    CU_ASSERT_EQUAL(needs.max_threads, 1024);
+    CU_ASSERT_TRUE(needs.register_estimate > 0);
+    vm_kernel_resources(b.module, vm_module_kernel(b.module, "l"), &needs);
+    CU_ASSERT_EQUAL(needs.max_threads, 64);
+    vm_bench_end(&b);
+}
+
+/* Memory that is freed stays until the runners that were there before have looked at their caches. The queue of such memory
+ * is in the order of the frees, and its head decides: a loop of malloc() and free() in a kernel would be quadratic otherwise.
+ * A false generation behind the head shows whether anything else is looked at. */
+static void freed_memory_waits(void)
+{
+    vm_device *device = vm_device_new(NULL, &(vm_limits){.memory = 1 << 20, .threads = 1});
+    CU_ASSERT_PTR_NOT_NULL_FATAL(device);
+    vm_run_state run = {.device = device};
+    vm_runner runner = {.run = &run};
+    atomic_init(&runner.generation, atomic_load(&device->generation));
+    vm_runner_enter(device, &runner);
+    uint64_t address[4];
+    for (unsigned k = 0; k < 4; k++)
+        address[k] = vm_alloc(device, 1024);
+    CU_ASSERT_TRUE(vm_free(device, address[2]));
+    const uint64_t after_first = atomic_load(&device->generation);
+    CU_ASSERT_TRUE(vm_free(device, address[0]) && vm_free(device, address[3]));
+    CU_ASSERT_EQUAL(vm_memory_used(device), 4096);
+    CU_ASSERT_EQUAL_FATAL(device->graveyard->base, address[2]);
+    CU_ASSERT_EQUAL_FATAL(device->graveyard->next->base, address[0]);
+    CU_ASSERT_PTR_EQUAL(device->graveyard->next->next, device->last_buried);
+    const uint64_t kept = device->last_buried->freed;
+    device->last_buried->freed = 0;
+    vm_runner_update(&runner, after_first);
+    CU_ASSERT_EQUAL(vm_memory_used(device), 3072);
+    device->last_buried->freed = kept;
+    vm_runner_update(&runner, atomic_load(&device->generation));
+    CU_ASSERT_EQUAL(vm_memory_used(device), 1024);
+    CU_ASSERT_PTR_NULL(device->graveyard);
+    CU_ASSERT_TRUE(vm_free(device, address[1])); /* into the empty queue */
+    CU_ASSERT_EQUAL(vm_memory_used(device), 1024);
+    vm_runner_leave(device, &runner);
+    CU_ASSERT_EQUAL(vm_memory_used(device), 0);
+    vm_device_free(device);
+}
+
 static const check_case cases[] = {
     {"boxes of tensor maps", boxes},
     {"rows of tensors", rows_of_tensors},
@@ -451,5 +527,8 @@ static const check_case cases[] = {
     {"memory in parts", parts},
     {"memory that kernels free", freed_by_kernels},
     {"memory freed while it is copied", freed_while_copied},
+    {"memory that waits to be released", freed_memory_waits},
+    {"frames of aliases", frames_of_aliases},
+    {"sizes of blocks", sizes_of_blocks},
 };
 KILN_SUITE("vm span", cases)

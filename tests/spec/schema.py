@@ -16,8 +16,8 @@ except ImportError as missing:
     print(f"SKIP tool: no Python module {missing.name} (tools/setup.sh --test installs it)")
     sys.exit(77)
 
-GOOD = ["specs/*.yaml", "tests/spec/good/*.yaml", "tests/tune/*.yaml", "tests/estimate/specs/*.yaml",
-        "tests/counters/*.yaml", "tests/cli/specs/*.yaml", "tests/inject/spec/*.yaml"]
+GOOD = ["specs/*.yaml", "specs/examples/*.yaml", "tests/spec/good/*.yaml", "tests/tune/*.yaml",
+        "tests/estimate/specs/*.yaml", "tests/counters/*.yaml", "tests/cli/specs/*.yaml", "tests/inject/spec/*.yaml"]
 FILE, NAMES_IT = "specs/kiln.schema.json", "# yaml-language-server: $schema=kiln.schema.json"
 UNSEEN = set("""
     arg-buffer-in-expression arg-unknown arg-unknown-far bake-define bake-param bake-unknown buffer-dims buffer-from

@@ -54,7 +54,7 @@ static void what_is_written_reads_back(void)
     odd.how = KILN__ESTIMATED;
     odd.verified = false;
     CHECK(kiln__known_add(&list, &odd) && kiln__known_add(&list, &plain));
-    kiln__known_settle(&list);
+    kiln__known_deduplicate(&list);
     kiln__text text = {0}, second = {0};
     CHECK_TEXT(print(&list, &text),
                "kiln-best: 1\nbest:\n"
@@ -68,7 +68,7 @@ static void what_is_written_reads_back(void)
                "  seconds: 1e-300\n  how: estimated\n  verified: false\n  made: 1970-01-01T00:00:00Z\n");
     kiln_error *error = NULL;
     CHECK_OK(kiln__known_read(NULL, "k", text.data, text.length, &again, &error), error);
-    kiln__known_settle(&again);
+    kiln__known_deduplicate(&again);
     CU_ASSERT_TRUE_FATAL(again.count == 2);
     const kiln__known *a = &again.items[0], *b = &again.items[1];
     CHECK(a->seconds == 0.001 && a->made == plain.made && a->how == KILN__MEASURED && a->verified);
@@ -91,7 +91,7 @@ static void features_are_written(void)
     kiln__known with = make("s", "v", 1, 0), without = make("s", "w", 1, 0);
     with.features = (kiln__settings){2, features};
     CHECK(kiln__known_add(&list, &with) && kiln__known_add(&list, &without));
-    kiln__known_settle(&list);
+    kiln__known_deduplicate(&list);
     kiln__text text = {0}, second = {0};
     CHECK(strncmp(print(&list, &text), "kiln-best: 2\n", 13) == 0);
     CHECK(strstr(kiln__text_get(&text), "  features: {mean: 2.5, rows: 300}\n") != NULL);
@@ -129,7 +129,7 @@ static void the_latest_counts_and_the_best_stays(void)
     known = make("s", "v", NAN, 1); /* no time at all */
     CHECK(kiln__known_add(&list, &known));
     CHECK(list.count == 6);
-    kiln__known_settle(&list);
+    kiln__known_deduplicate(&list);
     CHECK(list.count == 2 && list.items[0].seconds == 2 && list.items[1].seconds == 3);
     kiln__known_keep_best(&list);
     CHECK(list.count == 1 && list.items[0].seconds == 2);
@@ -146,7 +146,7 @@ static void sizes_are_sorted_as_numbers(void)
         known.sizes = (kiln__settings){1, size};
         CHECK(kiln__known_add(&list, &known));
     }
-    kiln__known_settle(&list);
+    kiln__known_deduplicate(&list);
     CHECK(list.items[0].sizes.items[0].value.as.i == 64 && list.items[2].sizes.items[0].value.as.i == 4096);
     CHECK(!kiln__known_same_problem(&list.items[0], &list.items[1]));
     kiln__known_free(&list);

@@ -8,6 +8,7 @@
   results of two calls are not subtracted from each other. The middle of such a range may be anywhere.
 - A function that adds to the host address of kernels' memory (`->shared + address`) is named in the page, at its file.
 - Each function in the first column of the page is defined in the file that stands before it.
+- Each room that gets numbers from outside has rows in the page.
 
 The program first finds planted violations of each rule, and finds nothing in code that is right."""
 import pathlib
@@ -20,6 +21,7 @@ FINDERS = {"vm_reach": 4, "vm_reach_span": 4, "vm_pointer": 1, "vm_pointer_read"
 CALL = re.compile(r"\b(" + "|".join(FINDERS) + r")\s*\(")
 # Members that hold a host address of kernels' memory.
 HOST = re.compile(r"(?:->|\.)(?:host|shared|local|params|vars|storage)\s*\+(?![+=])|\breach_at\(")
+LISTED = ("vm", "ops", "decode", "jit", "ptx", "model", "observe", "check", "cuda", "stream", "runtime")
 ROOMS = ("vm", "ops", "decode", "jit", "observe", "check", "cuda", "stream")
 # `shared` and `host` of these are no host addresses: numbers of a box, of a result, of a report.
 OTHERS = re.compile(r"\b(?:box|x|e|map|to|result|row|total|made)(?:->|\.)(?:shared|host|local)\s*\+")
@@ -97,6 +99,11 @@ def find_sums(name, text, named):
     return bad
 
 
+def find_missing(page, named):
+    """Rooms without a row."""
+    return [f"{page}: the room {room} has no row" for room in LISTED if not any(file.startswith(room + "/") for file in named)]
+
+
 def read_page(source, bad):
     """{file: functions that rows of the page name}, where each is defined."""
     page, rows, named = "engine/sim/BOUNDARY.md", 0, {}
@@ -116,6 +123,7 @@ def read_page(source, bad):
                 bad.append(f"{page}:{number}: {match[1]} does not define {name}()")
     if not rows:
         bad.append(f"{page}: no rows")
+    bad += find_missing(page, named)
     return named
 
 
@@ -138,6 +146,8 @@ def check_itself():
     wrong += [text for text in sums if not find_sums("planted", strip(text), set())]
     wrong += [text for text in sums if find_sums("planted", strip(text), {"f", "LOAD"})]
     wrong += [text for text in right if find_ends("right", strip(text)) or find_sums("right", strip(text), set())]
+    wrong += ["a page without the room ptx"] if find_missing("p", {f"{room}/a.c": {"f"} for room in LISTED if room != "ptx"}) != [
+        "p: the room ptx has no row"] else []
     for text in wrong:
         print(f"boundary.py is wrong about its own example:\n{text}")
     return not wrong

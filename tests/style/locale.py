@@ -22,7 +22,7 @@ LETTERS = "isalpha isalnum isdigit isspace isupper islower isprint iscntrl ispun
 FORBIDDEN = set((LETTERS + " strtod strtof strtold atof strcasecmp strncasecmp strcoll strxfrm strftime strptime fnmatch "
                  "regcomp regexec glob mbstowcs wcstombs mbrtowc wcrtomb btowc iswalpha wcwidth strfmon localeconv "
                  "nl_langinfo vsnprintf vsprintf vfprintf vdprintf vasprintf vprintf newlocale uselocale "
-                 "vscanf vsscanf vfscanf").split())
+                 "vscanf vsscanf vfscanf strerror strerror_r strerror_l strsignal psignal perror").split())
 ALWAYS = {"setlocale"}
 PRINTS = {"printf", "fprintf", "dprintf", "snprintf", "sprintf", "asprintf", "sscanf", "fscanf", "scanf"}
 # Reads and writes numbers of JSON by strtod() and snprintf(): between kiln__locale_enter() and kiln__locale_leave().
@@ -95,10 +95,10 @@ PLANTED = [
     "int a = strcoll(text, word);", "strftime(text, 9, \"%Y\", &parts);", "snprintf(text, 9, \"%g\", 0.5);",
     "snprintf(text, 9, \"%d of \"\n \"%.*f %%\", 1, 2, 0.5);", "fprintf(file, \"%-12.3e\", 0.5);", "sscanf(text, \"%lf\", &a);",
     "vsnprintf(text, 9, format, arguments);", "setlocale(LC_ALL, \"\");", "snprintf(text, 9, \"%'d\", 1000);",
-    "json_t *a = json_loads(text, 0, NULL);",
+    "json_t *a = json_loads(text, 0, NULL);", "puts(strerror(errno));", "perror(path);",
 ]
 INNOCENT = [
-    "double a = kiln__parse_double(text, &end); /* strtod(text, &end) */", "kiln__format(text, 9, \"%g\", 0.5);",
+    "double a = kiln__parse_double(text, &end); /* strtod(text, &end) */", "puts(kiln__error_text(errno));", "kiln__format(text, 9, \"%g\", 0.5);",
     "snprintf(text, 9, \"%d %%g\", 1);", "puts(\"strtod(text) %g\");", "snprintf(text, 9, \"%s %\" PRIu64 \" elements\", text, count);",
     "locale_t c = kiln__locale_enter();\n json_t *a = json_loads(text, 0, NULL);",
 ]

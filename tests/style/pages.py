@@ -28,6 +28,7 @@ FILES = r"c|h|inc|def|cu|cuh|py|sh|md|yaml|yml|txt|cmake|tsv|svg|profile|cmd|ptx
 EXAMPLES = {  # files of the reader, not of the tree
     "affine.cu", "affine.yaml", "known.yaml", "want.npy", "cuda_fp16.h", "cuda.h", "cooperative_groups.h",
     "cuda_occupancy.h", "kernel.cu", "launch.json", "matmul.html", "gemm.t4.json", "matmul.t4.json", "estimated.json",
+    "blur.cu", "blur.yaml", "blur.py", "blur.c",
 }
 NAMES = re.compile(r"[A-Za-z_]\w*(?=\(\))|(?:kiln__?|vm_|ptx_|sim_)[a-z0-9_]+|KILN_[A-Z0-9_]+")
 FOREIGN = {"malloc", "free", "poll", "fork", "waitpid", "printf", "stat", "vprintf"}

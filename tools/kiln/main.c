@@ -15,14 +15,16 @@ static void hold_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-            (void)!open("/dev/null", fd == 1 ? O_RDONLY : O_RDWR); /* takes the lowest free number: fd */
+            /* open() returns the lowest free number, which is fd */
+            (void)!open("/dev/null", fd == 1 ? O_RDONLY : O_RDWR);
 }
 
 static int dispatch(cli *c, int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : NULL;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        c->args.json |= strcmp(argv[i], "--json") == 0; /* errors found before it are in JSON too */
+        /* so that errors found before the option is parsed are printed as JSON too */
+        c->args.json |= strcmp(argv[i], "--json") == 0;
     if (c->args.json)
         out_start_json();
     if (!first) {
@@ -38,7 +40,7 @@ static int dispatch(cli *c, int argc, char **argv)
     c->command = cli_find_command(first);
     if (!c->command)
         return cli_usage(c, "unknown command '%s'%s", first, cli_suggest_command(first));
-    const bool maybe = c->args.json && c->command->passes_on; /* it may be an argument of the program */
+    const bool maybe = c->args.json && c->command->passes_on; /* the text may be an argument of the program */
     if (maybe)
         c->args.json = false;
     if (!cli_parse(c, argc - 2, argv + 2))
@@ -63,9 +65,11 @@ static void leave_device(const cli *c, int code)
 
 static int run(int argc, char **argv)
 {
-    uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* stays, if a library that is loaded sets the process's */
+    /* this locale stays, even if a loaded library sets the locale of the process */
+    uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     hold_standard_streams();
-    signal(SIGPIPE, SIG_IGN); /* a dead compile worker must be reported and not end the command; see out_finish() */
+    /* a dead compile worker is reported instead of ending the command; see out_finish() */
+    signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: writing fails, the old file stays */
     out_start();
     cli c = {.line = "kiln"};

@@ -1,13 +1,18 @@
 /* build.c - entries in any order to CSR.
  *
- * Two walks: one counts the entries of each row, one puts each where its row has room. Threads take places in a row in
- * whatever order they come, so each row is sorted afterwards, by column and then by the bits of the value: entries at
- * the same place are added up in an order that does not depend on the threads. */
+ * A row of a large matrix may be anywhere in memory, so that a scattered write to it costs a cache miss, and an atomic
+ * counter for each row many of them. So entries are first partitioned by buckets of neighbouring rows:
+ *   1. A walk counts the entries of each bucket, for each group of chunks apart.
+ *   2. A second walk puts each entry into the segment of its group and bucket. Segments need no atomic operation.
+ *   3. Each bucket is permuted in place by row ("American flag sort": McIlroy, Bostic, McIlroy, 1993), within the caches.
+ *   4. Each row is sorted by column and then by the bits of the value, so that entries at the same place are added up in
+ *      an order that depends on neither the threads nor the walk.
+ * A bucket has at most 2^16 rows: an entry is 8 bytes (column and value) and 2 bytes (its row in the bucket). */
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "sparse.h"
 
 void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix)
@@ -20,98 +25,150 @@ void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix)
 
 enum {
     ROWS_A_PART = 4096,
-    SHORT = 48,          /* a row that is sorted by insertion */
+    SHORT = 32,           /* a row that is sorted by insertion */
+    GROUPS_MOST = 128,    /* groups of chunks: tasks of a walk */
+    BUCKETS_USUAL = 2048, /* more only where a bucket would have more than 2^BUCKET_BITS rows */
+    BUCKET_BITS = 16,
     ROW_BYTES = 16,      /* of memory for each row while a matrix is built */
-    ENTRY_BYTES = 16,    /* for each entry: 8 while it is built, 8 in the result */
+    ENTRY_BYTES = 16,    /* for each entry: 10 while it is built; 8 of these and 8 in the result later */
     MANY_BYTES = 1 << 28 /* below that nobody asks how much is free */
 };
 
+/* The places of a group's entries of a bucket. The first walk counts them in `next`. */
+typedef struct segment {
+    uint64_t next, end;
+} segment;
+
 typedef struct builder {
     const kiln__entries *from;
-    atomic_uint *counts;  /* a row's entries; then what is left of its room */
-    atomic_bool too_many; /* a row of 2^32 entries or more */
-    atomic_bool changed;  /* the second walk gave other entries than the first: a file that was written to */
-    uint64_t *begin;      /* rows + 1: where a row's entries begin among `entries` */
-    uint64_t *entries;    /* the column above, the value's bits below */
+    size_t groups, buckets;
+    unsigned shift;      /* a bucket has 2^shift rows */
+    segment *segments;   /* of each group: one for each bucket */
+    uint64_t *checks;    /* of each group: the sum of hashes of the rows that the first walk gave */
+    uint64_t *starts;    /* buckets + 1: where a bucket's entries begin */
+    uint64_t *kept;      /* buckets + 1: the entries that are left of a bucket; later those of all buckets before */
+    uint32_t *counts;    /* a row's entries; later those that are left */
+    uint64_t *ends;      /* where a row's entries end among `entries` */
+    uint64_t *entries;   /* the column above, the value's bits below */
+    uint16_t *lines;     /* the row of each entry, counted from the bucket's first */
+    atomic_bool failed;  /* a row has 2^32 entries or more */
+    atomic_bool changed; /* the second walk gave other entries than the first: a file that was written to */
     kiln__csr *matrix;
 } builder;
 
-/* ---- counting ---- */
-
-static void count_row(builder *b, uint32_t row)
-{
-    if (atomic_fetch_add_explicit(&b->counts[row], 1, memory_order_relaxed) == UINT32_MAX)
-        atomic_store_explicit(&b->too_many, true, memory_order_relaxed);
-}
+/* One walk over a group of chunks. */
+typedef struct walker {
+    builder *b;
+    segment *segments;
+    uint64_t check;
+    bool overfull; /* a segment has no room for an entry */
+} walker;
 
 static bool has_mirror(const kiln__entries *from, uint32_t row, uint32_t column)
 {
     return (from->symmetric || from->skew) && row != column;
 }
 
+static void walk_group(walker *w, size_t group, kiln__entry_sink sink)
+{
+    const kiln__entries *from = w->b->from;
+    const size_t first = from->chunks * group / w->b->groups, end = from->chunks * (group + 1) / w->b->groups;
+    w->segments = w->b->segments + group * w->b->buckets;
+    for (size_t chunk = first; chunk < end && !kiln__is_stopped(from->patience); chunk++)
+        from->walk(from->source, chunk, sink, w);
+}
+
+/* ---- counting ---- */
+
+static void count_row(walker *w, uint32_t row)
+{
+    w->segments[row >> w->b->shift].next++;
+    w->check += kiln__random_mix(row);
+}
+
 static void count_entry(void *to, uint32_t row, uint32_t column, float value)
 {
     (void)value;
-    builder *b = to;
-    count_row(b, row);
-    if (has_mirror(b->from, row, column))
-        count_row(b, column);
+    walker *w = to;
+    count_row(w, row);
+    if (has_mirror(w->b->from, row, column))
+        count_row(w, column);
 }
 
-static void count_chunk(void *user, size_t index, size_t worker)
+static void count_group(void *user, size_t group, size_t worker)
 {
     (void)worker;
     builder *b = user;
-    if (!kiln__is_stopped(b->from->patience))
-        b->from->walk(b->from->source, index, count_entry, b);
+    walker w = {.b = b};
+    walk_group(&w, group, count_entry);
+    b->checks[group] = w.check;
 }
 
 /* ---- putting ---- */
 
-static void put(builder *b, uint32_t row, uint32_t column, float value)
+static void put(walker *w, uint32_t row, uint32_t column, float value)
 {
+    builder *b = w->b;
+    segment *to = &w->segments[row >> b->shift];
     uint32_t bits;
     value += 0.0F; /* one zero, not two */
     memcpy(&bits, &value, sizeof bits);
-    uint32_t left = atomic_fetch_sub_explicit(&b->counts[row], 1, memory_order_relaxed);
-    if (left == 0 || left > b->begin[row + 1] - b->begin[row]) /* below 0 it wraps */
-        atomic_store_explicit(&b->changed, true, memory_order_relaxed);
-    else
-        b->entries[b->begin[row] + left - 1] = (uint64_t)column << 32 | bits;
+    w->check += kiln__random_mix(row);
+    if (to->next == to->end) {
+        w->overfull = true;
+        return;
+    }
+    b->lines[to->next] = (uint16_t)(row & ((UINT32_C(1) << b->shift) - 1));
+    b->entries[to->next++] = (uint64_t)column << 32 | bits;
 }
 
 static void put_entry(void *to, uint32_t row, uint32_t column, float value)
 {
-    builder *b = to;
-    value = b->from->pattern ? 0 : value;
-    put(b, row, column, value);
-    if (has_mirror(b->from, row, column))
-        put(b, column, row, b->from->skew ? -value : value);
+    walker *w = to;
+    const kiln__entries *from = w->b->from;
+    value = from->pattern ? 0 : value;
+    put(w, row, column, value);
+    if (has_mirror(from, row, column))
+        put(w, column, row, from->skew ? -value : value);
 }
 
-static void put_chunk(void *user, size_t index, size_t worker)
+/* A segment that is not full would leave places without an entry: order_bucket() relies on `changed` being set then. */
+static void put_group(void *user, size_t group, size_t worker)
 {
     (void)worker;
     builder *b = user;
-    if (!kiln__is_stopped(b->from->patience))
-        b->from->walk(b->from->source, index, put_entry, b);
+    walker w = {.b = b};
+    walk_group(&w, group, put_entry);
+    bool same = !w.overfull && w.check == b->checks[group];
+    for (size_t bucket = 0; bucket < b->buckets; bucket++)
+        same = same && w.segments[bucket].next == w.segments[bucket].end;
+    if (!same)
+        atomic_store_explicit(&b->changed, true, memory_order_relaxed);
 }
 
 /* ---- sorting, and adding up what lies at the same place ---- */
 
-static int by_bits(const void *a, const void *b)
-{
-    uint64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
-
+/* Radix exchange in place, from the highest bit in which two numbers differ: at most 64 levels, whatever the numbers. The
+ * partition swaps in each step, so that no branch depends on the numbers. */
 static void sort_row(uint64_t *row, size_t count)
 {
-    if (count > SHORT) {
-        qsort(row, count, sizeof *row, by_bits);
-        return;
+    while (count > SHORT) {
+        uint64_t different = 0;
+        for (size_t i = 1; i < count; i++)
+            different |= row[i] ^ row[0];
+        if (different == 0)
+            return;
+        const unsigned bit = 63 - (unsigned)__builtin_clzll(different);
+        size_t zeros = 0;
+        for (size_t i = 0; i < count; i++) {
+            uint64_t moving = row[i];
+            row[i] = row[zeros];
+            row[zeros] = moving;
+            zeros += !(moving >> bit & 1);
+        }
+        sort_row(row, zeros);
+        row += zeros;
+        count -= zeros;
     }
     for (size_t i = 1; i < count; i++) {
         uint64_t moving = row[i];
@@ -147,39 +204,85 @@ static size_t add_up(uint64_t *row, size_t count)
     return kept;
 }
 
-static void finish_rows(void *user, size_t index, size_t worker)
+static uint64_t end_row(const builder *b, size_t bucket)
 {
-    (void)worker;
-    builder *b = user;
-    uint64_t first = (uint64_t)index * ROWS_A_PART, end = first + ROWS_A_PART;
-    if (kiln__is_stopped(b->from->patience))
-        return;
-    for (uint64_t r = first; r < end && r < b->from->rows; r++) {
-        size_t count = (size_t)(b->begin[r + 1] - b->begin[r]);
-        if (atomic_load_explicit(&b->counts[r], memory_order_relaxed) != 0) {
-            atomic_store_explicit(&b->changed, true, memory_order_relaxed);
-            return;
+    const uint64_t end = ((uint64_t)bucket + 1) << b->shift;
+    return end < b->from->rows ? end : b->from->rows;
+}
+
+/* Moves each entry of a bucket to its row. `ends` has the next free place of each row, and each cycle of the permutation
+ * ends where it began. Afterwards `ends` has the end of each row. */
+static void permute_bucket(const builder *b, uint64_t first, uint64_t end, uint64_t begin)
+{
+    uint64_t *const next = b->ends + first;
+    uint64_t at = begin;
+    for (uint64_t r = first; r < end; r++) {
+        b->ends[r] = at;
+        at += b->counts[r];
+    }
+    at = begin;
+    for (uint64_t r = 0; r < end - first; r++) {
+        at += b->counts[first + r];
+        while (next[r] < at) {
+            const uint64_t hole = next[r]++;
+            uint64_t entry = b->entries[hole];
+            uint16_t line = b->lines[hole];
+            while (line != r) {
+                const uint64_t to = next[line]++, other = b->entries[to];
+                const uint16_t other_line = b->lines[to];
+                b->entries[to] = entry;
+                b->lines[to] = line;
+                entry = other;
+                line = other_line;
+            }
+            b->entries[hole] = entry;
+            b->lines[hole] = line;
         }
-        sort_row(b->entries + b->begin[r], count);
-        atomic_store_explicit(&b->counts[r], (unsigned)add_up(b->entries + b->begin[r], count), memory_order_relaxed);
     }
 }
 
-static void copy_rows(void *user, size_t index, size_t worker)
+/* Sorts the entries of a bucket by row and column, and adds up those at the same place. */
+static void order_bucket(void *user, size_t bucket, size_t worker)
 {
     (void)worker;
     builder *b = user;
-    uint64_t first = (uint64_t)index * ROWS_A_PART, end = first + ROWS_A_PART;
+    const uint64_t first = (uint64_t)bucket << b->shift, end = end_row(b, bucket), begin = b->starts[bucket];
     if (kiln__is_stopped(b->from->patience))
         return;
-    for (uint64_t r = first; r < end && r < b->from->rows; r++) {
-        const uint64_t *row = b->entries + b->begin[r];
-        uint32_t to = b->matrix->offsets[r], count = b->matrix->offsets[r + 1] - to;
-        for (uint32_t i = 0; i < count; i++) {
-            b->matrix->index[to + i] = (uint32_t)(row[i] >> 32);
-            if (b->matrix->values)
-                b->matrix->values[to + i] = value_of(row[i]);
+    for (uint64_t i = begin; i < b->starts[bucket + 1]; i++)
+        if (++b->counts[first + b->lines[i]] == 0) {
+            atomic_store_explicit(&b->failed, true, memory_order_relaxed);
+            return;
         }
+    permute_bucket(b, first, end, begin);
+    uint64_t at = begin, kept = 0;
+    for (uint64_t r = first; r < end; r++) {
+        sort_row(b->entries + at, b->counts[r]);
+        b->counts[r] = (uint32_t)add_up(b->entries + at, b->counts[r]);
+        kept += b->counts[r];
+        at = b->ends[r];
+    }
+    b->kept[bucket] = kept;
+}
+
+static void copy_bucket(void *user, size_t bucket, size_t worker)
+{
+    (void)worker;
+    const builder *b = user;
+    const kiln__csr *m = b->matrix;
+    if (kiln__is_stopped(b->from->patience))
+        return;
+    uint64_t at = b->starts[bucket];
+    uint32_t to = (uint32_t)b->kept[bucket];
+    for (uint64_t r = (uint64_t)bucket << b->shift; r < end_row(b, bucket); r++) {
+        const uint64_t *row = b->entries + at;
+        m->offsets[r] = to;
+        for (uint32_t i = 0; i < b->counts[r]; i++, to++) {
+            m->index[to] = (uint32_t)(row[i] >> 32);
+            if (m->values)
+                m->values[to] = value_of(row[i]);
+        }
+        at = b->ends[r];
     }
 }
 
@@ -197,19 +300,40 @@ static kiln_status stopped(const kiln_allocator *mem, kiln_error **error)
     return kiln__fail(mem, error, KILN_ERROR_INTERRUPTED, "interrupted while the matrix was made");
 }
 
+/* Arrays whose sizes depend on rows and chunks alone. */
+static kiln_status begin_build(const kiln_allocator *mem, builder *b, kiln_error **error)
+{
+    const uint64_t rows = b->from->rows;
+    while (b->shift < BUCKET_BITS && rows >> b->shift > BUCKETS_USUAL)
+        b->shift++;
+    b->buckets = (size_t)((rows + (UINT64_C(1) << b->shift) - 1) >> b->shift);
+    b->groups = b->from->chunks < GROUPS_MOST ? b->from->chunks : GROUPS_MOST;
+    b->segments = kiln__calloc(mem, b->groups * b->buckets + 1, sizeof *b->segments);
+    b->checks = kiln__calloc(mem, b->groups + 1, sizeof *b->checks);
+    b->starts = kiln__calloc(mem, b->buckets + 1, sizeof *b->starts);
+    b->kept = kiln__calloc(mem, b->buckets + 1, sizeof *b->kept);
+    b->counts = kiln__calloc(mem, (size_t)rows + 1, sizeof *b->counts);
+    b->ends = kiln__alloc(mem, (size_t)(rows + 1) * sizeof *b->ends);
+    return b->segments && b->checks && b->starts && b->kept && b->counts && b->ends ? KILN_OK
+                                                                                    : kiln__fail_memory(error);
+}
+
+/* Gives each segment its places, in the order of buckets, and room for all. */
 static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
-    uint64_t rows = b->from->rows, total = 0;
+    uint64_t total = 0;
     if (kiln__is_stopped(b->from->patience))
         return stopped(mem, error);
-    b->begin = kiln__alloc(mem, (size_t)(rows + 1) * sizeof *b->begin);
-    if (!b->begin)
-        return kiln__fail_memory(error);
-    for (uint64_t r = 0; r < rows; r++) {
-        b->begin[r] = total;
-        total += atomic_load_explicit(&b->counts[r], memory_order_relaxed);
+    for (size_t bucket = 0; bucket < b->buckets; bucket++) {
+        b->starts[bucket] = total;
+        for (size_t group = 0; group < b->groups; group++) {
+            segment *s = &b->segments[group * b->buckets + bucket];
+            const uint64_t count = s->next;
+            s->next = total;
+            s->end = total += count;
+        }
     }
-    b->begin[rows] = total;
+    b->starts[b->buckets] = total;
     if (total > SIZE_MAX / ENTRY_BYTES)
         return too_large(mem, error);
     /* Asked before, because the kernel gives memory that it does not have and ends a process that uses it. */
@@ -217,28 +341,62 @@ static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error *
         return kiln__fail(mem, error, KILN_ERROR_MEMORY, "%" PRIu64 " entries need %" PRIu64 " MiB, more than is free",
                           total, total * ENTRY_BYTES >> 20);
     b->entries = kiln__alloc(mem, (size_t)total * sizeof *b->entries);
-    return b->entries ? KILN_OK : kiln__fail_memory(error);
+    b->lines = kiln__alloc(mem, (size_t)total * sizeof *b->lines);
+    kiln__huge_pages(mem, b->entries, total * sizeof *b->entries);
+    kiln__huge_pages(mem, b->lines, total * sizeof *b->lines);
+    return b->entries && b->lines ? KILN_OK : kiln__fail_memory(error);
 }
 
-static kiln_status make_offsets(const kiln_allocator *mem, builder *b, kiln_error **error)
+/* Room for the matrix; kept[bucket] becomes the number of entries before the bucket. */
+static kiln_status make_matrix(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
-    uint64_t rows = b->from->rows, total = 0;
+    const uint64_t rows = b->from->rows;
+    uint64_t total = 0;
     kiln__csr *m = b->matrix;
+    for (size_t bucket = 0; bucket < b->buckets; bucket++) {
+        const uint64_t kept = b->kept[bucket];
+        b->kept[bucket] = total;
+        total += kept;
+    }
+    if (total > UINT32_MAX)
+        return too_large(mem, error);
+    kiln__free(mem, b->lines);
+    b->lines = NULL;
     m->offsets = kiln__alloc(mem, (size_t)(rows + 1) * sizeof *m->offsets);
     if (!m->offsets)
         return kiln__fail_memory(error);
-    for (uint64_t r = 0; r < rows; r++) {
-        m->offsets[r] = (uint32_t)total;
-        total += atomic_load_explicit(&b->counts[r], memory_order_relaxed);
-        if (total > UINT32_MAX)
-            return too_large(mem, error);
-    }
     m->offsets[rows] = (uint32_t)total;
     m->nonzeros = (uint32_t)total;
     m->index = kiln__alloc(mem, (size_t)total * sizeof *m->index);
     if (!b->from->pattern)
         m->values = kiln__alloc(mem, (size_t)total * sizeof *m->values);
+    kiln__huge_pages(mem, m->index, total * sizeof *m->index);
+    kiln__huge_pages(mem, m->values, total * sizeof *m->values);
     return m->index && (m->values || b->from->pattern) ? KILN_OK : kiln__fail_memory(error);
+}
+
+static kiln_status walk_twice(const kiln_allocator *mem, builder *b, kiln_error **error)
+{
+    kiln__parallel(0, b->groups, count_group, b);
+    KILN__TRY(make_room(mem, b, error));
+    kiln__parallel(0, b->groups, put_group, b);
+    if (kiln__is_stopped(b->from->patience))
+        return stopped(mem, error);
+    if (atomic_load(&b->changed))
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the entries changed while they were read");
+    return KILN_OK;
+}
+
+static kiln_status order_all(const kiln_allocator *mem, builder *b, kiln_error **error)
+{
+    kiln__parallel(0, b->buckets, order_bucket, b);
+    if (kiln__is_stopped(b->from->patience))
+        return stopped(mem, error);
+    if (atomic_load(&b->failed))
+        return too_large(mem, error);
+    KILN__TRY(make_matrix(mem, b, error));
+    kiln__parallel(0, b->buckets, copy_bucket, b);
+    return kiln__is_stopped(b->from->patience) ? stopped(mem, error) : KILN_OK; /* then rows may be missing */
 }
 
 kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entries, kiln__csr *matrix,
@@ -251,7 +409,7 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
                           "rows and columns",
                           entries->rows, entries->columns);
     builder b = {.from = entries, .matrix = matrix};
-    atomic_init(&b.too_many, false);
+    atomic_init(&b.failed, false);
     atomic_init(&b.changed, false);
     if (entries->rows * ROW_BYTES > kiln__host_memory_free()) /* a header may announce any number of rows */
         return kiln__fail(mem, error, KILN_ERROR_MEMORY,
@@ -260,29 +418,14 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
                           entries->rows, entries->rows * ROW_BYTES >> 20);
     matrix->rows = (uint32_t)entries->rows;
     matrix->columns = (uint32_t)entries->columns;
-    b.counts = kiln__calloc(mem, (size_t)entries->rows + 1, sizeof *b.counts);
-    kiln_status status = b.counts ? KILN_OK : kiln__fail_memory(error);
-    if (status == KILN_OK) {
-        kiln__parallel(0, entries->chunks, count_chunk, &b);
-        status = atomic_load(&b.too_many) ? too_large(mem, error) : make_room(mem, &b, error);
-    }
-    if (status == KILN_OK) {
-        size_t parts = (size_t)((entries->rows + ROWS_A_PART - 1) / ROWS_A_PART);
-        kiln__parallel(0, entries->chunks, put_chunk, &b);
-        kiln__parallel(0, parts, finish_rows, &b);
-        status = kiln__is_stopped(entries->patience) ? stopped(mem, error)
-                 : atomic_load(&b.changed)           ? kiln__fail(mem, error, KILN_ERROR_IO,
-                                                                  "the entries changed while they were "
-                                                                            "read")
-                                                     : make_offsets(mem, &b, error);
-        if (status == KILN_OK)
-            kiln__parallel(0, parts, copy_rows, &b);
-        if (status == KILN_OK && kiln__is_stopped(entries->patience)) /* then rows may be missing */
-            status = stopped(mem, error);
-    }
-    kiln__free(mem, b.counts);
-    kiln__free(mem, b.begin);
-    kiln__free(mem, b.entries);
+    kiln_status status = begin_build(mem, &b, error);
+    if (status == KILN_OK)
+        status = walk_twice(mem, &b, error);
+    if (status == KILN_OK)
+        status = order_all(mem, &b, error);
+    void *const all[] = {b.segments, b.checks, b.starts, b.kept, b.counts, b.ends, b.entries, b.lines};
+    for (size_t i = 0; i < KILN__COUNT(all); i++)
+        kiln__free(mem, all[i]);
     if (status != KILN_OK)
         kiln__csr_free(mem, matrix);
     return status;

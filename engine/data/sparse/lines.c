@@ -163,7 +163,7 @@ kiln_status kiln__lines_status(kiln__lines *lines, kiln_error **error)
         return KILN_OK;
     if (lines->failed_errno != 0)
         return kiln__fail(lines->mem, error, KILN_ERROR_IO, "%s: %s: %s", lines->name, why,
-                          strerror(lines->failed_errno));
+                          kiln__error_text(lines->failed_errno));
     place found = find_place(lines, at);
     return kiln__fail(lines->mem, error, KILN_ERROR_SPEC, "%s:%" PRIu64 ":%" PRIu64 ": %s", lines->name, found.line,
                       found.column, why);

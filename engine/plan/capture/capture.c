@@ -1,5 +1,8 @@
-/* capture.c - captures a launch: contents before it, outputs after it, in a folder that appears when it is complete.
- * What is written and why is in CAPTURE.md. */
+/* capture.c - captures a launch: contents before it and outputs after it, in a folder that appears when it is complete.
+ * CAPTURE.md says which files are written and why.
+ *
+ * States of a capture: begun (contents before the launch are written to a hidden folder) -> ended (outputs and the spec
+ * are written, and the folder is renamed) or dropped (the hidden folder is removed). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -48,7 +51,7 @@ static void follow_expr(const kiln_plan *plan, const kiln__origins *to, const ki
         follow_name(plan, to, kiln__expr_name(expr, i));
 }
 
-/* Type and shape: for which a file of the content is valid. */
+/* Collects the params on which type and shape of a buffer depend: a file of the content is valid only for them. */
 static void follow_shape(const kiln_plan *plan, const kiln__origins *to, const kiln__buffer *buffer)
 {
     follow_expr(plan, to, buffer->type_expr);
@@ -91,7 +94,7 @@ void kiln__capture_drop(kiln__capture *c)
     for (size_t i = 0; c->buffers && i < c->plan->variant->buffer_count; i++)
         if (c->buffers[i].held)
             kiln__array_free(mem, &c->buffers[i].before);
-    if (!c->plan->shared->sweep) /* fills with which contents were compared */
+    if (!c->plan->shared->sweep) /* drops fills that contents were compared with */
         kiln__shared_drop(c->plan->shared, "fill ");
     kiln__text_free(&c->notes);
     kiln__arena_free(&c->arena);
@@ -100,7 +103,7 @@ void kiln__capture_drop(kiln__capture *c)
 
 static kiln_status make_work(kiln__capture *c, kiln_error **error)
 {
-    static atomic_uint serial; /* makes temporary names differ between threads */
+    static atomic_uint serial; /* makes temporary names of threads differ */
     const kiln_allocator *mem = c->plan->mem;
     kiln_status status = kiln__make_folders(mem, c->order.folder, 0777, error);
     if (status != KILN_OK)
@@ -110,12 +113,12 @@ static kiln_status make_work(kiln__capture *c, kiln_error **error)
     if (!work)
         return kiln__fail_memory(error);
     if (mkdir(work, 0777) != 0)
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", work, strerror(errno));
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", work, kiln__error_text(errno));
     c->work = work;
     return KILN_OK;
 }
 
-/* Never replaces anything: the number is incremented until the name is free. */
+/* Renames the finished folder without replacing anything: the number in its name grows until the name is free. */
 static kiln_status publish(kiln__capture *c, kiln_error **error)
 {
     enum { MOST = 100000 };
@@ -131,18 +134,18 @@ static kiln_status publish(kiln__capture *c, kiln_error **error)
         errno = EEXIST;
         if (access(path.data, F_OK) != 0) {
             failed = renameat2(AT_FDCWD, c->work, AT_FDCWD, path.data, RENAME_NOREPLACE);
-            if (failed && (errno == EINVAL || errno == ENOSYS)) /* not supported here */
+            if (failed && (errno == EINVAL || errno == ENOSYS)) /* the file system does not support it */
                 failed = rename(c->work, path.data);
         }
         if (!failed) {
             kiln__free(mem, c->plan->captured);
-            c->plan->captured = path.data; /* ownership is taken */
+            c->plan->captured = path.data; /* the plan owns the path now */
             c->work = NULL;
             return KILN_OK;
         }
         kiln_status status = KILN_OK;
         if (errno != EEXIST && errno != ENOTEMPTY)
-            status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path.data, strerror(errno));
+            status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path.data, kiln__error_text(errno));
         kiln__text_free(&path);
         if (status != KILN_OK)
             return status;
@@ -184,7 +187,7 @@ static bool same_content(const kiln_array *a, const kiln_array *b, uint64_t byte
     return same && (bytes == 0 || memcmp(a->data, b->data, (size_t)bytes) == 0);
 }
 
-/* Whether the content is still the spec's fill. */
+/* Finds out whether the content is still the spec's fill. */
 static kiln_status is_filled(kiln_plan *plan, const kiln__plan_buffer *b, const kiln_array *now, bool *same,
                              kiln_error **error)
 {
@@ -236,8 +239,8 @@ static const kiln__export *export_of(const kiln_plan *plan, const char *name, si
     return NULL;
 }
 
-/* A buffer whose content is an input's export. If the application has replaced the content, the new content becomes the
- * export, so that other variants use it too; a second buffer of the same export gets its own file. */
+/* Takes a buffer whose content is an input's export. If the application has replaced the content, the new content
+ * becomes the export, so that other variants use it too. A second buffer of the same export gets its own file. */
 static kiln_status take_exported(kiln__capture *c, kiln__plan_buffer *b, const kiln_array *now, bool *done,
                                  kiln_error **error)
 {
@@ -278,7 +281,7 @@ static kiln_status take_content(kiln__capture *c, size_t index, kiln__plan_buffe
 
 static kiln_status take_before(kiln__capture *c, size_t index, kiln_error **error)
 {
-    kiln__plan_buffer *b = &c->plan->buffers[index]; /* a launch starts with the names as they are written */
+    kiln__plan_buffer *b = &c->plan->buffers[index]; /* a launch begins with the names as they are written */
     bool own = index >= c->plan->spec->buffer_count, empty = b->buffer->fill.kind == KILN__FILL_NONE && !b->file;
     kiln_status status = KILN_OK;
     if (b->buffer->out) {
@@ -322,7 +325,7 @@ static kiln_status look_at_inputs(kiln__capture *c, kiln_error **error)
     return c->taken ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Letters, digits, '_' and '-' of the spec's name, which in a T1 file may be anything. */
+/* Makes a file name from the spec's name, which may be anything in a T1 file: letters, digits, '_' and '-' stay. */
 static const char *file_name(kiln__capture *c)
 {
     char *name = kiln__arena_strndup(&c->arena, c->plan->spec->name, strnlen(c->plan->spec->name, 64));
@@ -382,9 +385,9 @@ kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *orde
 
 /* ---- outputs after it ---- */
 
-/* Whether the old content of an output without a fill must be captured. If nothing changed, an untouched buffer would
- * pass as the answer. If all bytes of Kiln's own memory changed, the old content has no meaning. The kernel may also
- * have read memory that the application bound. */
+/* Returns whether the old content of an output without a fill must be captured. If nothing changed, an untouched buffer
+ * would pass as the answer. If all bytes of Kiln's own memory changed, the old content has no meaning. If the
+ * application bound the memory, the kernel may also have read it. */
 static bool before_matters(const kiln__plan_buffer *b, const kiln_array *before, const kiln_array *after)
 {
     size_t size = kiln__type_bytes(b->type);
@@ -463,7 +466,8 @@ kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__captu
     return fine ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* A spec's name, a kernel's, or a template's without its arguments. */
+/* Returns whether a plan launches `what`: the name of its spec, of a kernel, or of a kernel template without its
+ * arguments. */
 static bool launches(void *user, const char *what)
 {
     const kiln_plan *plan = user;
@@ -476,6 +480,8 @@ static bool launches(void *user, const char *what)
     return found;
 }
 
+/* One launch with capture. A failure of the capture is logged, and the launch is made all the same, unless the plan
+ * itself was asked for a capture. */
 kiln_status kiln__capture_launch(kiln_plan *plan, CUstream stream, kiln_error **error)
 {
     kiln__arena arena = {.mem = plan->mem};

@@ -1,12 +1,12 @@
-/* capture_spec.c - the spec of a captured launch: the original text, in which captured contents, sizes and defaults
- * replace what produced them, and the sources beside it. */
+/* capture_spec.c - the spec of a captured launch. It is the original text, in which captured contents, sizes and
+ * defaults replace the expressions that produced them. The sources are copied beside it. */
 #include <math.h>
 #include <string.h>
 
 #include "capture.h"
 #include "edit.h"
 
-enum { SOURCE_LIMIT = 64 << 20, INPUT_ARGS = 255 }; /* arguments of an input that a spec may have */
+enum { SOURCE_LIMIT = 64 << 20, INPUT_ARGS = 255 }; /* number of arguments that an input of a spec may have */
 
 typedef struct source_folder {
     const char *folder, *prefix;
@@ -32,7 +32,8 @@ static void note(kiln__capture *c, const char *format, ...)
 
 /* ---- sources and headers ---- */
 
-/* An absolute path without "." and ".." in it, as its text says; links below a source's folder are not followed. */
+/* Returns an absolute path without "." and "..", from the text alone. Links below a source's folder are not followed.
+ */
 static const char *plain_path(kiln__arena *arena, const char *path)
 {
     char *made = kiln__arena_alloc(arena, strlen(path) + 2);
@@ -54,8 +55,8 @@ static const char *plain_path(kiln__arena *arena, const char *path)
     return made;
 }
 
-/* The folder for the files of a source's folder: for the first source beside the spec, for others a folder of their
- * own. */
+/* Returns the folder for the files of a source: beside the spec for the first source, another folder for each further
+ * one. */
 static const char *prefix_of(writer *w, const char *folder)
 {
     for (source_folder *at = w->folders; at; at = at->next)
@@ -78,13 +79,14 @@ static kiln_status write_file(kiln__capture *c, const char *name, const char *te
     const char *folder = path ? kiln__arena_folder(&c->arena, path) : NULL;
     if (!folder)
         return kiln__fail_memory(error);
-    if (kiln__file_exists(path)) /* a header that two sources share */
+    if (kiln__file_exists(path)) /* two sources share this header */
         return KILN_OK;
     kiln_status status = kiln__make_folders(mem, folder, 0777, error);
     return status == KILN_OK ? kiln__file_write(mem, path, text, length, error) : status;
 }
 
-/* The path of a header below the source's folder; "": Kiln has it itself; NULL: it is elsewhere, or out of memory. */
+/* Returns the path of a header below the source's folder. "": Kiln provides the header. NULL: it is elsewhere, or there
+ * is no memory. */
 static const char *below(kiln__arena *arena, const kiln__include *header, const char *folder)
 {
     const char *path = header->path ? plain_path(arena, header->path) : NULL;
@@ -94,8 +96,8 @@ static const char *below(kiln__arena *arena, const kiln__include *header, const 
     return path && strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length + 1 : NULL;
 }
 
-/* Headers below the source's folder keep their places in it. With others all lie by the names that the compiler sees,
- * and the texts are those that it gets. */
+/* Copies a source and its headers. Headers below the source's folder keep their relative paths. If a header is
+ * elsewhere, all are written under the names that the compiler sees, with the texts that it gets. */
 static kiln_status copy_texts(writer *w, const kiln__includes *includes, const char *source, const char *text,
                               const char *folder, const char *prefix, kiln_error **error)
 {
@@ -117,7 +119,8 @@ static kiln_status copy_texts(writer *w, const kiln__includes *includes, const c
     return arena->failed ? kiln__fail_memory(error) : status;
 }
 
-/* What tells the folders of two sources apart: with other folders of headers it may include others. */
+/* Returns a text that differs for the folders of two sources. With other include folders a source may include other
+ * headers. */
 static const char *folder_key(kiln__arena *arena, const char *folder, const kiln__variant *variant)
 {
     for (size_t i = 0; folder && i < variant->include_count; i++)
@@ -156,7 +159,7 @@ static kiln_status copy_source(writer *w, const char *name, const kiln__variant 
 
 /* ---- variants ---- */
 
-/* A host function that only the application has; NULL: none. */
+/* Returns the name of a host function in the steps that only the application has, or NULL. */
 static const char *foreign_step(kiln_engine *engine, const kiln__step *steps, size_t count)
 {
     const char *found = NULL;
@@ -181,7 +184,7 @@ static const char *foreign_function(kiln_engine *engine, const kiln_spec *spec, 
     return found ? found : foreign_step(engine, variant->before, variant->before_count);
 }
 
-/* Copies a file that a variant names; its new name is set in *to, NULL where `text` names none. */
+/* Copies a file that a variant names. *to is its new name, or NULL if `text` names no file. */
 static kiln_status copy_named(writer *w, const char *text, const char *variant, const char *owner, const char **to,
                               kiln_error **error)
 {
@@ -205,7 +208,7 @@ static kiln_status copy_named(writer *w, const char *text, const char *variant, 
     return status;
 }
 
-/* Copies the files that a variant names besides its source: those of its inputs and buffers. */
+/* Copies the files that a variant names besides its source: the files of its inputs and buffers. */
 static kiln_status copy_files(writer *w, const kiln__variant *variant, kiln_error **error)
 {
     const kiln_plan *plan = w->c->plan;
@@ -252,8 +255,8 @@ static kiln_status keep_variant(writer *w, const kiln__variant *variant, kiln_er
     return status;
 }
 
-/* The captured variant must be complete. Another variant whose files are missing, or that `kiln tune` could not run, is
- * omitted. */
+/* Writes the variants. The captured variant must be complete. Another variant is omitted if its files are missing or
+ * `kiln tune` could not run it. */
 static kiln_status write_variants(writer *w, kiln_error **error)
 {
     kiln__capture *c = w->c;
@@ -281,7 +284,7 @@ static kiln_status write_variants(writer *w, kiln_error **error)
         kiln_error_free(why);
     }
     kiln__edit_variant_first(w->edit, c->plan->variant->name);
-    kiln__edit_no_include(w->edit); /* the headers lie beside their sources */
+    kiln__edit_no_include(w->edit); /* the headers are beside their sources */
     return status;
 }
 
@@ -319,8 +322,8 @@ static kiln_status write_input(writer *w, size_t index, kiln_error **error)
     return status;
 }
 
-/* Twice the spec's tolerance: the expected values are a kernel's results, which may have the same error as the results
- * compared with them. */
+/* Returns twice the spec's tolerance. The expected values are results of a kernel, which may have the same error as the
+ * results compared with them. */
 static const char *twice(kiln__arena *arena, const kiln__expr *expr)
 {
     kiln_value value;
@@ -340,7 +343,7 @@ static bool is_zero(const kiln__expr *expr)
            (value.kind == KILN_FLOAT ? value.as.f == 0 : value.as.i == 0);
 }
 
-/* The variants' own tolerances for an output, doubled too. Whether there is one. */
+/* Writes the variants' own tolerances for an output, doubled. Returns whether there is one. */
 static bool write_tolerances(writer *w, const char *buffer)
 {
     const kiln_spec *spec = w->c->plan->spec;
@@ -357,6 +360,7 @@ static bool write_tolerances(writer *w, const char *buffer)
     return found;
 }
 
+/* Writes a `verify` entry for each captured output, with the file of its content and a tolerance. */
 static void write_verify(writer *w, size_t index)
 {
     kiln__arena *arena = &w->c->arena;
@@ -384,7 +388,7 @@ static void write_verify(writer *w, size_t index)
         atol = is_zero(given->atol) ? NULL : twice(arena, given->atol);
     }
     if (given && write_tolerances(w, b->buffer->name))
-        exact = false; /* a type that is compared exactly: so it is without a tolerance, and a variant may have one */
+        exact = false; /* the type is compared exactly without a tolerance; a variant may give one */
     kiln__edit_verify(w->edit, b->buffer->name, w->c->buffers[index].want, exact, rtol, atol);
 }
 
@@ -432,6 +436,8 @@ static kiln_status edit_all(writer *w, kiln_error **error)
     return status == KILN_OK ? write_variants(w, error) : status;
 }
 
+/* Copies the sources, edits the original text in memory, writes it, and reads it again: a spec that cannot be read is
+ * an error. */
 kiln_status kiln__capture_spec(kiln__capture *c, kiln_error **error)
 {
     kiln_engine *engine = c->plan->engine;
@@ -451,7 +457,7 @@ kiln_status kiln__capture_spec(kiln__capture *c, kiln_error **error)
         status = kiln__fail_memory(error);
     if (status == KILN_OK)
         status = kiln__edit_write(w.edit, kiln__text_get(&c->notes), &text, error);
-    if (status == KILN_OK) /* do not return a spec that cannot be read again */
+    if (status == KILN_OK) /* a spec that cannot be read again must not be returned */
         status = kiln_spec_parse(engine, text.data, text.length, path, &again, error);
     if (status == KILN_OK)
         status = kiln__file_write(c->plan->mem, path, text.data, text.length, error);

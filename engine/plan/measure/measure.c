@@ -1,17 +1,18 @@
 /* measure.c - measures the time of the steps.
  *
- * On a GPU: an event before and one after each repetition, on the default stream; the median and its 95 % interval.
- * before_each runs between repetitions, outside the events. The L2 is flushed between repetitions, unless told not to,
- * if the plan's buffers would fit in it; otherwise data of the last repetition would still be in the cache. The flush
- * also keeps the device busy while the host enqueues the timed work, so that no host time gets between the events.
- * Events resolve about half a microsecond. If nothing must happen between repetitions, short ones are therefore timed
- * in batches of at least 100 microseconds, and a sample is the batch's mean.
+ * On a GPU: an event before and one after each repetition, on the default stream. The result is the median with its 95
+ * % interval (order statistics). before_each runs between repetitions, outside the events.
  *
- * If the caller gives a time above which to stop early, a configuration that is clearly slower ends with the
- * repetitions so far. If the caller gives the most seconds that the whole sample may take, repetitions end when these
- * are over.
+ * Data of the last repetition may still be in the L2 cache. So if the plan's buffers would fit into it, the cache is
+ * flushed between repetitions, unless the caller forbids that. The flush also keeps the device busy while the host
+ * enqueues the timed work, so that no host time gets between the events. Events resolve about half a microsecond. If
+ * nothing must happen between repetitions, short ones are timed in batches of at least 100 microseconds, and a sample
+ * is the mean of a batch.
  *
- * On the simulated device only the host's time can be measured, which is reported as such; the estimate of a GPU's time
+ * Measuring ends early in two cases. The caller gives a time above which to stop early, and the configuration is
+ * clearly slower. Or the caller gives the most seconds that the whole sample may take, and they are over.
+ *
+ * On the simulated device only the host's time can be measured, which is reported as such. The estimate of a GPU's time
  * is made during the verified run (run.c). */
 #include <inttypes.h>
 #include <string.h>
@@ -21,10 +22,11 @@
 enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6
 #define BATCH 100e-6
-#define GROUP_SECONDS 50e-3 /* of repetitions between two checks of the precision, or the least number of them */
+#define GROUP_SECONDS 50e-3 /* time of repetitions between two checks of the precision, or at least GROUP repetitions */
 
-/* After one repetition of more than STOP_EARLY_ONCE times the bound, or STOP_EARLY_COUNT that are all above it. A GPU that was
- * idle takes a few milliseconds to raise its clocks, so not before STOP_EARLY_SECONDS of measuring. */
+/* Measuring stops early after one repetition of more than STOP_EARLY_ONCE times the bound, or after STOP_EARLY_COUNT
+ * repetitions that are all above the bound. A GPU that was idle takes a few milliseconds to raise its clocks, so it
+ * does not stop in the first STOP_EARLY_SECONDS. */
 enum { STOP_EARLY_COUNT = 3 };
 #define STOP_EARLY_ONCE 2
 #define STOP_EARLY_SECONDS 5e-3
@@ -36,7 +38,7 @@ typedef struct timer {
     unsigned events;
     bool flush;
     unsigned batch;
-    double most; /* seconds from the plan's first launch on; 0: no limit */
+    double most; /* in seconds from the plan's first launch; 0: no limit */
     kiln__watch watch;
     kiln_error **error;
 } timer;
@@ -74,7 +76,7 @@ static void free_events(timer *t)
     }
 }
 
-/* Whether the L2 is flushed, and the memory for it. */
+/* Decides whether the L2 cache is flushed, and allocates the memory for that. */
 static kiln_status prepare_flush(timer *t, unsigned flags)
 {
     kiln__shared *shared = t->plan->shared;
@@ -93,7 +95,7 @@ static kiln_status prepare_flush(timer *t, unsigned flags)
     return KILN_OK;
 }
 
-/* Enqueues one repetition between the events number `slot`. */
+/* Enqueues one repetition between the two events of a slot. */
 static kiln_status repetition(timer *t, unsigned slot)
 {
     kiln_status status = kiln__steps_enqueue(t->plan, true, NULL, t->error);
@@ -109,7 +111,7 @@ static kiln_status repetition(timer *t, unsigned slot)
     return status == KILN_OK && result != CUDA_SUCCESS ? failed(t, result, "enqueueing a repetition") : status;
 }
 
-/* `count` repetitions into samples[]. */
+/* Measures `count` repetitions into samples[]. */
 static kiln_status group(timer *t, unsigned count, double *samples)
 {
     kiln_status status = KILN_OK;
@@ -154,14 +156,14 @@ static bool is_clearly_slower(const double *samples, unsigned count, double spen
     return shortest > (count < STOP_EARLY_COUNT ? STOP_EARLY_ONCE : 1) * bound;
 }
 
-/* Whether another repetition of `each` seconds would end after the time that the sample may take. */
+/* Returns whether another repetition of `each` seconds would end after the time that the sample may take. */
 static bool is_over(const timer *t, double each)
 {
     return t->most > 0 && kiln__seconds_since(t->plan->limit.begun) + each > t->most;
 }
 
-/* A few repetitions that do not count, and the batch size from their time. *stop_early: they do count, because the time
- * is clearly above the bound, or because there is no time for more. */
+/* Runs a few repetitions that do not count, and chooses the batch size from their time. *stop_early says that they do
+ * count: the time is clearly above the bound, or there is no time for more. */
 static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[STOP_EARLY_COUNT],
                            unsigned *count, bool *stop_early)
 {
@@ -184,6 +186,8 @@ static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start
     return status;
 }
 
+/* Measures groups of repetitions until the interval is within the precision, the budget or the time of the sample is
+ * over, or it stops early. */
 static kiln_status sample(timer *t, const kiln_run_options *options, double *samples, unsigned most,
                           kiln_result *result)
 {
@@ -211,11 +215,11 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         take = take < most - count ? take : most - count;
         if (count == 0 && take < GROUP && take < least && !(t->most > 0 && rest < least * cost))
             take = least < GROUP ? least
-                                 : GROUP; /* the minimum number is taken, unless the sample has no time for it */
+                                 : GROUP; /* the minimum number is measured, unless the sample has no time for it */
         status = group(t, take, samples + count);
         if (status != KILN_OK)
             break;
-        if (!kiln__plan_keep_times(t->plan, samples + count, take)) /* as measured: the median sorts them */
+        if (!kiln__plan_keep_times(t->plan, samples + count, take)) /* in the measured order: the median sorts them */
             return kiln__fail_memory(t->error);
         count += take;
         kiln__median(samples, count, &result->seconds, &result->seconds_low, &result->seconds_high);
@@ -275,7 +279,8 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     return KILN_OK;
 }
 
-/* The checked run was the first repetition; more only if a number or a budget is given. */
+/* Times the steps on the host. The checked run was the first repetition. There are more only if a number or a budget is
+ * given. */
 static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                            kiln_error **error)
 {
@@ -320,12 +325,12 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
     return status;
 }
 
-/* The result of a run that is not repeated: the wall time of its steps, which on a GPU contains the first launch of each
- * kernel. Only runs that are long beside that end here. */
+/* Makes the result of a run that is not repeated: the wall time of its steps. On a GPU it contains the first launch of
+ * each kernel. Only runs that take far longer than that end here. */
 kiln_status kiln__plan_cut(kiln_plan *plan, double first, kiln_result *result, kiln_error **error)
 {
     const bool simulated = plan->engine->info.simulated;
-    result->stopped_early = !result->estimated; /* an estimate is of one run in any case */
+    result->stopped_early = !result->estimated; /* an estimate covers one run in any case */
     result->repetitions = 1;
     if (simulated)
         result->host_seconds = first;

@@ -1,4 +1,4 @@
-/* unit.c - which units' arithmetic a kernel does, read from its PTX: the bound of the roofline. */
+/* unit.c - reads from the PTX which units' arithmetic a kernel uses: this decides the bound of the roofline. */
 #include <string.h>
 
 #include "plan_internal.h"
@@ -20,7 +20,7 @@ static bool begins(word w, const char *with)
     return w.length >= length && memcmp(w.text, with, length) == 0;
 }
 
-/* Whether `part` (".f16") is one of the word's modifiers. */
+/* Returns whether `part` (such as ".f16") is one of the word's modifiers. */
 static bool has(word w, const char *part)
 {
     size_t length = strlen(part);
@@ -32,7 +32,7 @@ static bool has(word w, const char *part)
 }
 
 typedef struct rule {
-    const char *part; /* "": any */
+    const char *part; /* "" matches any */
     unsigned unit;
 } rule;
 
@@ -44,7 +44,8 @@ static unsigned first_of(word w, const rule *rules, size_t count)
     return 0;
 }
 
-/* Sums in halves are faster on some devices: no type but of the matrices and sums is named, and none is f32. */
+/* Returns the tensor unit of an mma instruction. Sums in f16 are faster on some devices; they are recognised by the
+ * types of matrices and sums, none of which is f32. */
 static unsigned tensor_unit(word w, const rule *rules, size_t count)
 {
     unsigned unit = first_of(w, rules, count);
@@ -55,7 +56,7 @@ static unsigned tensor_unit(word w, const rule *rules, size_t count)
                                           : unit;
 }
 
-/* The unit that executes an instruction; 0: none that a spec's `flops` count. */
+/* Returns the unit that executes an instruction; 0: no unit that a spec's `flops` count. */
 static unsigned unit_of(word w)
 {
     static const rule tensor[] = {
@@ -84,7 +85,7 @@ unsigned kiln__fastest_unit(const kiln_device_info *info, const char *ptx, size_
 {
     unsigned fastest = 0;
     for (size_t at = 0; at < length;) {
-        if (ptx[at] == '/' && at + 1 < length && ptx[at + 1] == '/') { /* a comment, to the end of its line */
+        if (ptx[at] == '/' && at + 1 < length && ptx[at + 1] == '/') { /* a comment up to the end of its line */
             const char *end = memchr(ptx + at, '\n', length - at);
             at = end ? (size_t)(end - ptx) : length;
             continue;

@@ -1,14 +1,14 @@
-/* watch.c - the device during a measurement: clocks, throttling, temperature, power and energy. All of it through NVML,
- * which is optional. */
+/* watch.c - observes the device during a measurement: clocks, throttling, temperature, power and energy. All of it
+ * comes from NVML, which is optional. */
 #include "plan_internal.h"
 
-#define LOOK_NS 20000000u /* a query takes some tens of microseconds: not after every short group */
+#define LOOK_NS 20000000u /* a query takes some tens of microseconds, so not every short group makes one */
 
-/* NVIDIA's energy counter moves about ten times a second, so the measurement is between two of its steps, at least this
- * far apart. */
+/* NVIDIA's energy counter moves about ten times a second. So the measurement lies between two of its steps, which are
+ * at least ENERGY_SECONDS apart. */
 #define ENERGY_SECONDS 0.5
-#define ENERGY_MOST 2.5   /* then it ends, whatever the counter does */
-#define ENERGY_BATCH 0.01 /* of work between two reads of it */
+#define ENERGY_MOST 2.5   /* it ends after this time in any case */
+#define ENERGY_BATCH 0.01 /* seconds of work between two reads of the counter */
 enum { ENERGY_BATCH_MOST = 4096, ENERGY_BATCHES = 3 };
 
 void kiln__watch_begin(kiln__watch *watch, kiln_engine *engine)
@@ -45,11 +45,11 @@ void kiln__watch_end(kiln__watch *watch, kiln_result *result)
 
 typedef struct meter {
     kiln_plan *plan;
-    CUevent ends[2]; /* of the batches, alternating: one runs while the counter is read */
+    CUevent ends[2]; /* ends of two alternating batches: one runs while the counter is read */
     unsigned batch;
-    uint64_t done;  /* repetitions that have ended */
-    double joules;  /* the counter at the last step */
-    unsigned steps; /* how many steps were seen */
+    uint64_t done;  /* number of repetitions that have ended */
+    double joules;  /* value of the counter at its last step */
+    unsigned steps; /* number of steps that were seen */
     double from_joules, to_joules, from_seconds, to_seconds;
     uint64_t from_done, to_done;
 } meter;
@@ -104,7 +104,8 @@ static kiln_status run_meter(meter *m, kiln__nvml *nvml, kiln_error **error)
         if (enough || (turn >= ENERGY_BATCHES && seconds >= ENERGY_MOST))
             break;
     }
-    CUresult done = status == KILN_OK ? kiln__limit_wait_all(m->plan) : CUDA_SUCCESS; /* the batch that was ahead */
+    /* waits for the batch that was ahead */
+    CUresult done = status == KILN_OK ? kiln__limit_wait_all(m->plan) : CUDA_SUCCESS;
     return done == CUDA_SUCCESS ? status : kiln__limit_fail(m->plan, done, error, "waiting while measuring energy");
 }
 

@@ -1,4 +1,5 @@
-/* profile.c - a plan's run on the simulated device with every instruction counted: by kernel, source line, instruction. */
+/* profile.c - a run of a plan on the simulated device with every instruction counted: for each kernel, source line and
+ * instruction. Also traces of single accesses (kiln_trace()). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,8 @@ struct kiln_profiling {
     bool verified;
     kiln_profiled_kernel *kernels;
     size_t kernel_count;
-    uint64_t *classes;                              /* per kernel: executed instructions, then lanes */
-    kiln_counters *kernel_counters, *line_counters; /* what `counters` of those below point to */
+    uint64_t *classes;                              /* for each kernel: executed instructions, then lanes */
+    kiln_counters *kernel_counters, *line_counters; /* the counters to which `counters` of kernels and lines point */
     kiln_profiled_line *lines;
     size_t line_count;
     kiln_profiled_insn *insns;
@@ -40,19 +41,19 @@ static void add_counters(kiln_counters *sum, const kiln_counters *more)
 
 /* ---- the run ---- */
 
-typedef struct watcher { /* of kiln_trace() */
+typedef struct watcher { /* the state of kiln_trace() */
     kiln_plan *plan;
     kiln_trace_fn show;
     void *user;
     bool over;
-    uint64_t *steps;  /* by warp of the block */
-    char kernel[256]; /* that the steps count in */
+    uint64_t *steps;  /* one for each warp of the block */
+    char kernel[256]; /* the kernel in which the steps count */
 } watcher;
 enum { MOST_WARPS = 32 };
 
 static void see(void *user, const kiln__sim_access *access);
 
-/* A run in which the steps are counted. */
+/* Runs the plan once, with counting switched on around the steps. */
 static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, uint64_t block, kiln__arena *arena,
                                kiln__sim_kernel **kernels, size_t *count, kiln_result *result, kiln_error **error)
 {
@@ -98,8 +99,9 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
     return status;
 }
 
-/* With machine code beside the PTX, in one compile: its registers decide the occupancy. Where there can be none (NVRTC is
- * too old, ptxas refuses what the simulated device runs), without. */
+/* Opens the plan with machine code in addition to the PTX, in one compile: its registers decide the occupancy. If
+ * machine code is impossible (NVRTC is too old, or ptxas refuses code that the simulated device runs), it compiles PTX
+ * alone. */
 static kiln_status open_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
                              kiln_error **error)
 {
@@ -154,7 +156,7 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
         return status;
     if (watch)
         watch->plan = plan;
-    pthread_mutex_lock(&engine->measuring); /* one at a time counts in a context */
+    pthread_mutex_lock(&engine->measuring); /* only one run at a time can count in a context */
     status = counted_run(plan, options->flags, watch, block, arena, kernels, count, result, error);
     kiln__limit_end(plan);
     pthread_mutex_unlock(&engine->measuring);
@@ -162,7 +164,7 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
     return status;
 }
 
-/* ---- what was counted ---- */
+/* ---- the results ---- */
 
 static int by_place(const void *a, const void *b)
 {
@@ -178,7 +180,7 @@ static kiln_counters *counters_of(kiln_profiling *made, const kiln_profiled_line
     return &made->line_counters[line->counters - made->line_counters];
 }
 
-/* Sorts the instructions' lines and adds up those of one place. */
+/* Sorts the lines of the instructions, and adds up lines of one place. */
 static void merge_lines(kiln_profiling *made)
 {
     size_t count = 0;
@@ -192,7 +194,8 @@ static void merge_lines(kiln_profiling *made)
     made->line_count = count;
 }
 
-/* Registers as ptxas assigns them for the device's architecture; NULL: the compiler did not say. */
+/* Returns the machine code for the device's architecture, whose registers ptxas has assigned; NULL: the compiler made
+ * none. */
 static kiln__cubin_kernel *machine_code(const kiln_plan *plan, size_t *count)
 {
     const kiln__unit *unit = &plan->code.unit;
@@ -240,6 +243,7 @@ static const char *name_of(const kiln_plan *plan, const char *symbol, kiln__aren
     return symbol;
 }
 
+/* Adds one instruction: its text, its source line and its counters. */
 static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln__source_text *ptx, size_t kernel,
                      const kiln__sim_insn *from)
 {
@@ -268,6 +272,7 @@ static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln
                              .text = kiln__sources_line(text, from->file, from->line, &made->arena)};
 }
 
+/* Copies the counters of kernels, lines and instructions into the result, which outlives the plan. */
 static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__sim_kernel *kernels, size_t count,
                            kiln_error **error)
 {
@@ -313,6 +318,7 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
     return made->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
+/* Opens the plan, makes one counted run, and collects. */
 kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                          const kiln_run_options *given, kiln_profiling **profiling, kiln_error **error)
 {
@@ -373,7 +379,7 @@ const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *profiling, s
 
 /* ---- access by access ---- */
 
-/* The buffer that holds the address; what it is an index of. */
+/* Finds the buffer that contains the address, and the index of the element. */
 static void find_element(const kiln_plan *plan, kiln_traced_access *access)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
@@ -394,12 +400,13 @@ static void find_element(const kiln_plan *plan, kiln_traced_access *access)
     }
 }
 
+/* Passes one traced access to the caller, with its step, buffer and element. */
 static void see(void *user, const kiln__sim_access *from)
 {
     watcher *watch = user;
     if (watch->over || from->warp >= MOST_WARPS)
         return;
-    if (strcmp(watch->kernel, from->kernel) != 0) { /* another kernel has begun */
+    if (strcmp(watch->kernel, from->kernel) != 0) { /* another kernel has begun, so the steps begin again */
         memset(watch->steps, 0, MOST_WARPS * sizeof *watch->steps);
         strncpy(watch->kernel, from->kernel, sizeof watch->kernel - 1);
     }

@@ -1,4 +1,4 @@
-/* text.c - the lines of a plan's source and of what it includes, for output that shows source lines. */
+/* text.c - lines of a plan's source and headers, for output that shows source lines. */
 #include <string.h>
 
 #include "plan_internal.h"
@@ -13,6 +13,7 @@ void kiln__source_split(kiln__source_text *file, kiln__arena *arena)
         file->lines[file->line_count++] = at;
 }
 
+/* Reads the source and collects its headers, in the arena. Headers that cannot be found are left out. */
 kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena)
 {
     enum { LIMIT = 16 << 20 };

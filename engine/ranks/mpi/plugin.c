@@ -1,5 +1,5 @@
-/* plugin.c - libkiln-mpi.so: the messages of a job's processes by MPI. It is opened at run time, so that neither the
- * library nor the command needs an MPI; it is of the MPI that it was built with, and of no other. */
+/* plugin.c - libkiln-mpi.so: messages between the processes of a job by MPI. It is opened at run time, so neither the
+ * library nor the command needs an MPI. It works with the MPI that it was built with. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "transport.h"
 
 #define TAG 1
-#define SHORTEST 20e-6 /* between two looks for a message: MPI has nothing to sleep on */
+#define SHORTEST 20e-6 /* seconds between two probes: MPI offers nothing to sleep on */
 #define LONGEST 1e-3
 
 typedef struct parcel { /* bytes that MPI has not sent completely */
@@ -32,8 +32,8 @@ static void sleep_for(double seconds)
     nanosleep(&time, NULL);
 }
 
-/* Frees what was sent; MPI makes progress meanwhile. */
-static void settle(messages *m)
+/* Frees parcels that were sent. MPI makes progress in this call. */
+static void free_sent(messages *m)
 {
     for (parcel **link = &m->sending; *link;) {
         int sent = 0;
@@ -58,12 +58,12 @@ static bool send_one(void *self, int to, const void *bytes, size_t length)
         free(made);
         return false;
     }
-    parcel **last = &m->sending; /* the oldest first, which is done first */
+    parcel **last = &m->sending; /* the oldest comes first: it is done first */
     while (*last)
         last = &(*last)->next;
     made->next = NULL;
     *last = made;
-    settle(m);
+    free_sent(m);
     return true;
 }
 
@@ -74,7 +74,7 @@ static bool probe_one(void *self, double seconds, int *from, size_t *length)
     for (;;) {
         int found = 0;
         MPI_Status status;
-        settle(m);
+        free_sent(m);
         if (MPI_Improbe(MPI_ANY_SOURCE, TAG, m->all, &found, &m->found, &status) != MPI_SUCCESS)
             return false;
         if (found) {
@@ -100,17 +100,19 @@ static void close_all(void *self, bool together)
 {
     messages *m = self;
     for (double until = MPI_Wtime() + 2; m->sending && MPI_Wtime() < until; sleep_for(SHORTEST))
-        settle(m);
+        free_sent(m);
     if (together) {
         MPI_Comm_free(&m->all);
         MPI_Finalize();
-    } /* else MPI would wait for those that are gone: the launcher sees that this process ends, and ends the others */
+    } /* otherwise MPI would wait for ranks that are gone; the launcher sees that this process ends, and ends the others */
     if (!m->sending)
         free(m);
 }
 
 bool kiln_transport_open(kiln__transport *transport, char *why, size_t room);
 
+/* Initialises MPI and fills in the transport. Refuses a process that uses MPI already, and an MPI that cannot be used
+ * from a second thread. */
 __attribute__((visibility("default"))) bool kiln_transport_open(kiln__transport *transport, char *why, size_t room)
 {
     int before = 0, level = 0, length = 0;
@@ -150,9 +152,9 @@ __attribute__((visibility("default"))) bool kiln_transport_open(kiln__transport 
                                    .close = close_all};
     MPI_Comm_rank(m->all, &transport->rank);
     MPI_Comm_size(m->all, &transport->size);
-    if (MPI_Get_library_version(library, &length) == MPI_SUCCESS) /* "Open MPI v4.1.4, package: ..." */
+    if (MPI_Get_library_version(library, &length) == MPI_SUCCESS) /* such as "Open MPI v4.1.4, package: ..." */
         snprintf(transport->library, sizeof transport->library, "%.*s", (int)strcspn(library, ",\n"), library);
-    for (char *tab; (tab = strchr(transport->library, '\t'));) /* "MPICH Version:\t4.0.2" */
+    for (char *tab; (tab = strchr(transport->library, '\t'));) /* such as "MPICH Version:\t4.0.2" */
         *tab = ' ';
     return true;
 }

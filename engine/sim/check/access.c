@@ -1,7 +1,9 @@
-/* access.c - the checks of loads, stores, atomics and asynchronous copies: one walk over what the lanes of an instruction
- * touch. What is found is in bounds.c, race.c and uninitialised.c. The common case is cheap: addresses relative to the
- * first lane's repeat, so the work for them is cached (vm_pattern), and a cell whose accesses are all older than the
- * warp's horizon needs one comparison. */
+/* access.c - checks loads, stores, atomics, cp.async and matrix accesses: one pass over the shadow cells that the lanes
+ * of an instruction touch.
+ *
+ * bounds.c, race.c and uninitialised.c report what this pass finds. Two things make the common case cheap. Address
+ * differences between lanes repeat from warp to warp, so the cells that lanes share are cached by instruction
+ * (vm_pattern). And if all marks of a cell are older than the warp's limit, one comparison for each mark is enough. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ static const char *space_name(unsigned space)
     return space == PTX_SPACE_SHARED ? "shared" : space == PTX_SPACE_LOCAL ? "local" : "global";
 }
 
+/* Names the access for a message: "asynchronous write of 4 bytes". */
 static const char *access_name(vm_check *check, const vm_access *a)
 {
     const char *what = a->kind & VM_ATOMIC ? "atomic" : a->kind & VM_WRITE ? "write" : "read";
@@ -32,13 +35,15 @@ void vm_parts_drop(vm_check *check, vm_pattern *p)
     }
 }
 
+/* Groups the lanes by address: lanes with the same address share one entry. An open-addressing hash table with 64 slots
+ * finds equal addresses. The result is cached in the pattern, unless a distance does not fit 32 bits. */
 static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
 {
     enum { SLOTS = 64 };
     uint8_t slot[SLOTS];
     uint64_t used = 0, base = a->address[__builtin_ctz(a->lanes)];
     bool wide = false;
-    if (p->hits) /* else it has none */
+    if (p->hits) /* a pattern without hits has no parts */
         vm_parts_drop(check, p);
     if (a->lanes != VM_ALL)
         memset(p->live, 0, sizeof p->live);
@@ -73,7 +78,9 @@ static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uin
     p->insn = wide ? 0 : insn + 1;
 }
 
-static vm_pattern *pattern_of(vm_check *check, const vm_access *a, uint32_t insn)
+/* Returns the pattern of an access: the cached one if the lanes' distances are the same, otherwise a new one in its
+ * place. */
+static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t insn)
 {
     vm_pattern *p = check->patterns[insn % VM_PATTERNS];
     if (VM_LIKELY(p && p->insn == insn + 1 && p->lanes == a->lanes && p->bytes == a->bytes)) {
@@ -114,13 +121,16 @@ kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, 
 
 /* ---- cells ---- */
 
-static inline bool same_group(const vm_look *k, const vm_mark *a, const vm_mark *b)
+/* Returns true if two marks share a read slot: both of one warp (shared memory), or both of one block (global
+ * memory). */
+static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_mark *b)
 {
     return a->block == b->block && (!k->shared || ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0);
 }
 
-/* Another read by the same warp, or block. */
-static void merge(vm_look *k, vm_mark *r, const vm_mark *me)
+/* Merges a read into a mark of the same warp or block. If the new read is ordered after the old one, it replaces it.
+ * Otherwise the mark stands for several threads (VM_MANY). */
+static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 {
     if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || vm_check_before(k->w, r, me->who % VM_LANES, k->shared)) {
         *r = *me;
@@ -130,20 +140,24 @@ static void merge(vm_look *k, vm_mark *r, const vm_mark *me)
     r->who = (r->who | VM_MANY) & (me->who | ~(uint32_t)VM_STRONG_SIDE);
 }
 
-static inline void note_read(vm_look *k, vm_cell *c, const vm_mark *me)
+/* Records a read in one of the cell's two read slots. A slot whose mark is ordered before is free. If both slots hold
+ * concurrent reads of other groups, the older mark is dropped, and a race with it may be missed. */
+static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
         c->r1 = *me;
-    else if (same_group(k, &c->r1, me))
-        merge(k, &c->r1, me);
-    else if (c->r2.stamp > k->limit && same_group(k, &c->r2, me))
-        merge(k, &c->r2, me);
+    else if (is_same_group(k, &c->r1, me))
+        merge_read(k, &c->r1, me);
+    else if (c->r2.stamp > k->limit && is_same_group(k, &c->r2, me))
+        merge_read(k, &c->r2, me);
     else
         c->r2 = c->r1, c->r1 = *me;
 }
 
-/* Flags: a thread that reads one knows what its writer has published with a fence before. */
-static void acquire(vm_look *k, const vm_cell *c)
+/* Performs the acquire of a strong read: a flag's reader learns everything up to its writer's last fence. The whole
+ * release sequence is one time, so the reader's `horizon` rises to it. That orders accesses of all threads up to that
+ * time, which may be too much. */
+static void acquire_flag(vm_look *k, const vm_cell *c)
 {
     uint32_t known = c->published;
     if (c->published_cta > known && c->w.block == k->block)
@@ -159,7 +173,9 @@ static void acquire(vm_look *k, const vm_cell *c)
         vm_more_acquire(k->w, known);
 }
 
-static void publish(vm_look *k, vm_cell *c)
+/* Performs the release of a strong write: attaches the time of the writer's last fence to the cell. Times of earlier
+ * writers stay, as in a release sequence. */
+static void publish_flag(vm_look *k, vm_cell *c)
 {
     if (c->published < k->clock->released)
         c->published = k->clock->released;
@@ -167,11 +183,13 @@ static void publish(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
-static void touch(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t lane, uint64_t offset)
+/* Checks one cell against one access of some lanes, and records the access there. `lane` is the first of the lanes;
+ * `offset` is the cell's distance from the lane's address. */
+static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t lane, uint64_t offset)
 {
     k->flagged = k->shared && c->published_cta > k->home->check->base;
     if (VM_UNLIKELY(k->strong && !k->quiet))
-        acquire(k, c);
+        acquire_flag(k, c);
     if (VM_UNLIKELY(c->w.stamp > k->limit))
         vm_check_conflict(k, &c->w, true, lanes, offset);
     if (VM_UNLIKELY(k->flight))
@@ -180,7 +198,7 @@ static void touch(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t l
         if (VM_UNLIKELY(k->flight && k->shared))
             vm_flight_read(k, c);
         else
-            note_read(k, c, &me);
+            record_read(k, c, &me);
         return;
     }
     if (VM_UNLIKELY(k->shared && (c->readers[0] | c->readers[1])))
@@ -191,27 +209,29 @@ static void touch(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t l
         vm_check_conflict(k, &c->r2, false, lanes, offset);
     c->w = me;
     if (VM_UNLIKELY(k->strong && !k->quiet))
-        publish(k, c);
+        publish_flag(k, c);
     if (VM_UNLIKELY(k->flight && !k->strong))
         vm_flight_write(k, c, &me);
 }
 
-/* The mark is of the very thread that makes this access, and of no other. */
-static inline bool is_own(const vm_look *k, const vm_marks *m, uint32_t n, const vm_mark *me)
+/* Returns true if the very thread that makes this access has made the mark, and no other thread. */
+static inline bool is_own_mark(const vm_look *k, const vm_marks *m, uint32_t n, const vm_mark *me)
 {
     return ((m->who[n] ^ me->who) & (VM_WHO | VM_MANY | VM_PENDING)) == 0 && !(me->who & VM_MANY) &&
            m->block[n] == me->block && m->stamp[n] > (k->shared ? k->home->check->base : k->check->launch);
 }
 
-/* touch() where nothing is in doubt, of a cell in its group. False: touch() must look. */
-static inline bool touch_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
+/* The common case of check_cell(): records the access if all marks that matter are ordered before or the thread's own.
+ * Returns false, and changes nothing, if check_cell() has to decide. */
+static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
 {
     const uint32_t limit = k->limit;
-    if (VM_UNLIKELY(g->w.stamp[n] > limit && !is_own(k, &g->w, n, me)))
+    if (VM_UNLIKELY(g->w.stamp[n] > limit && !is_own_mark(k, &g->w, n, me)))
         return false;
     if (k->write) {
-        if (VM_UNLIKELY((g->r1.stamp[n] > limit && !is_own(k, &g->r1, n, me)) ||
-                        (g->r2.stamp[n] > limit && !is_own(k, &g->r2, n, me)) || g->constant[n] | g->constant_insn[n]))
+        if (VM_UNLIKELY((g->r1.stamp[n] > limit && !is_own_mark(k, &g->r1, n, me)) ||
+                        (g->r2.stamp[n] > limit && !is_own_mark(k, &g->r2, n, me)) ||
+                        g->constant[n] | g->constant_insn[n]))
             return false;
         vm_mark_put(&g->w, n, me);
         return true;
@@ -221,14 +241,14 @@ static inline bool touch_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mar
             return false;
         g->constant[n] = k->now, g->constant_insn[n] = k->insn;
     }
-    vm_mark r1 = *me; /* as note_read() */
+    vm_mark r1 = *me; /* as record_read() does */
     if (g->r1.stamp[n] > limit) {
         vm_mark old = vm_mark_get(&g->r1, n), r2 = vm_mark_get(&g->r2, n);
-        if (same_group(k, &old, me)) {
-            merge(k, &old, me);
+        if (is_same_group(k, &old, me)) {
+            merge_read(k, &old, me);
             r1 = old;
-        } else if (r2.stamp > limit && same_group(k, &r2, me)) {
-            merge(k, &r2, me);
+        } else if (r2.stamp > limit && is_same_group(k, &r2, me)) {
+            merge_read(k, &r2, me);
             vm_mark_put(&g->r2, n, &r2);
             return true;
         } else {
@@ -239,20 +259,21 @@ static inline bool touch_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mar
     return true;
 }
 
-static void touch_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uint64_t offset)
+/* Checks cell `at` for entry n of the pattern, and writes the changed fields back to its group. */
+static void visit_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uint64_t offset)
 {
     const uint32_t lane = k->p->lane[n], lanes = k->p->who[n];
     const vm_mark me = {.stamp = k->now,
                         .insn = k->insn,
                         .block = k->block,
                         .who = (k->w->index * VM_LANES + lane) | (lanes & (lanes - 1) ? VM_MANY : 0) | k->sides};
-    if (!k->strong && !k->flight && touch_plain(k, &cells[at / VM_CELLS], (uint32_t)(at % VM_CELLS), &me))
+    if (!k->strong && !k->flight && check_cell_plain(k, &cells[at / VM_CELLS], (uint32_t)(at % VM_CELLS), &me))
         return;
     vm_cell c = vm_cell_get(cells, at);
-    touch(k, &c, me, lanes, lane, offset);
+    check_cell(k, &c, me, lanes, lane, offset);
     if (!k->shared && VM_UNLIKELY(k->constant || (k->write && c.constant)))
         vm_check_constant(k, &c, lane);
-    vm_cells *g = &cells[at / VM_CELLS]; /* what an access may have changed */
+    vm_cells *g = &cells[at / VM_CELLS]; /* only these fields may have changed */
     at %= VM_CELLS;
     g->constant[at] = c.constant, g->constant_insn[at] = c.constant_insn;
     if (k->write) {
@@ -266,14 +287,16 @@ static void touch_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uin
 
 /* ---- global memory ---- */
 
-/* The page of cells of an offset, which is made if there is none. */
-static vm_cells *global_page(vm_look *k, vm_allocation *a, uint64_t offset)
+/* Returns the page of shadow cells for an offset in an allocation, and allocates it at the first access. Returns NULL
+ * if memory runs out or the limit is reached; the page is then not checked for races. */
+static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
 {
     vm_shadow *shadow = a->shadow;
-    vm_check *owner = a->home->check; /* perhaps of another device */
+    vm_check *owner = a->home->check; /* perhaps another device's */
     unsigned shift = k->w->runner->run->launch->module->check->shift;
     size_t count = (size_t)((a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
-    if (VM_UNLIKELY(shadow->shift > shift)) { /* smaller accesses than before; older cells are not needed */
+    /* the module has smaller accesses than the cells: start again with finer cells */
+    if (VM_UNLIKELY(shadow->shift > shift)) {
         for (size_t n = 0; n < count; n++) {
             owner->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
             vm_cells_free(owner->mem, shadow->pages[n]);
@@ -295,15 +318,17 @@ static vm_cells *global_page(vm_look *k, vm_allocation *a, uint64_t offset)
     return *page;
 }
 
-/* Memory that the host shares. */
-static void note_page(const vm_look *k, vm_shadow *shadow, uint64_t offset)
+/* Records the use of a page that the host shares: vm_check_track() has asked for that. */
+static void record_page_use(const vm_look *k, vm_shadow *shadow, uint64_t offset)
 {
     shadow->used[2 * (offset / VM_SHADOW_PAGE) + k->write] = k->now;
     if (k->write && k->strong)
         shadow->flagged = k->now;
 }
 
-static void see_global(vm_look *k, vm_allocation *a)
+/* Checks an access to global memory, entry by entry of the pattern: unwritten bytes, padding of rows, then each
+ * cell. */
+static void check_global(vm_look *k, vm_allocation *a)
 {
     vm_shadow *shadow = a->shadow;
     const vm_pattern *p = k->p;
@@ -324,18 +349,19 @@ static void see_global(vm_look *k, vm_allocation *a)
         if (VM_UNLIKELY(shadow->pitch && k->write))
             vm_check_padding(k, shadow, offset, p->lane[n], p->who[n]);
         if (VM_UNLIKELY(shadow->used))
-            note_page(k, shadow, offset);
-        vm_cells *page = global_page(k, a, offset);
+            record_page_use(k, shadow, offset);
+        vm_cells *page = open_global_page(k, a, offset);
         const uint64_t at = offset % VM_SHADOW_PAGE >> shadow->shift;
         unsigned cells = k->a->bytes >> shadow->shift;
         for (unsigned j = 0; page && j < (cells ? cells : 1); j++)
-            touch_cell(k, page, at + j, n, (uint64_t)j << shadow->shift);
+            visit_cell(k, page, at + j, n, (uint64_t)j << shadow->shift);
     }
 }
 
 /* ---- shared memory ---- */
 
-static void see_shared(vm_look *k)
+/* Checks an access to shared memory. A cell whose last write is not newer than the block's start was never written. */
+static void check_shared(vm_look *k)
 {
     const vm_check_block *b = k->home->check;
     const vm_pattern *p = k->p;
@@ -351,18 +377,18 @@ static void see_shared(vm_look *k)
             unsigned missing = 0;
             for (unsigned j = 0; j < cells; j++)
                 missing += b->cells[(at + j) / VM_CELLS].w.stamp[(at + j) % VM_CELLS] <= b->base;
-            if (VM_UNLIKELY(missing) && (at << b->shift) < own) /* the system's begins as zeros */
+            if (VM_UNLIKELY(missing) && (at << b->shift) < own) /* the system's part begins as zeros */
                 vm_check_unwritten(k, p->lane[n], p->who[n], missing != cells);
         }
         for (unsigned j = 0; j < cells; j++)
-            touch_cell(k, b->cells, at + j, n, (uint64_t)j << b->shift);
+            visit_cell(k, b->cells, at + j, n, (uint64_t)j << b->shift);
     }
 }
 
 /* ---- one access ---- */
 
-/* Lanes in several allocations: handles those of each allocation separately. */
-static void see_parts(vm_look *k, vm_access *a)
+/* Splits an access whose lanes are in several allocations, and checks the lanes of each allocation separately. */
+static void check_each_allocation(vm_look *k, vm_access *a)
 {
     uint32_t lanes = a->lanes;
     vm_pattern part = {0};
@@ -379,16 +405,16 @@ static void see_parts(vm_look *k, vm_access *a)
         lanes &= ~a->lanes;
         make_pattern(k->check, &part, a, k->insn);
         if (allocation)
-            see_global(k, allocation);
+            check_global(k, allocation);
         else if (k->shared)
-            see_shared(k);
+            check_shared(k);
     }
     k->p = NULL;
 }
 
-static uint32_t see(vm_look *k, vm_access *a);
+static uint32_t check_one_access(vm_look *k, vm_access *a);
 
-static bool is_remote(const vm_access *a)
+static bool has_remote_lane(const vm_access *a)
 {
     VM_EACH(lane, a->lanes)
         if (a->address[lane] >= VM_SHARED_WINDOW)
@@ -396,8 +422,9 @@ static bool is_remote(const vm_access *a)
     return false;
 }
 
-/* Lanes that access the shared memory of several blocks, or of another: handles those of each block separately. */
-static uint32_t see_cluster(vm_look *k, const vm_access *a)
+/* Splits an access to shared memory of several blocks of the cluster, and checks the lanes of each block separately.
+ * Returns the lanes whose access must not be made. */
+static uint32_t check_each_block(vm_look *k, const vm_access *a)
 {
     uint32_t left = a->lanes, bad = 0;
     while (left) {
@@ -415,7 +442,7 @@ static uint32_t see_cluster(vm_look *k, const vm_access *a)
         k->window = a->address[lane] / VM_SHARED_WINDOW;
         if (home && !(k->see == VM_SEE_COPY && k->write && home != k->w->block)) {
             k->home = home;
-            bad |= see(k, &part);
+            bad |= check_one_access(k, &part);
             continue;
         }
         k->a = &part;
@@ -425,8 +452,9 @@ static uint32_t see_cluster(vm_look *k, const vm_access *a)
     return bad;
 }
 
-/* Returns the lanes whose access must not be made. */
-static uint32_t see(vm_look *k, vm_access *a)
+/* Checks one access of a warp: first that all lanes are inside one piece of memory and aligned, then the cells. Returns
+ * the lanes whose access must not be made. */
+static uint32_t check_one_access(vm_look *k, vm_access *a)
 {
     const vm_run_state *run = k->w->runner->run;
     uint32_t bad = 0, owner = a->space == PTX_SPACE_SHARED && k->see != VM_SEE_OTHER
@@ -441,8 +469,9 @@ static uint32_t see(vm_look *k, vm_access *a)
                                 (ptx_has(k->in, PTX_MOD_CTA) ? VM_BLOCK_SIDE : 0);
     if (a->space == PTX_SPACE_CONST)
         a->space = PTX_SPACE_GLOBAL;
-    vm_pattern *p = pattern_of(k->check, a,
-                               k->insn + (uint32_t)(a->kind & VM_ASYNC && !k->write)); /* two of one instruction */
+    vm_pattern *p = get_pattern(k->check, a,
+                                /* a cp.async has two patterns: one for its source, one for its target */
+                                k->insn + (uint32_t)(a->kind & VM_ASYNC && !k->write));
     uint64_t base = a->address[__builtin_ctz(a->lanes)], low = 0, end = 0, generation = 0;
     uint64_t first = base + (uint64_t)p->low, last = base + (uint64_t)p->high + a->bytes;
     vm_allocation *allocation = NULL;
@@ -461,15 +490,15 @@ static uint32_t see(vm_look *k, vm_access *a)
         inside = vm_check_bounds(k, base, owner, &low, &end) && first >= low && last >= first && last <= end;
     }
     uint64_t align = (a->bytes & (a->bytes - 1)) == 0 ? a->bytes - 1 : 0;
-    if (VM_UNLIKELY(!inside) && k->shared && is_remote(a))
-        return see_cluster(k, a);
+    if (VM_UNLIKELY(!inside) && k->shared && has_remote_lane(a))
+        return check_each_block(k, a);
     if (VM_UNLIKELY(!inside || (base | p->bits) & align)) {
         bad = vm_check_refuse(k, owner);
         a->lanes &= ~bad;
         if (!a->lanes)
             return bad;
         if (bad || a->space == PTX_SPACE_GLOBAL) {
-            see_parts(k, a);
+            check_each_allocation(k, a);
             return bad;
         }
     }
@@ -479,16 +508,16 @@ static uint32_t see(vm_look *k, vm_access *a)
         a->space != PTX_SPACE_LOCAL)
         vm_check_one_store(k);
     if (k->shared)
-        see_shared(k);
+        check_shared(k);
     else if (allocation)
-        see_global(k, allocation);
+        check_global(k, allocation);
     else if (a->space == PTX_SPACE_LOCAL)
         vm_check_next_local(k), vm_check_local(k);
     return bad;
 }
 
-/* Fills the registers of lanes that were not allowed to load. */
-static void poison(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
+/* Fills the destination registers of lanes that were not allowed to load with 0xa5 bytes. */
+static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
 {
     const uint32_t *slots = i->extra;
     uint32_t count = see == VM_SEE_LOAD ? i->count : see == VM_SEE_ATOMIC && i->d ? 1 : 0, half = i->size == 16 ? 2 : 1;
@@ -503,8 +532,8 @@ static void poison(const vm_warp *w, const vm_code *i, unsigned see, uint32_t la
     }
 }
 
-/* Addresses of all lanes, also of those that do not take part. */
-static void all_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
+/* Reads the addresses of all lanes from the registers, also of lanes that do not take part. */
+static void read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
 {
     if (i->flags & VM_ADDR32) {
         const vm_u32 *r = vm_r32(w, i->a);
@@ -519,13 +548,15 @@ static void all_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
         a->address[l] = (r[l] + offset) & keep;
 }
 
-/* An access that is an acquire or a release itself. */
-static void order_before(vm_look *k)
+/* Performs the release fence that .release, .acq_rel or .sc implies, before the access is recorded. */
+static void perform_release(vm_look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
         vm_check_fence(k->w, k->in);
 }
 
+/* Lists the accesses of the instruction and checks each. A plain load or store has one access, read from the registers
+ * here; vm_accesses() lists the accesses of all other instructions. */
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     bool special = kind & VM_SEE_SPECIAL;
@@ -552,9 +583,9 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
         list[0].kind = kind == VM_SEE_LOAD ? VM_READS : VM_WRITE;
         list[0].lanes = m;
         list[0].bytes = (uint32_t)i->size * i->count;
-        all_addresses(w, i, &list[0]);
+        read_addresses(w, i, &list[0]);
     } else {
-        order_before(&k);
+        perform_release(&k);
         k.now = k.check->time;
         count = vm_accesses(w, i, m, list);
         if (kind == VM_SEE_ATOMIC || kind == VM_SEE_LOAD || kind == VM_SEE_STORE)
@@ -572,11 +603,11 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
         if (kind == VM_SEE_COPY)
             k.flight = list[n].kind & VM_WRITE ? vm_flight_copy(w, i, list[n].lanes) : 0;
         k.home = w->block;
-        bad |= see(&k, &list[n]);
+        bad |= check_one_access(&k, &list[n]);
     }
     bad &= ~k.begin_inside;
     if (VM_UNLIKELY(bad))
-        poison(w, i, kind, bad);
+        poison_registers(w, i, kind, bad);
     return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* a matrix is loaded by all lanes or by none */
 }
 
@@ -595,11 +626,12 @@ bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)
     k.now = k.check->time;
     k.home = w->block;
     k.limit = a->space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
-    return see(&k, a) == 0;
+    return check_one_access(&k, a) == 0;
 }
 
 /* ---- malloc and free in device code ---- */
 
+/* Remembers where a kernel has allocated memory, for findings about leaks. */
 void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address)
 {
     vm_check *check = w->runner->run->device->check;
@@ -612,6 +644,7 @@ void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
     vm_check_side_thread(w, &me, &a->shadow->made);
 }
 
+/* Reports free() of an address that is not from malloc, or is freed twice, also by two lanes of one call. */
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
@@ -650,6 +683,8 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- an instruction ---- */
 
+/* The entry from the interpreter: chooses the check by the instruction's kind. Plain loads and stores try the fast path
+ * first. */
 uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;
@@ -680,5 +715,5 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_SEE_OTHER:
     case VM_SEE_NOTHING: break;
     }
-    return vm_check_access(w, i, m, kind); /* VM_SEE_SPECIAL is one too */
+    return vm_check_access(w, i, m, kind); /* a kind with VM_SEE_SPECIAL comes here too */
 }

@@ -1,5 +1,5 @@
-/* async.c - asynchronous copies, their groups and fences, and clusters under the checks. What a copy touches is checked
- * when it is issued, and stays in flight (flight.c) until it is waited for. */
+/* async.c - checks asynchronous copies, their groups, proxy fences and the cluster's barrier. The accesses of a copy
+ * are checked when it is issued. The copy then stays in flight (flight.c) until a thread has waited for it. */
 #include <string.h>
 
 #include "vm_async.h"
@@ -10,7 +10,7 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
                       unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16, MOST = 1 << 20 };
-    bool good = bytes <= MOST; /* too large: the instruction will report that */
+    bool good = bytes <= MOST; /* if it is too large, the instruction itself reports that */
     if (space == PTX_SPACE_GENERIC) {
         space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
         address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
@@ -26,15 +26,18 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
     return good;
 }
 
-static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
+/* Returns the address that a lane gives for one side of a copy. */
+static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lane)
 {
     uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
     address += (uint64_t)side->offset;
     return side->addr32 ? (uint32_t)address : address;
 }
 
-/* A copy that one lane begins, a load with its mbarrier at `bar`: its number, 0: it is not followed. */
-static uint32_t begin(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_t *bar, unsigned layout, bool generic)
+/* Begins a copy of one lane. `bar` is the mbarrier on which a load completes, or NULL. Returns its number, or 0 if
+ * nothing is checked about it. */
+static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_t *bar, unsigned layout,
+                           bool generic)
 {
     const bool load = bar != NULL;
     vm_block *home = load ? vm_check_home(w, *bar) : w->block;
@@ -49,31 +52,36 @@ static uint32_t begin(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_
     return f->id;
 }
 
-/* A copy from the block's own shared memory completes at `bar`. */
-static void note_push(const vm_warp *w, uint64_t bar, uint32_t flight)
+/* Remembers the last copy from this block's shared memory that completes on another block's mbarrier: the block must
+ * not end before that. */
+static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
 {
     const vm_block *home = vm_check_home(w, bar);
     if (home && home != w->block)
         w->block->check->pushed[home->rank] = flight;
 }
 
-/* Lanes of one store with the same operands write the same values to the same place, as in CUTLASS, where a whole warp
- * stores one tile: that is no race, and only the first of them counts as the writer. */
+/* Returns true if a lane's bulk store has the same operands as the first lane's. Both write the same values to the same
+ * place, as in CUTLASS, where a whole warp stores one tile. That is not a race: only the first lane counts as the
+ * writer. */
 static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, uint32_t lane, uint32_t first)
 {
-    return !b->bar.space && !b->op && address_of(w, &b->to, lane) == address_of(w, &b->to, first) &&
-           address_of(w, &b->from, lane) == address_of(w, &b->from, first) &&
+    return !b->bar.space && !b->op && read_address(w, &b->to, lane) == read_address(w, &b->to, first) &&
+           read_address(w, &b->from, lane) == read_address(w, &b->from, first) &&
            vm_r32(w, i->a)[lane] == vm_r32(w, i->a)[first];
 }
+/* The same for stores by tensor maps. */
 static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
 {
-    enum { MAP = offsetof(vm_tensor_map, pixels) + sizeof a->map.pixels }; /* what comes behind has no meaning */
+    /* the bytes after `pixels` have no meaning */
+    enum { MAP = offsetof(vm_tensor_map, pixels) + sizeof a->map.pixels };
     return !x->bar.space && !x->op && a->shared == b->shared && memcmp(&a->map, &b->map, MAP) == 0 &&
            memcmp(a->first, b->first, sizeof a->first) == 0;
 }
 
-/* A bulk copy, or one lane's values sent to an mbarrier's block. */
-static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
+/* Checks bulk copies, and values that lanes send to the block of an mbarrier (st.async, red.async). A multicast is one
+ * copy to each block of its mask; it reads its source once. */
+static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
     const bool remote = effect == PTX_EFFECT_REMOTE;
@@ -86,19 +94,19 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
         uint32_t ranks;
         if (!vm_multicast(w, i, lane, b->multicast, &ranks))
             return 0;
-        const uint64_t to = address_of(w, &b->to, lane), bar = b->bar.space ? address_of(w, &b->bar, lane) : 0;
+        const uint64_t to = read_address(w, &b->to, lane), bar = b->bar.space ? read_address(w, &b->bar, lane) : 0;
         bool fine = true, reads = !remote;
         const bool same = !remote && (m & ((1u << lane) - 1)) &&
                           is_same_store(w, b, i, lane, (uint32_t)__builtin_ctz(m));
         do {
             const uint64_t at = vm_target(bar, ranks);
-            const uint32_t flight = begin(w, i, lane, b->bar.space ? &at : NULL, 0, remote);
+            const uint32_t flight = begin_copy(w, i, lane, b->bar.space ? &at : NULL, 0, remote);
             if (reads)
-                fine = vm_check_stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS,
+                fine = vm_check_stretch(w, i, lane, b->from.space, read_address(w, &b->from, lane), bytes, VM_READS,
                                         flight);
             reads = false;
             if (!remote && b->bar.space && b->from.space == PTX_SPACE_SHARED)
-                note_push(w, at, flight);
+                record_push(w, at, flight);
             if (!same)
                 fine = fine && vm_check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight);
             fine = fine && (!b->bar.space || vm_check_complete_tx(w, i, lane, at, bytes, flight));
@@ -109,19 +117,20 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
     return good;
 }
 
-/* st.bulk: done when it is issued. */
-static uint32_t see_bulk_store(vm_warp *w, const vm_code *i, uint32_t m)
+/* Checks st.bulk, which is complete when it is issued. */
+static uint32_t check_bulk_store(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     uint32_t good = m;
     VM_EACH(lane, m)
-        if (!vm_check_stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), vm_r64(w, i->a)[lane], VM_WRITE, 0))
+        if (!vm_check_stretch(w, i, lane, b->to.space, read_address(w, &b->to, lane), vm_r64(w, i->a)[lane], VM_WRITE,
+                              0))
             good &= ~(1u << lane);
     return good;
 }
 
-/* The part of a row in global memory, which begins at any element. */
-static bool see_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, unsigned kind, uint32_t flight)
+/* Checks the part of a row in global memory, which may begin at any element. */
+static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16 };
     const uint64_t end = box->address + (uint64_t)box->count * box->bytes;
@@ -133,9 +142,10 @@ static bool see_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *b
     return good;
 }
 
-/* A box between global and shared memory, whose tensor map is a fault where it is not one. What a load reads of global
- * memory is not looked at, nor what a store writes that is the `same` as another lane's. */
-static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
+/* Checks a copy of a box between global and shared memory. Two parts are left out: reads of global memory by loads, and
+ * writes of a store that is the `same` as another lane's. A tensor map that is invalid is a fault, which the
+ * instruction raises. */
+static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
 {
     const vm_tensor *x = i->extra;
     const bool load = x->bar.space != 0;
@@ -145,16 +155,17 @@ static bool see_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uin
         for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
             fine = vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
                                     load ? VM_WRITE : VM_READS, flight);
-        fine = fine && (load || same || see_row(w, i, lane, &box, kind, flight));
+        fine = fine && (load || same || check_row(w, i, lane, &box, kind, flight));
     } while (fine && vm_box_next(&box));
     return fine;
 }
 
-static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
+/* Checks copies by tensor maps, lane by lane, with one copy for each block of a multicast. */
+static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
     uint32_t good = m;
-    vm_box one = {0}; /* the first lane's */
+    vm_box one = {0}; /* the first lane's box */
     VM_EACH(lane, m) {
         vm_box box;
         uint32_t ranks;
@@ -163,13 +174,13 @@ static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         const bool same = lane != (uint32_t)__builtin_ctz(m) && is_same_box(x, &box, &one);
         if (lane == (uint32_t)__builtin_ctz(m))
             one = box;
-        const uint64_t shared = box.shared, bar = x->bar.space ? address_of(w, &x->bar, lane) : 0;
+        const uint64_t shared = box.shared, bar = x->bar.space ? read_address(w, &x->bar, lane) : 0;
         bool fine = true;
         do {
             const uint64_t at = vm_target(bar, ranks);
-            const uint32_t flight = begin(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
+            const uint32_t flight = begin_copy(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
             box.shared = vm_target(shared, ranks);
-            fine = fine && see_box(w, i, lane, box, flight, same) &&
+            fine = fine && check_box(w, i, lane, box, flight, same) &&
                    (!x->bar.space || vm_check_complete_tx(w, i, lane, at, vm_box_bytes(&box), flight));
             ranks &= ranks - 1;
         } while (ranks);
@@ -178,11 +189,11 @@ static uint32_t see_tensor(vm_warp *w, const vm_code *i, uint32_t m)
     return good;
 }
 
-/* Groups of bulk copies, and of products. */
-static void see_group(vm_warp *w, const ptx_insn *in, uint32_t m)
+/* Performs commits and waits of groups of bulk copies and products, and wgmma.fence. */
+static void update_groups(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    if (ptx_has(in, PTX_MOD_ALIGNED)) /* of products: .sync, as mma is */
+    if (ptx_has(in, PTX_MOD_ALIGNED)) /* instructions of products are .sync, as mma is */
         vm_check_join_lanes(w, m);
     switch (in->op) {
     case PTX_OP_CP_BULK_COMMIT:
@@ -198,7 +209,8 @@ static void see_group(vm_warp *w, const ptx_insn *in, uint32_t m)
     }
 }
 
-static void see_fence(vm_warp *w, const ptx_insn *in, uint32_t m)
+/* Performs fence.mbarrier_init and fence.proxy.async. Other proxy fences have no effect here. */
+static void perform_proxy_fence(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     if (in->op == PTX_OP_FENCE_MBARRIER_INIT)
         vm_check_announce(w, m);
@@ -223,20 +235,21 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
         vm_flight_wait(w, VM_FLIGHT_COPY, m,
                        in->op == PTX_OP_CP_ASYNC_WAIT_ALL ? UINT32_MAX : (uint32_t)in->operands[0].imm, false);
         return m;
-    case PTX_EFFECT_BULK_GROUP: see_group(w, in, m); return m;
+    case PTX_EFFECT_BULK_GROUP: update_groups(w, in, m); return m;
     case PTX_EFFECT_WARPGROUP: return vm_check_product(w, i, in, m);
-    case PTX_EFFECT_PROXY_FENCE: see_fence(w, in, m); return m;
-    case PTX_EFFECT_COPY_ARRIVE: return vm_check_mbarrier(w, i, m, true); /* the lane's copies so far complete on it */
+    case PTX_EFFECT_PROXY_FENCE: perform_proxy_fence(w, in, m); return m;
+    /* the lane's copies so far complete on it */
+    case PTX_EFFECT_COPY_ARRIVE: return vm_check_mbarrier(w, i, m, true);
     case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
-        if (!(w->cluster_arrived & m)) /* it has opened already */
+        if (!(w->cluster_arrived & m)) /* the barrier has opened already */
             vm_check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
-    case PTX_EFFECT_REMOTE: return see_bulk(w, i, m, effect);
-    case PTX_EFFECT_BULK_STORE: return see_bulk_store(w, i, m);
-    case PTX_EFFECT_TENSOR: return see_tensor(w, i, m);
-    default: /* MBARRIER: see_of() says what comes here */
+    case PTX_EFFECT_REMOTE: return check_bulk(w, i, m, effect);
+    case PTX_EFFECT_BULK_STORE: return check_bulk_store(w, i, m);
+    case PTX_EFFECT_TENSOR: return check_tensor(w, i, m);
+    default: /* MBARRIER: classify() of code.c sends no other effect here */
         return i->masked == vm_op_mbarrier ? vm_check_mbarrier(w, i, m, false) : m;
     }
 }

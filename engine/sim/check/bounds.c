@@ -1,5 +1,5 @@
-/* bounds.c - accesses out of bounds, to freed memory, and misaligned: what the lanes of an instruction may touch, and
- * which of them must not make theirs. */
+/* bounds.c - accesses out of bounds, to freed memory, or misaligned: which memory the lanes of an instruction may
+ * touch, and which lanes must not make their access. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 
 #include "vm_checks_internal.h"
 
-/* Kernels have their shared variables at the same offsets: those of this one are the ones it names. */
+/* Returns true if the function names the symbol. Shared variables of different kernels have the same offsets, so a
+ * variable is this kernel's only if the kernel names it. */
 static bool names_symbol(const vm_function *function, uint32_t symbol)
 {
     const ptx_function *f = function->ptx;
@@ -21,8 +22,8 @@ static bool names_symbol(const vm_function *function, uint32_t symbol)
     return false;
 }
 
-/* The variable's own name where the compiler made it one with its function's: _ZZ4turnE1s is s. */
-static const char *own_name(const char *name)
+/* Returns a variable's name without its function: of _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
+static const char *get_source_name(const char *name)
 {
     size_t length = strlen(name);
     for (size_t at = 3; strncmp(name, "_ZZ", 3) == 0 && at < length; at++) {
@@ -36,7 +37,7 @@ static const char *own_name(const char *name)
     return name;
 }
 
-/* Where in shared memory an offset lies, by the symbol table. */
+/* Describes a place in shared memory by the symbol table: the last variable of this kernel that begins before it. */
 static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
 {
     const vm_run_state *run = k->w->runner->run;
@@ -52,10 +53,10 @@ static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t si
     }
     if (best && at - start_of < best->bytes)
         snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
-                 own_name(best->name), best->bytes);
+                 get_source_name(best->name), best->bytes);
     else if (best)
         snprintf(text, size, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
-                 at - start_of - best->bytes, own_name(best->name), best->bytes);
+                 at - start_of - best->bytes, get_source_name(best->name), best->bytes);
     else if (at >= run->shared_dynamic && at < run->shared_end)
         snprintf(text, size, "at offset %" PRIu64 " of the dynamic shared memory (%" PRIu64 " bytes)",
                  at - run->shared_dynamic, run->shared_end - run->shared_dynamic);
@@ -82,6 +83,8 @@ const char *vm_check_describe(const vm_look *k, uint32_t lane)
     return vm_check_print(k->check, "%s", text);
 }
 
+/* Reports a lane out of bounds or in freed memory. `owner`: the shared variable that the address was made of, + 1, or
+ * 0. */
 static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
 {
     bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
@@ -94,11 +97,11 @@ static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
         const ptx_symbol *symbol = &module->ptx->symbols[owner - 1];
         int64_t at = (int64_t)(k->a->address[lane] - module->address[owner - 1]);
         f->allocation = at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
-                                                own_name(symbol->name), symbol->bytes)
+                                                get_source_name(symbol->name), symbol->bytes)
                                : vm_check_print(k->check,
                                                 "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
                                                 (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
-                                                own_name(symbol->name), symbol->bytes);
+                                                get_source_name(symbol->name), symbol->bytes);
     } else {
         f->allocation = vm_check_describe(k, lane);
     }
@@ -106,6 +109,7 @@ static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
                                 f->allocation);
 }
 
+/* Only a note: PTX does not tell the size of a local variable, so its end is a guess (code.c). */
 void vm_check_next_local(vm_look *k)
 {
     const vm_check_local_piece *piece = &k->w->runner->run->launch->module->check->pieces[k->insn];
@@ -192,7 +196,8 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
     }
 }
 
-/* Zeros are defined there; in linear memory few programs mean them. */
+/* The result is defined as zero. For linear memory few programs mean that, so it is an error; for arrays it is a
+ * note. */
 void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
 {
     vm_check *check = w->runner->run->device->check;
@@ -218,7 +223,8 @@ uint32_t vm_check_refuse(vm_look *k, uint32_t owner)
         bad |= 1u << lane;
         if (!skewed && k->see == VM_SEE_LOAD && k->a->bytes <= 16 && vm_check_bounds(k, at, owner, &low, &end) &&
             at >= low && at < end)
-            k->begin_inside |= 1u << lane; /* the rest is in the same granule, or in local memory's padding */
+            /* the bytes outside lie in the same granule, or in the padding of local memory */
+            k->begin_inside |= 1u << lane;
         if (!inside)
             report_outside(k, lane, owner);
         else

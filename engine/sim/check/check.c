@@ -1,4 +1,5 @@
-/* check.c - findings: each place once, with a count and the first example. */
+/* check.c - findings: each place once, with a count and the first example. Also the beginning and the end of a launch,
+ * and findings about the host's own work. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,8 +84,8 @@ void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f)
 
 /* ---- places ---- */
 
-/* "in f, called at a.cu:12, in g, called at ..." */
-static const char *inlined_text(vm_check *check, const ptx_module *ptx, const ptx_loc *loc)
+/* Returns a text like "in f, called at a.cu:12, in g, called at b.cu:7" for an inlined place. */
+static const char *describe_inlining(vm_check *check, const ptx_module *ptx, const ptx_loc *loc)
 {
     enum { MOST = 16 };
     kiln__text text = {.mem = check->mem};
@@ -101,6 +102,7 @@ static const char *inlined_text(vm_check *check, const ptx_module *ptx, const pt
     return kept ? kept : none;
 }
 
+/* Looks for the function that holds the instruction, then for its line in the debug information. */
 void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
 {
     const ptx_module *ptx = module->ptx;
@@ -117,12 +119,13 @@ void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn
         side->line = loc->line;
         if (loc->file < ptx->file_count && ptx->files[loc->file])
             side->file = vm_check_print(check, "%s", ptx->files[loc->file]);
-        side->inlined = inlined_text(check, ptx, loc);
+        side->inlined = describe_inlining(check, ptx, loc);
         return;
     }
 }
 
-static void thread_of(const vm_run_state *run, uint32_t number, unsigned out[3])
+/* Sets the coordinates of a thread from its number in the block. */
+static void set_thread(const vm_run_state *run, uint32_t number, unsigned out[3])
 {
     const uint32_t *size = run->launch->block;
     out[0] = number % size[0];
@@ -130,7 +133,8 @@ static void thread_of(const vm_run_state *run, uint32_t number, unsigned out[3])
     out[2] = number / size[0] / size[1];
 }
 
-static void block_of(const vm_run_state *run, uint64_t number, unsigned out[3])
+/* Sets the coordinates of a block from its number in the grid. */
+static void set_block(const vm_run_state *run, uint64_t number, unsigned out[3])
 {
     const uint32_t *grid = run->launch->grid;
     out[0] = (unsigned)(number % grid[0]);
@@ -140,15 +144,17 @@ static void block_of(const vm_run_state *run, uint64_t number, unsigned out[3])
 
 void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side)
 {
-    block_of(w->runner->run, s->block, side->block);
-    thread_of(w->runner->run, s->who & VM_WHO, side->thread);
+    set_block(w->runner->run, s->block, side->block);
+    set_thread(w->runner->run, s->who & VM_WHO, side->thread);
     side->has_block = side->has_thread = 1;
 }
 
 /* ---- findings ---- */
 
-static vm_found *look_up(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
-                         uint32_t other, bool *known)
+/* Returns the finding with that key, or a new one; `known` says which. Counts the finding as dropped and returns NULL
+ * if there are VM_FOUND_MOST already. A linear search is enough for so few. */
+static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
+                             uint32_t other, bool *known)
 {
     *known = true;
     for (size_t k = 0; k < check->found_count; k++) {
@@ -178,13 +184,14 @@ static vm_found *look_up(vm_check *check, const vm_module *module, kiln_check_ki
     return made;
 }
 
+/* The key is the module, both instructions, the kind and the weight. Only a new finding gets texts. */
 kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
                                   uint32_t lane, unsigned times)
 {
     vm_check *check = w->runner->run->device->check;
     const vm_module *module = w->runner->run->launch->module;
     bool known;
-    vm_found *found = look_up(check, module, kind, note, insn, other, &known);
+    vm_found *found = find_or_add(check, module, kind, note, insn, other, &known);
     if (!found)
         return NULL;
     found->finding.count += times;
@@ -203,7 +210,7 @@ kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, u
 kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key)
 {
     bool known;
-    vm_found *found = look_up(check, NULL, kind, note, (uint32_t)key, (uint32_t)(key >> 32), &known);
+    vm_found *found = find_or_add(check, NULL, kind, note, (uint32_t)key, (uint32_t)(key >> 32), &known);
     if (!found)
         return NULL;
     found->finding.count++;
@@ -219,13 +226,16 @@ void vm_check_anew(vm_device *device, vm_check *check)
     check->launch_count = 0;
 }
 
+/* Analyses the module at its first launch, and remembers the launch for later findings. */
 bool vm_check_begin(vm_run_state *run)
 {
     vm_check *check = run->device->check;
-    vm_module *module = (vm_module *)(uintptr_t)run->launch->module; /* data about it is stored in it */
-    if (!vm_check_look(module, run->device->mem))
+    /* the analysis of the module is kept in the module */
+    vm_module *module = (vm_module *)(uintptr_t)run->launch->module;
+    if (!vm_check_analyse_module(module, run->device->mem))
         return false;
-    if (check->time > UINT32_MAX / 2) /* without the driver's order everything before it is ordered before it */
+    /* Without streams everything so far is ordered before this launch, so the time may restart. */
+    if (check->time > UINT32_MAX / 2)
         vm_check_anew(run->device, check);
     check->launch = check->time;
     vm_check_launched(check, run);
@@ -236,7 +246,7 @@ bool vm_check_begin(vm_run_state *run)
     return true;
 }
 
-/* A fault ends a launch under checks too. */
+/* Reports a fault that has ended the launch. Memory faults were reported already as accesses out of bounds. */
 void vm_check_end(vm_run_state *run)
 {
     vm_check *check = run->device->check;
@@ -244,8 +254,8 @@ void vm_check_end(vm_run_state *run)
     if (check->told || fault->kind == VM_OK || fault->kind == VM_FAULT_MEMORY || fault->kind == VM_FAULT_STOPPED)
         return;
     bool known;
-    vm_found *found = look_up(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1,
-                              &known);
+    vm_found *found = find_or_add(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1,
+                                  &known);
     if (!found)
         return;
     found->finding.count++;
@@ -296,6 +306,7 @@ void vm_check_host_free(vm_device *device, uint64_t address)
                                 address, where);
 }
 
+/* One finding for each allocation, with the number of unwritten bytes and the first of them. */
 void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
 {
     vm_check *check = device->check;

@@ -1,12 +1,13 @@
-/* code.c - static analysis of a module for the checks: which instructions they check, and to which shared variable an
- * access can refer. */
+/* code.c - static analysis of a module: how each instruction is checked, and which shared or local variable an access
+ * can touch. */
 #include <string.h>
 
 #include "vm_checks_internal.h"
 
 #pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
 
-static enum vm_check_see see_of(const ptx_insn *in)
+/* Returns how an instruction is checked, by its effect on memory. */
+static enum vm_check_see classify(const ptx_insn *in)
 {
     switch (ptx_effect_of(in)) {
     case PTX_EFFECT_LOAD: return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_LOAD;
@@ -36,8 +37,8 @@ static enum vm_check_see see_of(const ptx_insn *in)
     case PTX_EFFECT_CLUSTER_WAIT: return VM_SEE_ASYNC;
     case PTX_EFFECT_WARP_BARRIER:
     case PTX_EFFECT_EXCHANGE:
-    case PTX_EFFECT_WHOLE_WARP: /* by vm_check_met() */
-    case PTX_EFFECT_TEXTURE:    /* not checked: CHECKS.md */
+    case PTX_EFFECT_WHOLE_WARP: /* vm_check_met() checks these */
+    case PTX_EFFECT_TEXTURE:    /* not checked (CHECKS.md) */
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_HINT:
     case PTX_EFFECT_BRANCH:
@@ -47,27 +48,29 @@ static enum vm_check_see see_of(const ptx_insn *in)
     return VM_SEE_NOTHING;
 }
 
-/* ---- the shared variable of an address ----
- * Registers that hold an address in one shared variable, whatever was added to it. A value from two variables, or from
- * elsewhere too, can refer to any. Compilers write each register once, so control flow can be ignored. Opcodes that are
- * not in result_of() are safe: their results can refer to any variable. */
+/* ---- the shared variable of an address ---- A forward data-flow analysis without control flow: compilers write each
+ * register once. The lattice of a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in one
+ * variable if only that variable's address and values that are not pointers were added. Opcodes that get_result() does
+ * not list are safe: their results are ANYTHING. */
 
 #define NOTHING_YET 0u
-#define ANYTHING UINT32_MAX /* else a symbol + 1 */
-/* Compilers keep the local variables of a function in one .local symbol, and make the address of each by adding where it
- * begins. A register holds the symbol's address, or LOCAL_AT + where, whatever else was added. */
+#define ANYTHING UINT32_MAX /* every other value is a symbol + 1 */
+/* Compilers keep all local variables of a function in one .local symbol, and add an offset for each. LOCAL is the
+ * address of that symbol; LOCAL_AT + n is the address of the variable at offset n. */
 #define LOCAL 0x80000000u
 #define LOCAL_AT 0x80000001u
 #define LOCAL_MOST 0x1000000u
 
-static uint32_t join(uint32_t a, uint32_t b)
+/* The meet of the lattice, as in constant propagation: two different variables give ANYTHING. */
+static uint32_t meet_owners(uint32_t a, uint32_t b)
 {
     return a == NOTHING_YET ? b : b == NOTHING_YET || a == b ? a : ANYTHING;
 }
 
 static bool is_owner(uint32_t a) { return a != NOTHING_YET && a != ANYTHING; }
 
-static uint32_t owner_of(const ptx_module *ptx, const uint32_t *regs, const ptx_operand *o)
+/* Returns the variable of which an operand is the address, as a lattice value. */
+static uint32_t get_owner(const ptx_module *ptx, const uint32_t *regs, const ptx_operand *o)
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) {
         const ptx_symbol *symbol = &ptx->symbols[o->index];
@@ -81,16 +84,16 @@ static uint32_t owner_of(const ptx_module *ptx, const uint32_t *regs, const ptx_
     return ANYTHING;
 }
 
-/* Where a local variable begins, + LOCAL_AT; ANYTHING: it is not told. */
-static uint32_t local_of(const uint32_t source[], const ptx_insn *in)
+/* Returns LOCAL_AT + the offset at which a local variable begins. Returns ANYTHING if the offset is not a constant. */
+static uint32_t get_local(const uint32_t source[], const ptx_insn *in)
 {
     const ptx_operand *o = &in->operands[2];
     return source[1] == LOCAL && o->kind == PTX_OPERAND_IMM && o->imm < LOCAL_MOST ? LOCAL_AT + (uint32_t)o->imm
                                                                                    : ANYTHING;
 }
 
-/* A pointer plus a value that is not one. */
-static uint32_t sum_of(uint32_t a, uint32_t b)
+/* Returns the variable of a sum: a pointer plus a value that is not a pointer keeps its variable. */
+static uint32_t add_owners(uint32_t a, uint32_t b)
 {
     if (is_owner(a) && is_owner(b))
         return ANYTHING;
@@ -99,28 +102,30 @@ static uint32_t sum_of(uint32_t a, uint32_t b)
     return a == NOTHING_YET || b == NOTHING_YET ? NOTHING_YET : ANYTHING;
 }
 
-static uint32_t result_of(const ptx_module *ptx, const uint32_t *regs, const ptx_insn *in)
+/* Returns the variable of the result of an instruction. */
+static uint32_t get_result(const ptx_module *ptx, const uint32_t *regs, const ptx_insn *in)
 {
     uint32_t source[PTX_MAX_OPERANDS] = {0};
     for (unsigned n = 1; n < in->operand_count; n++)
-        source[n] = owner_of(ptx, regs, &in->operands[n]);
+        source[n] = get_owner(ptx, regs, &in->operands[n]);
     switch (in->op) {
     case PTX_OP_MOV:
     case PTX_OP_CVTA:
     case PTX_OP_CVT: return source[1];
-    case PTX_OP_SELP: return join(source[1], source[2]);
+    case PTX_OP_SELP: return meet_owners(source[1], source[2]);
     case PTX_OP_ADD:
-        return source[1] == LOCAL || source[2] == LOCAL ? local_of(source, in) : sum_of(source[1], source[2]);
-    case PTX_OP_SUB: return is_owner(source[2]) || source[1] == LOCAL ? ANYTHING : sum_of(source[1], source[2]);
-    case PTX_OP_MAD: /* a * b + c: the pointer is c */
+        return source[1] == LOCAL || source[2] == LOCAL ? get_local(source, in) : add_owners(source[1], source[2]);
+    case PTX_OP_SUB: return is_owner(source[2]) || source[1] == LOCAL ? ANYTHING : add_owners(source[1], source[2]);
+    case PTX_OP_MAD: /* a * b + c: only c can be the pointer */
         return is_owner(source[1]) || is_owner(source[2]) || source[3] == LOCAL ? ANYTHING
-                                                                                : sum_of(ANYTHING, source[3]);
+                                                                                : add_owners(ANYTHING, source[3]);
     default: return ANYTHING;
     }
 }
 
-/* Fills `regs` until nothing changes; each register rises at most twice. */
-static void flow(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
+/* Iterates over the function until a fixed point is reached. Each register falls at most twice, but a long chain
+ * through loops may need many rounds: after ROUNDS, every register becomes ANYTHING. */
+static void analyse_registers(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
 {
     enum { ROUNDS = 64 };
     bool changed = true;
@@ -136,16 +141,16 @@ static void flow(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
                     regs[f->elements[to->index + n].index] = ANYTHING;
             if (to->kind != PTX_OPERAND_REG)
                 continue;
-            uint32_t next = join(regs[to->index], result_of(ptx, regs, in));
+            uint32_t next = meet_owners(regs[to->index], get_result(ptx, regs, in));
             changed |= next != regs[to->index];
             regs[to->index] = next;
         }
     }
-    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* a long chain through loops: give up */
+    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* no fixed point yet */
         regs[r] = ANYTHING;
 }
 
-/* The only .local symbol that the function names; UINT32_MAX: there is none, or several. */
+/* Returns the only .local symbol that the function names. Returns UINT32_MAX if it names none or several. */
 static uint32_t local_symbol(const ptx_module *ptx, const ptx_function *f)
 {
     uint32_t found = UINT32_MAX;
@@ -163,9 +168,10 @@ static uint32_t local_symbol(const ptx_module *ptx, const ptx_function *f)
     return found;
 }
 
-/* The bounds, in the frame, of the local variable that begins at `start`: it ends where the next one begins. */
-static vm_check_local_piece piece_of(const vm_module *module, const ptx_function *f, const uint32_t *regs,
-                                     uint32_t start)
+/* Returns the bounds in the frame of the local variable that begins at `start`. It ends where the next variable
+ * begins. */
+static vm_check_local_piece get_piece(const vm_module *module, const ptx_function *f, const uint32_t *regs,
+                                      uint32_t start)
 {
     const uint32_t symbol = local_symbol(module->ptx, f);
     if (symbol == UINT32_MAX || start >= module->ptx->symbols[symbol].bytes)
@@ -178,30 +184,32 @@ static vm_check_local_piece piece_of(const vm_module *module, const ptx_function
     return (vm_check_local_piece){base + start, base + end};
 }
 
-static void owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *out,
-                   vm_check_local_piece *pieces)
+/* Sets the variable of each access of a function. */
+static void find_owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *out,
+                        vm_check_local_piece *pieces)
 {
     const ptx_module *ptx = module->ptx;
     const ptx_function *f = &ptx->functions[function];
     memset(regs, 0, f->reg_count * sizeof *regs);
-    flow(ptx, f, regs);
+    analyse_registers(ptx, f, regs);
     for (uint32_t k = 0; k < f->insn_count; k++) {
         const ptx_insn *in = &f->insns[k];
-        enum vm_check_see see = see_of(in);
+        enum vm_check_see see = classify(in);
         if ((see != VM_SEE_LOAD && see != VM_SEE_STORE && see != VM_SEE_ATOMIC && see != VM_SEE_COPY) ||
             in->operand_count < 2)
             continue;
         bool result = see == VM_SEE_LOAD || ptx_effect_of(in) == PTX_EFFECT_ATOMIC;
-        uint32_t owner = owner_of(ptx, regs, &in->operands[result ? 1 : 0]);
+        uint32_t owner = get_owner(ptx, regs, &in->operands[result ? 1 : 0]);
         out[k] = is_owner(owner) && owner < LOCAL ? owner : 0;
         if (is_owner(owner) && owner >= LOCAL_AT)
-            pieces[k] = piece_of(module, f, regs, owner - LOCAL_AT);
+            pieces[k] = get_piece(module, f, regs, owner - LOCAL_AT);
     }
 }
 
-static unsigned special_of(const ptx_insn *in)
+/* Returns the flags of a load or store that is ordered or reads read-only data. */
+static unsigned get_special(const ptx_insn *in)
 {
-    if (see_of(in) != VM_SEE_LOAD && see_of(in) != VM_SEE_STORE)
+    if (classify(in) != VM_SEE_LOAD && classify(in) != VM_SEE_STORE)
         return 0;
     if (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
         ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO))
@@ -209,13 +217,15 @@ static unsigned special_of(const ptx_insn *in)
     return !ptx_has(in, PTX_MOD_NC) ? 0 : VM_SEE_SPECIAL | (in->space == PTX_SPACE_GLOBAL ? VM_SEE_CONSTANT : 0u);
 }
 
-static unsigned shift_of(const ptx_insn *in)
+/* Returns the log2 of the granule that an access of this type needs: 0, 1 or 2. */
+static unsigned get_shift(const ptx_insn *in)
 {
     unsigned bytes = ptx_type_bytes((ptx_type)in->types[0]);
     return bytes == 1 ? 0 : bytes == 2 ? 1 : 2;
 }
 
-bool vm_check_look(vm_module *module, const kiln_allocator *mem)
+/* The granule of the module is the smallest that any of its accesses needs. */
+bool vm_check_analyse_module(vm_module *module, const kiln_allocator *mem)
 {
     if (module->check)
         return true;
@@ -238,16 +248,16 @@ bool vm_check_look(vm_module *module, const kiln_allocator *mem)
         size_t first = module->functions[n].first_tally;
         for (uint32_t k = 0; k < f->insn_count; k++) {
             const ptx_insn *in = &f->insns[k];
-            enum vm_check_see see = see_of(in);
-            kind[first + k] = (uint8_t)(see | special_of(in));
+            enum vm_check_see see = classify(in);
+            kind[first + k] = (uint8_t)(see | get_special(in));
             code->async |= see == VM_SEE_COPY || see == VM_SEE_ASYNC;
-            if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && shift_of(in) < code->shift)
-                code->shift = shift_of(in);
+            if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && get_shift(in) < code->shift)
+                code->shift = get_shift(in);
         }
-        owners(module, n, regs, owner + first, pieces + first);
+        find_owners(module, n, regs, owner + first, pieces + first);
     }
     kiln__free(mem, regs);
-    if (!vm_check_product_look(module, code, kind))
+    if (!vm_check_number_registers(module, code, kind))
         return false;
     module->check = code;
     return true;

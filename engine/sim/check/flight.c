@@ -1,6 +1,9 @@
-/* flight.c - asynchronous operations: which are not complete yet, and what touches their memory meanwhile. The
- * simulator completes each when it is issued; here it stays in flight until a thread has waited for it as a GPU would
- * have to. CHECKS.md, "Asynchronous operations", has the rules. */
+/* flight.c - asynchronous operations in flight: which are not complete yet, and which threads touch their memory
+ * meanwhile.
+ *
+ * The simulator completes each operation when it is issued. For the checks it stays in flight until a thread has waited
+ * for it as PTX demands. So an access that comes too early is found although the value is right. ASYNCHRONOUS.md has
+ * the rules. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,6 +12,8 @@
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
+/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block of this place clear its
+ * cells. */
 vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = check_of(w);
@@ -61,15 +66,16 @@ const char *vm_flight_name(const vm_flight *f)
 
 /* ---- when it is complete ---- */
 
-/* The thread that waited at that time did so before the lane's access. */
+/* Returns true if the thread `who` waited at the time `when`, and that wait happened before the lane's access. */
 static bool waited_before(const vm_warp *w, const vm_flight *f, uint32_t who, uint32_t when, uint32_t lane)
 {
     vm_mark s = {.stamp = when, .who = who, .block = f->block};
     return when && vm_check_before(w, &s, lane, true);
 }
 
-/* Any thread of the group that waited for it will do. */
-static bool product_before(const vm_warp *w, const vm_flight *f)
+/* Returns true if a wait by any warp of the warpgroup happened before the warp's access. One thread's wait is enough
+ * for the whole warpgroup. */
+static bool product_is_complete(const vm_warp *w, const vm_flight *f)
 {
     const vm_clock *c = clock_of(w);
     const uint32_t first = f->who / VM_LANES & ~3u;
@@ -81,7 +87,8 @@ static bool product_before(const vm_warp *w, const vm_flight *f)
     return false;
 }
 
-static bool far_product_before(const vm_warp *w, const vm_flight *f)
+/* The same for a product of another block of the cluster. */
+static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
 {
     for (uint32_t k = 0; k < 4; k++)
         if (f->done[k] && vm_check_far_done(w, f->block, (f->who / VM_LANES & ~3u) + k, VM_ALL, f->done[k]))
@@ -89,19 +96,22 @@ static bool far_product_before(const vm_warp *w, const vm_flight *f)
     return false;
 }
 
+/* The order of the cases: operations of other blocks first, then by kind. A block of another cluster cannot see this
+ * block's shared memory, so only bulk copies to global memory matter there. */
 bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
 {
     const vm_flight *f = vm_flight_at(check_of(w), id);
     if (!f)
         return true;
-    const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1]; /* of a STORE */
+    /* the wait for the reads, or for the writes, of a STORE */
+    const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1];
     if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && vm_check_is_near(w->block, f->block))
-        return far_product_before(w, f);
+        return far_product_is_complete(w, f);
     if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_STORE && read && when &&
         vm_check_is_near(w->block, f->block) &&
         vm_check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
         return true;
-    if (f->block != (uint32_t)w->block->number) /* what a bulk copy has written to global memory */
+    if (f->block != (uint32_t)w->block->number) /* writes of a bulk copy to global memory */
         return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
     if (!clock_of(w)->more)
         return true;
@@ -112,7 +122,7 @@ bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane,
         return f->bound >> by & 1 && vm_view_knows(w, f->bar, f->phase, lane);
     case VM_FLIGHT_LOAD: return vm_view_knows(w, f->bar, f->phase, lane);
     case VM_FLIGHT_STORE: return waited_before(w, f, f->who, when, lane);
-    case VM_FLIGHT_WGMMA: return product_before(w, f);
+    case VM_FLIGHT_WGMMA: return product_is_complete(w, f);
     }
     return true;
 }
@@ -125,15 +135,16 @@ uint32_t vm_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
     vm_flight *f = m ? vm_flight_new(w, i, VM_FLIGHT_COPY, m, w->block) : NULL;
     if (!f)
         return 0;
-    f->group = UINT32_MAX; /* lanes may be in different groups: the first one */
+    f->group = UINT32_MAX; /* lanes may be in different groups: take the earliest */
     VM_EACH(lane, m)
         f->group = c->groups[lane] < f->group ? c->groups[lane] : f->group;
     vm_flight_pend(w, f);
     return f->id;
 }
 
-/* Whether nothing is left to wait for, after lanes have waited for the groups but the last `leave`. */
-static bool wait_one(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave, bool read)
+/* Notes that lanes have waited for all groups of the operation's kind but the last `leave`. Returns true if the warp
+ * need not wait for the operation any more. */
+static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave, bool read)
 {
     const vm_clock *c = clock_of(w);
     const uint32_t now = check_of(w)->time;
@@ -163,13 +174,14 @@ static bool wait_one(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave,
     return true;
 }
 
+/* Removes the operations that are complete now from the warp's list. */
 void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read)
 {
     vm_clock *c = clock_of(w);
     size_t kept = 0;
     for (size_t n = 0; n < c->pending_count; n++) {
         vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
-        if (f && ((vm_flight_kind)f->kind != kind || !wait_one(w, f, m, leave, read)))
+        if (f && ((vm_flight_kind)f->kind != kind || !wait_for_flight(w, f, m, leave, read)))
             c->pending[kept++] = c->pending[n];
     }
     c->pending_count = kept;
@@ -190,6 +202,7 @@ void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 
 /* ---- cells ---- */
 
+/* The mark's time becomes the maximum, so that every later access takes the slow path and asks for the operation. */
 void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     c->w = *me;
@@ -198,6 +211,7 @@ void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
     c->w.insn = k->flight;
 }
 
+/* Keeps two reading operations for each cell: this one, and the one before unless it is complete. */
 void vm_flight_read(vm_look *k, vm_cell *c)
 {
     if (c->readers[0] == k->flight || c->readers[1] == k->flight)
@@ -208,6 +222,7 @@ void vm_flight_read(vm_look *k, vm_cell *c)
     c->readers[0] = k->flight;
 }
 
+/* A complete reader is removed from the cell. One finding for each access is enough. */
 void vm_check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
 {
     for (unsigned n = 0; n < 2; n++) {
@@ -237,6 +252,8 @@ void vm_check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
     }
 }
 
+/* Copies in the generic proxy, marks of other operations and marks older than the block or the launch need no proxy
+ * fence. Writes of other blocks of a cluster are not checked. */
 void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = vm_flight_at(k->check, k->flight);
@@ -263,7 +280,8 @@ void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset
 
 /* ---- the end of a block ---- */
 
-static void unfinished(vm_block *block, const vm_flight *f, const char *what)
+/* Reports an operation that may still use the shared memory of a block that ends. `what`: "read" or "write". */
+static void report_unfinished(vm_block *block, const vm_flight *f, const char *what)
 {
     vm_warp *w = &block->warps[f->who / VM_LANES];
     kiln_check_finding *found = vm_check_find(w, KILN_CHECK_ASYNC, false, f->insn, VM_NO_INSN, f->who % VM_LANES, 1);
@@ -278,14 +296,15 @@ static void unfinished(vm_block *block, const vm_flight *f, const char *what)
                                     : "its thread did not wait for the group");
 }
 
-/* A copy to another block's shared memory has read this block's: one of that block has waited for it, and this one knows. */
+/* Returns true if the copy `f` to the shared memory of the block `rank` is known to have read this block's memory: a
+ * thread of the other block has waited for it, and a thread of this block knows that. */
 static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
 {
     const vm_block *home = block->cluster->blocks[rank];
     if (f->bar >= home->check->bar_count)
         return true;
     const vm_bar *bar = &home->check->bars[f->bar];
-    if (bar->phase > f->phase + VM_BAR_PHASES) /* too long ago */
+    if (bar->phase > f->phase + VM_BAR_PHASES) /* the phase is too old to be kept */
         return true;
     const uint32_t when = bar->phase > f->phase ? bar->learned[f->phase % VM_BAR_PHASES] : 0;
     bool known = false;
@@ -294,7 +313,8 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     return known;
 }
 
-/* Another block's last arrival at the mbarrier came before this one ends, and not only in this run. */
+/* Returns true if another block's last arrival at the mbarrier is ordered before the end of this block. It came in this
+ * run; the question is whether it comes in every run. */
 static bool arrival_came(const vm_block *block, uint32_t n)
 {
     const vm_bar *bar = &block->check->bars[n];
@@ -307,7 +327,8 @@ static bool arrival_came(const vm_block *block, uint32_t n)
     return known;
 }
 
-static void late_arrival(vm_block *block, const vm_bar *bar)
+/* Reports another block's arrival at an mbarrier of a block that may have ended before. */
+static void report_late_arrival(vm_block *block, const vm_bar *bar)
 {
     vm_warp *w = &block->warps[bar->far.who / VM_LANES];
     kiln_check_finding *found = vm_check_find(w, KILN_CHECK_ASYNC, false, bar->far.insn, VM_NO_INSN,
@@ -320,7 +341,8 @@ static void late_arrival(vm_block *block, const vm_bar *bar)
                      "wait for the arrival");
 }
 
-/* Copies of a block that ends must be complete: its shared memory becomes another block's. */
+/* Reports what may still use the shared memory of a block that ends, because that memory becomes another block's. Four
+ * passes: bulk copies from it, copies into it, arrivals of other blocks, and copies to other blocks. */
 void vm_check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
@@ -333,8 +355,8 @@ void vm_check_block_end(vm_block *block)
             if (!f || f->kind != VM_FLIGHT_STORE)
                 continue;
             if (!f->done[0])
-                unfinished(block, f, "read");
-            f->done[0] = f->done[1] = check->time; /* for what the kernel launches */
+                report_unfinished(block, f, "read");
+            f->done[0] = f->done[1] = check->time; /* complete for the kernels that this one launches */
         }
     for (size_t n = 0; n < b->bar_count; n++) {
         const vm_flight *f = vm_flight_at(check, b->bars[n].last);
@@ -342,14 +364,14 @@ void vm_check_block_end(vm_block *block)
         for (uint32_t k = 0; k < block->warp_count && !seen; k++)
             seen = b->more[k].seen[n] > f->phase;
         if (!seen)
-            unfinished(block, f, "write");
+            report_unfinished(block, f, "write");
     }
     for (uint32_t n = 0; n < b->bar_count; n++)
         if (b->bars[n].live && b->bars[n].far.stamp && !arrival_came(block, n))
-            late_arrival(block, &b->bars[n]);
+            report_late_arrival(block, &b->bars[n]);
     for (uint32_t rank = 0; rank < block->cluster->size; rank++) {
         const vm_flight *f = vm_flight_at(check, b->pushed[rank]);
         if (f && !push_is_read(block, rank, f))
-            unfinished(block, f, "read");
+            report_unfinished(block, f, "read");
     }
 }

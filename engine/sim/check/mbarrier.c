@@ -1,9 +1,10 @@
-/* mbarrier.c - mbarriers under the checks: who has arrived in which phase and what that tells those who wait, counts that
- * do not add up, and waits that never end.
+/* mbarrier.c - mbarriers: who has arrived in which phase, which clock a wait gets, counts that do not add up, and waits
+ * that never end.
  *
- * A wait tells as little as it does on any schedule: a thread that knows of n complete phases learns of the next one if
- * it waits for the parity of phase n. If it waits for the other parity, the wait passes at once on a GPU too, because
- * phase n - 1 has that parity, and the thread learns nothing that it does not know. */
+ * A wait gives a thread only the knowledge that it gets on every schedule. A thread that knows of n complete phases
+ * learns of the next one if it waits for the parity of phase n. If it waits for the other parity, phase n - 1 lets it
+ * pass at once, on a GPU too, so it learns nothing new. That is how a wrong parity is found although the data is there
+ * already. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +22,9 @@ uint32_t vm_bar_find(const vm_block *block, uint64_t address)
     return VM_BAR_NONE;
 }
 
-static uint32_t bar_new(vm_warp *w, uint64_t address)
+/* Returns the number of the mbarrier at an address, and adds it if it is new. Returns VM_BAR_NONE if there are VM_BARS
+ * already or memory runs out. */
+static uint32_t make_bar(vm_warp *w, uint64_t address)
 {
     vm_check_block *b = w->block->check;
     uint32_t n = vm_bar_find(w->block, address);
@@ -38,8 +41,9 @@ static uint32_t bar_new(vm_warp *w, uint64_t address)
     return (uint32_t)b->bar_count++;
 }
 
-/* A finding about the mbarrier, with the place of its initialisation as the other side. */
-static kiln_check_finding *about(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar, kiln_check_kind kind)
+/* Starts a finding about an mbarrier, with its initialisation as the other side. */
+static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
+                                         kiln_check_kind kind)
 {
     kiln_check_finding *f = vm_check_find(w, kind, false, insn, bar->init.insn, lane, 1);
     if (!f)
@@ -63,22 +67,24 @@ vm_block *vm_check_home(const vm_warp *w, uint64_t address)
     return vm_block_at(w, &address, why, sizeof why);
 }
 
-static void init(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint32_t count)
+/* Performs mbarrier.init. A live mbarrier must not be initialised again. */
+static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint32_t count)
 {
-    uint32_t n = bar_new(w, address);
+    uint32_t n = make_bar(w, address);
     if (n == VM_BAR_NONE)
         return;
     vm_bar *bar = &w->block->check->bars[n];
     const uint32_t insn = vm_insn_of(w, i);
     if (bar->live) {
-        kiln_check_finding *f = about(w, insn, lane, bar, KILN_CHECK_ASYNC);
+        kiln_check_finding *f = start_finding(w, insn, lane, bar, KILN_CHECK_ASYNC);
         if (f) {
             f->at.what = "mbarrier.init";
             f->message = vm_check_print(
                 check_of(w), "an mbarrier is initialised again without mbarrier.inval before, %s", f->allocation);
         }
     }
-    /* A new one at the place of an old one: its phases are counted on, so that nobody seems to know of them. */
+    /* A new mbarrier at the address of an old one continues to count phases, so that no thread seems to know phases of
+     * the new one. */
     const uint32_t phase = bar->phase + (bar->phase & 1);
     for (uint32_t k = 0; k < w->block->warp_count && phase; k++) {
         w->block->check->more[k].seen[n] = phase;
@@ -95,7 +101,8 @@ static void init(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, 
                              .block = (uint32_t)w->block->number}};
 }
 
-/* Its initialisation must be ordered before what a thread does with it; by a copy, a proxy fence must be between. */
+/* Reports a use of an mbarrier whose initialisation is not ordered before. `copy`: the asynchronous proxy uses it, so a
+ * fence must lie between. */
 static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, bool copy)
 {
     const bool before = vm_check_before(w, &bar->init, lane, true);
@@ -105,7 +112,7 @@ static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar
                    (bar->announced && vm_check_before(w, &announced, lane, true))))
         return;
     const uint32_t insn = vm_insn_of(w, i);
-    kiln_check_finding *f = about(w, insn, lane, bar, before ? KILN_CHECK_ASYNC : KILN_CHECK_RACE);
+    kiln_check_finding *f = start_finding(w, insn, lane, bar, before ? KILN_CHECK_ASYNC : KILN_CHECK_RACE);
     if (!f)
         return;
     const ptx_function *function = w->frame->function->ptx;
@@ -133,7 +140,8 @@ void vm_check_announce(vm_warp *w, uint32_t m)
 
 /* ---- arrivals ---- */
 
-static void complete(vm_bar *bar)
+/* Moves the mbarrier to its next phase while nothing is pending, and keeps the clock of the complete phase. */
+static void complete_phases(vm_bar *bar)
 {
     while (bar->pending == 0 && bar->tx == 0 && bar->expected) {
         bar->phases[bar->phase % VM_BAR_PHASES] = bar->gather;
@@ -145,18 +153,22 @@ static void complete(vm_bar *bar)
     }
 }
 
-static void count(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, uint64_t come)
+/* Adds arrivals and bytes to the current phase. `drop` lowers the number of arrivals of later phases; `expect`
+ * announces bytes; `come` are bytes that came. */
+static void count_arrivals(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, uint64_t come)
 {
-    bar->pending -= arrive < bar->pending ? arrive : bar->pending; /* more than are pending: a fault follows */
+    /* if more arrive than are pending, a fault follows */
+    bar->pending -= arrive < bar->pending ? arrive : bar->pending;
     bar->expected -= drop < bar->expected ? drop : bar->expected;
     bar->arrived += arrive;
     bar->tx += (int64_t)expect - (int64_t)come;
     bar->expected_tx += expect;
     bar->came_tx += come;
-    complete(bar);
+    complete_phases(bar);
 }
 
-/* All arrivals and copies of the phase before are ordered before the lane's next access, though it waited for none. */
+/* Returns true if all arrivals and copies of the previous phase are ordered before the lane's next access, although the
+ * lane has not waited for that phase. */
 static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
@@ -174,13 +186,14 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
     return true;
 }
 
-/* An arrival that counts in this phase because the one before is complete in this run: it must be on every schedule.
- * `split`: other lanes of the same instruction completed that one. */
+/* Reports an arrival that counts in this phase only because the previous phase is complete in this run. On another
+ * schedule it could count in the previous phase. `split`: other lanes of the same instruction have completed the
+ * previous phase. */
 static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which, bool split)
 {
     if (!bar->phase || (!split && (vm_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))))
         return;
-    kiln_check_finding *found = about(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
+    kiln_check_finding *found = start_finding(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
     if (!found)
         return;
     found->at.what = "arrival";
@@ -191,8 +204,13 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
                        found->allocation);
 }
 
-/* Lanes of one address, which is in the block `home`; `copies`: when their copies are complete. */
-static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block *home, uint32_t which, bool copies)
+/* Performs the arrivals of lanes at one mbarrier of the block `home`. `copies`: each arrival comes when the lane's
+ * cp.async so far are complete.
+ *
+ * Publishing all lanes at once is exact unless their arrivals complete a phase in the middle. In that case each lane
+ * publishes its own clock. */
+static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block *home, uint32_t which,
+                         bool copies)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
     const bool far = home != w->block, cluster = ptx_has(in, PTX_MOD_CLUSTER) && !ptx_has(in, PTX_MOD_RELAXED);
@@ -210,7 +228,7 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
         bar->far_phase = bar->phase;
     }
     const uint32_t phase = bar->phase;
-    bool at_once = arrivals <= bar->pending; /* else a phase ends between two of the lanes */
+    bool at_once = arrivals <= bar->pending; /* otherwise a phase ends between two of the lanes */
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
         if (copies)
@@ -222,12 +240,12 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
         else if (counts && !far)
             vm_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
         switch (i->size) {
-        case VM_BAR_EXPECT: count(bar, 0, 0, n, 0); break;
-        case VM_BAR_COMPLETE: count(bar, 0, 0, 0, n); break;
-        case VM_BAR_ARRIVE: count(bar, n, 0, 0, 0); break;
-        case VM_BAR_DROP: count(bar, n, n, 0, 0); break;
-        case VM_BAR_ARRIVE_EXPECT: count(bar, 1, 0, n, 0); break;
-        default: count(bar, 1, 1, n, 0); break; /* DROP_EXPECT */
+        case VM_BAR_EXPECT: count_arrivals(bar, 0, 0, n, 0); break;
+        case VM_BAR_COMPLETE: count_arrivals(bar, 0, 0, 0, n); break;
+        case VM_BAR_ARRIVE: count_arrivals(bar, n, 0, 0, 0); break;
+        case VM_BAR_DROP: count_arrivals(bar, n, n, 0, 0); break;
+        case VM_BAR_ARRIVE_EXPECT: count_arrivals(bar, 1, 0, n, 0); break;
+        default: count_arrivals(bar, 1, 1, n, 0); break; /* DROP_EXPECT */
         }
         left &= left - 1;
     }
@@ -235,7 +253,8 @@ static void arrive(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block 
 
 /* ---- waits ---- */
 
-/* All live warps of the cluster test mbarriers and nothing else happens, or wait at barriers. */
+/* Returns true if every live warp of the cluster waits: at a barrier, or with at least TESTS failed tests of mbarriers
+ * in a row. */
 static bool nothing_moves(const vm_cluster *cluster)
 {
     enum { TESTS = 1024 };
@@ -250,11 +269,12 @@ static bool nothing_moves(const vm_cluster *cluster)
     return true;
 }
 
-static void report_stuck(vm_warp *w)
+/* Reports the mbarrier for which a warp waits, with the arrivals and bytes that came. */
+static void report_endless_wait(vm_warp *w)
 {
     const vm_clock *c = clock_of(w);
     const vm_bar *bar = &w->block->check->bars[c->wait_bar];
-    kiln_check_finding *f = about(w, c->wait_insn, c->wait_lane, bar, KILN_CHECK_BARRIER);
+    kiln_check_finding *f = start_finding(w, c->wait_insn, c->wait_lane, bar, KILN_CHECK_BARRIER);
     if (!f)
         return;
     vm_check *check = check_of(w);
@@ -268,8 +288,9 @@ static void report_stuck(vm_warp *w)
         c->wait_parity, bar->phase, bar->phase & 1, bar->expected - bar->pending, bar->expected, bytes, f->allocation);
 }
 
-/* The wait of a lane fails. If it will for ever, reports every warp that waits, and ends the launch. */
-static void spin(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint32_t parity)
+/* Counts a failed test. If no warp of the cluster can make progress any more, reports every warp that waits and ends
+ * the launch. */
+static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint32_t parity)
 {
     enum { OFTEN = 256 };
     vm_clock *c = clock_of(w);
@@ -284,15 +305,15 @@ static void spin(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint
         const vm_block *block = cluster->blocks[r];
         for (uint32_t k = 0; k < block->warp_count && block->live; k++)
             if (block->warps[k].dead != VM_ALL && block->check->warps[k].spins)
-                report_stuck(&block->warps[k]);
+                report_endless_wait(&block->warps[k]);
     }
     check_of(w)->told = true;
     vm_fault_raise(w, i, lane, VM_FAULT_DEADLOCK, w->block->check->bars[bar].address, 8,
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
 
-/* A test fails though the lane knows that the last phase of this parity is complete, or it is the one before the first: the
- * mbarrier has gone on to the next one of that parity. With other timing the test passes at once, and tells nothing. */
+/* Reports a test that fails although the lane knows a complete phase of that parity. The mbarrier has gone two phases
+ * further. With other timing the test passes at once, and orders nothing. */
 static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n, uint32_t parity)
 {
     const vm_clock *c = clock_of(w);
@@ -300,7 +321,7 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
     const uint32_t seen = c->more->seen[n], known = seen && !(c->seen_lanes[n] >> lane & 1) ? seen - 1 : seen;
     if (((known - 1) & 1) != parity || bar->phase <= known)
         return;
-    kiln_check_finding *f = about(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
+    kiln_check_finding *f = start_finding(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
     if (!f)
         return;
     f->at.what = "wait for an mbarrier";
@@ -311,8 +332,8 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
                        parity, known, bar->phase, f->allocation);
 }
 
-/* What lanes that know of so many phases learn from a wait that succeeds. */
-static void learn(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
+/* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. */
+static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);
     vm_bar *bar = &w->block->check->bars[n];
@@ -333,43 +354,46 @@ static void learn(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint3
     }
 }
 
-/* Lanes that wait for one parity. */
-static void wait(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity)
+/* Performs a test of the mbarrier n by lanes that wait for the same parity. Some lanes may know the last phase while
+ * others know one phase less. */
+static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity)
 {
     vm_clock *c = clock_of(w);
     if ((w->block->check->bars[n].phase & 1) == parity) {
         check_lapped(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
-        spin(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
+        count_failed_test(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
         return;
     }
     c->spins = 0;
     const uint32_t known = c->more->seen[n], ahead = lanes & c->seen_lanes[n], behind = lanes & ~c->seen_lanes[n];
     if (behind)
-        learn(w, behind, n, parity, known ? known - 1 : 0);
+        learn_phase(w, behind, n, parity, known ? known - 1 : 0);
     if (ahead)
-        learn(w, ahead, n, parity, known);
+        learn_phase(w, ahead, n, parity, known);
 }
 
 /* ---- an instruction ---- */
 
-static uint32_t parity_of(const vm_warp *w, const vm_code *i, uint32_t lane)
+static uint32_t read_parity(const vm_warp *w, const vm_code *i, uint32_t lane)
 {
     return i->flags & VM_REG64 ? vm_mbarrier_parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
 }
 
-/* The lanes of `left` that do the same as its first one. */
-static uint32_t alike(const vm_warp *w, const vm_code *i, uint32_t left)
+/* Returns the lanes of `left` that do the same as its first lane: same address, and same parity for a test. */
+static uint32_t find_alike(const vm_warp *w, const vm_code *i, uint32_t left)
 {
     const uint32_t first = (uint32_t)__builtin_ctz(left);
     const uint64_t address = vm_lane_address(w, i, i->a, first);
     uint32_t lanes = 0;
     VM_EACH(lane, left)
         if (vm_lane_address(w, i, i->a, lane) == address &&
-            (i->size != VM_BAR_TEST || parity_of(w, i, lane) == parity_of(w, i, first)))
+            (i->size != VM_BAR_TEST || read_parity(w, i, lane) == read_parity(w, i, first)))
             lanes |= 1u << lane;
     return i->size == VM_BAR_INIT ? 1u << first : lanes;
 }
 
+/* Groups the lanes that do the same and handles each group. A test of another block's mbarrier is not allowed by PTX
+ * and does nothing here. */
 uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
 {
     uint32_t good = m, left = m;
@@ -377,7 +401,7 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
                           : i->size == VM_BAR_TEST                          ? VM_READS | VM_ORDERED
                                                    : VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED;
     while (left) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(left), lanes = alike(w, i, left);
+        const uint32_t lane = (uint32_t)__builtin_ctz(left), lanes = find_alike(w, i, left);
         left &= ~lanes;
         uint64_t address = vm_lane_address(w, i, i->a, lane);
         if (!vm_check_stretch(w, i, lane, i->space, address, 8, kind, 0)) {
@@ -387,22 +411,22 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
         const vm_block *home = vm_check_home(w, address);
         address = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) % VM_SHARED_WINDOW;
         if (i->size == VM_BAR_INIT) {
-            init(w, i, lane, address, vm_r32(w, i->b)[lane]);
+            init_bar(w, i, lane, address, vm_r32(w, i->b)[lane]);
             continue;
         }
         const uint32_t n = home ? vm_bar_find(home, address) : VM_BAR_NONE;
         vm_bar *bar = n == VM_BAR_NONE ? NULL : &home->check->bars[n];
         if (home && !bar && home->check->bar_count == VM_BARS)
-            vm_check_know_all(w); /* too many to follow: everything is ordered */
+            vm_check_know_all(w); /* too many mbarriers: everything counts as ordered */
         if (!bar || !bar->live)
             continue; /* a fault follows */
         check_init(w, i, lane, bar, false);
         if (i->size == VM_BAR_INVAL)
             bar->live = false;
         else if (i->size != VM_BAR_TEST)
-            arrive(w, i, lanes, home, n, copies && home == w->block);
+            arrive_lanes(w, i, lanes, home, n, copies && home == w->block);
         else if (home == w->block)
-            wait(w, i, lanes, n, parity_of(w, i, lane));
+            test_phase(w, i, lanes, n, read_parity(w, i, lane));
     }
     return good;
 }
@@ -424,11 +448,11 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
         f->phase = bar->phase;
         bar->last = flight;
     }
-    const uint32_t now = vm_check_tick(check_of(w)); /* what the sender has read before may be overwritten */
+    const uint32_t now = vm_check_tick(check_of(w)); /* publishes that the sender's earlier reads are done */
     if (home != w->block)
         vm_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */
         vm_view_arrive(w, &bar->gather, 1u << lane, now);
-    count(bar, 0, 0, 0, bytes);
+    count_arrivals(bar, 0, 0, 0, bytes);
     return true;
 }

@@ -1,6 +1,12 @@
-/* order.c - the happens-before order. A warp's clock says up to which time it knows the accesses of each warp of its
- * block (`know`), of all threads (`horizon`), and of its own lanes (`full`; `lanes` if only some lanes synchronise).
- * CHECKS.md has the rules; where they are approximate they treat too much as ordered, never too little. */
+/* order.c - the happens-before order: vector clocks of warps, barriers, warp operations and fences.
+ *
+ * A warp's vector clock has an entry for each warp of its block and for each other block of its cluster (`know`). The
+ * warp's own entry is `full`. One entry, `horizon`, stands for all other threads. Lanes of a warp have clocks of their
+ * own only where some of them synchronise without the rest (`lanes`). A barrier joins the clocks of the warps that
+ * arrive, by a pointwise maximum, and gives the join to all that wait.
+ *
+ * RACES.md has the rules. Where a rule is approximate, it orders too much and never too little: a race may be missed,
+ * but none is invented. */
 #include <string.h>
 
 #include "vm_checks_internal.h"
@@ -9,25 +15,27 @@ static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->che
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-/* Entries of what a warp knows that mean something. */
-static uint32_t known(const vm_block *block)
+/* Returns how many entries of a clock are in use. Entries of other blocks exist only in clusters. */
+static uint32_t clock_length(const vm_block *block)
 {
     return VM_LANES + (block->cluster->size > 1 ? block->cluster->size : 0);
 }
 
-/* Updates the time up to which everything in the cluster is ordered, whichever thread made it. */
-void vm_check_settle(const vm_block *block, vm_clock *c)
+/* Recomputes `fast`: the minimum over all entries, or the horizon if that is later. A mark with a stamp of at most
+ * `fast` is ordered before, whichever thread of the cluster made it. So most cells need one comparison. */
+void vm_check_refresh_fast(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->full;
     for (uint32_t v = 0; v < block->warp_count; v++)
         if (&block->check->warps[v] != c)
             least = c->know[v] < least ? c->know[v] : least;
-    for (uint32_t v = VM_LANES; v < known(block); v++)
+    for (uint32_t v = VM_LANES; v < clock_length(block); v++)
         if (v - VM_LANES != block->rank)
             least = c->know[v] < least ? c->know[v] : least;
     c->fast = larger(least, c->horizon);
 }
 
+/* Allocates the state of a resident block: clocks, barriers, and the shadow of shared and local memory. */
 bool vm_check_block_new(vm_block *block)
 {
     const vm_run_state *run = block->runner->run;
@@ -66,6 +74,8 @@ void vm_check_block_free(vm_block *block)
     block->check = NULL;
 }
 
+/* Resets the clocks for the next block. Its shared memory counts as unwritten, because all marks are older than `base`.
+ * Cells are cleared only if they name asynchronous operations, whose marks have no time. */
 void vm_check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -74,7 +84,7 @@ void vm_check_block_start(vm_block *block)
     memset(b->gates, 0, sizeof b->gates);
     if (b->local_words)
         memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
-    if (b->dirty) /* of asynchronous operations of the previous block */
+    if (b->dirty) /* marks of the previous block's asynchronous operations */
         memset(b->cells, 0, b->cell_count * sizeof(vm_cell));
     b->dirty = false;
     for (uint32_t k = 0; k < block->warp_count; k++) {
@@ -90,7 +100,7 @@ void vm_check_block_start(vm_block *block)
                         .pending_capacity = c->pending_capacity};
         for (uint32_t v = 0; v < VM_KNOWN; v++)
             c->know[v] = b->base;
-        vm_check_settle(block, c);
+        vm_check_refresh_fast(block, c);
     }
     vm_view_start(block);
 }
@@ -100,11 +110,12 @@ void vm_check_children(vm_block *block)
     uint32_t now = vm_check_tick(block->runner->run->device->check);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         block->check->warps[k].horizon = now;
-        vm_check_settle(block, &block->check->warps[k]);
+        vm_check_refresh_fast(block, &block->check->warps[k]);
     }
 }
 
-static uint32_t rank_of(const vm_cluster *cluster, uint32_t number)
+/* Returns the rank of a block in its cluster, or the cluster's size if it is not in the cluster. */
+static uint32_t get_rank(const vm_cluster *cluster, uint32_t number)
 {
     uint32_t rank = 0;
     while (rank < cluster->size && (uint32_t)cluster->blocks[rank]->number != number)
@@ -115,13 +126,13 @@ static uint32_t rank_of(const vm_cluster *cluster, uint32_t number)
 bool vm_check_is_near(const vm_block *block, uint32_t number)
 {
     return number == (uint32_t)block->number ||
-           (block->cluster->size > 1 && rank_of(block->cluster, number) < block->cluster->size);
+           (block->cluster->size > 1 && get_rank(block->cluster, number) < block->cluster->size);
 }
 
 bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
-    const uint32_t rank = rank_of(w->block->cluster, block);
+    const uint32_t rank = get_rank(w->block->cluster, block);
     return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
            (c->more && (vm_far_knows(check_of(w), c->more->read[rank], warp, lanes, when) ||
                         vm_far_knows(check_of(w), c->more->wrote[rank], warp, lanes, when)));
@@ -130,11 +141,14 @@ bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t
 bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
-    const uint32_t rank = rank_of(w->block->cluster, block);
+    const uint32_t rank = get_rank(w->block->cluster, block);
     return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
            vm_far_any(check_of(w), c->more->read[rank], when);
 }
 
+/* The central question: is the mark's time covered by the entry of the lane's vector clock for the mark's thread? This
+ * is the test epoch <= clock of FastTrack. The order of the cases: operations in flight, the horizon, earlier launches,
+ * other blocks, several threads at once, other warps, and lanes of the own warp. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
@@ -146,7 +160,7 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
         return !vm_check_is_concurrent(check_of(w), s->stamp);
     if (s->block != (uint32_t)w->block->number) {
         const vm_cluster *cluster = w->block->cluster;
-        uint32_t rank = cluster->size > 1 ? rank_of(cluster, s->block) : cluster->size;
+        uint32_t rank = cluster->size > 1 ? get_rank(cluster, s->block) : cluster->size;
         return rank < cluster->size &&
                (s->stamp <= c->know[VM_LANES + rank] ||
                 (c->more && vm_far_knows(check_of(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
@@ -154,7 +168,7 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
     }
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
     bool many = s->who & VM_MANY;
-    if (many && !shared) /* several threads of the block: at least one is another thread */
+    if (many && !shared) /* several threads of the block, so at least one other thread */
         return s->stamp <= c->synced;
     if (warp != w->index)
         return s->stamp <= c->know[warp] ||
@@ -172,6 +186,8 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
 
 /* ---- lanes of a warp ---- */
 
+/* If all live lanes take part, the warp's own entry rises. Otherwise the named lanes get rows in the lane matrix: the
+ * join of their rows, with the current time for each other. */
 void vm_check_join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = check_of(w);
@@ -181,16 +197,16 @@ void vm_check_join_lanes(vm_warp *w, uint32_t mask)
         vm_more_lanes(w, mask);
     if ((mask | w->dead) == VM_ALL) {
         c->full = c->synced = now;
-        vm_check_settle(w->block, c);
+        vm_check_refresh_fast(w->block, c);
         return;
     }
     if (!c->lanes)
         c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
     c->synced = now;
-    if (!c->lanes) { /* out of memory: all count as ordered */
+    if (!c->lanes) { /* out of memory: all lanes count as ordered */
         c->full = now;
         check->starved = true;
-        vm_check_settle(w->block, c);
+        vm_check_refresh_fast(w->block, c);
         return;
     }
     uint32_t all[VM_LANES] = {0};
@@ -205,7 +221,8 @@ void vm_check_join_lanes(vm_warp *w, uint32_t mask)
 
 static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->op); }
 
-/* The member masks of the lanes m, beside those of all that have arrived. */
+/* Reports lanes whose member mask does not name them, and lanes that name each other with different masks. `m` are the
+ * lanes that came last, `arrived` all that have arrived. */
 static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *masks, uint32_t m,
                         uint32_t arrived)
 {
@@ -235,7 +252,7 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
     }
 }
 
-/* A lane may only read from a lane that takes part. */
+/* Reports lanes that shuffle from a lane that does not take part. The source lane is computed as PTX defines shfl. */
 static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t)
 {
     const vm_code *i = share->code;
@@ -263,12 +280,14 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
     }
 }
 
+/* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other
+ * lanes. */
 void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
     if (i->insn >= f->insn_count)
         return;
-    if (!t->masks) { /* mma and similar: all lanes, without a mask */
+    if (!t->masks) { /* mma and similar operations: all lanes, without a mask */
         vm_check_join_lanes(w, t->lanes);
         return;
     }
@@ -288,11 +307,12 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 
 static bool is_aligned(const ptx_insn *in) { return in->op == PTX_OP_BAR || ptx_has(in, PTX_MOD_ALIGNED); }
 
+/* Joins the warp's clock into the barrier, with the current time as the warp's own entry. */
 void vm_check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     vm_gate *gate = &w->block->check->gates[id];
-    for (uint32_t v = 0; v < known(w->block); v++)
+    for (uint32_t v = 0; v < clock_length(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);
     gate->know[w->index] = vm_check_tick(check_of(w));
@@ -300,12 +320,13 @@ void vm_check_arrive(vm_warp *w, uint32_t id)
         vm_more_join(w->block, &w->block->check->gate_more[id], c->more);
 }
 
-/* Other blocks get to know what the warp knows of the cluster's blocks, and its own block's accesses as those of one. */
+/* Joins the warp's clock into the cluster's barrier. The other blocks get one entry for this whole block, not one for
+ * each of its warps. */
 void vm_check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
     const vm_clock *c = &w->block->check->warps[w->index];
-    if (relaxed) { /* what it has published becomes known, no more */
+    if (relaxed) { /* only what the warp has published with a fence */
         for (uint32_t k = 0; k < cluster->size; k++) {
             vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
             gate->horizon = larger(gate->horizon, larger(c->released, c->released_cta));
@@ -317,17 +338,18 @@ void vm_check_cluster_arrive(vm_warp *w, bool relaxed)
     for (uint32_t k = 0; k < cluster->size; k++) {
         vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
         gate->horizon = larger(gate->horizon, c->horizon);
-        for (uint32_t v = VM_LANES; v < known(w->block); v++)
+        for (uint32_t v = VM_LANES; v < clock_length(w->block); v++)
             gate->know[v] = larger(gate->know[v], c->know[v]);
         gate->know[VM_LANES + w->block->rank] = now;
     }
 }
 
-/* Lanes of a warp go past a barrier; `more`: what else it tells, NULL: what the block knows. */
-static void pass(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t lanes, uint32_t now)
+/* Gives the join of a barrier to lanes that pass it. `more` is the asynchronous part. If `more` is NULL, the lanes
+ * learn everything that the warps of their block know. */
+static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t lanes, uint32_t now)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    for (uint32_t v = 0; v < known(w->block); v++)
+    for (uint32_t v = 0; v < clock_length(w->block); v++)
         c->know[v] = larger(c->know[v], gate->know[v]);
     c->horizon = larger(c->horizon, gate->horizon);
     c->synced = now;
@@ -339,7 +361,7 @@ static void pass(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t 
         c->full = now;
     else
         vm_check_join_lanes(w, lanes);
-    vm_check_settle(w->block, c);
+    vm_check_refresh_fast(w->block, c);
 }
 
 void vm_check_know_all(vm_warp *w)
@@ -348,15 +370,15 @@ void vm_check_know_all(vm_warp *w)
     c->horizon = c->synced = vm_check_tick(check_of(w));
     if (c->more)
         vm_more_acquire(w, c->horizon);
-    vm_check_settle(w->block, c);
+    vm_check_refresh_fast(w->block, c);
 }
 
 void vm_check_cluster_wait(vm_warp *w, uint32_t m)
 {
-    pass(w, &w->block->check->opened, NULL, m, vm_check_tick(check_of(w)));
+    pass_gate(w, &w->block->check->opened, NULL, m, vm_check_tick(check_of(w)));
 }
 
-/* Lanes arrive at a barrier: adds what they know. */
+/* Reports wrong numbers and counts of a barrier; otherwise joins the clock of the arriving warp into it. */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t id = vm_r32(w, i->a)[__builtin_ctz(m)];
@@ -380,8 +402,9 @@ void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
     vm_check_arrive(w, id);
 }
 
-/* Lanes of one warp that wait at the barrier, and the place of the first one. */
-static uint32_t waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path **first, bool *apart)
+/* Returns the lanes of a warp that wait at the barrier, with the path of the first. `apart`: they wait at different
+ * instructions. */
+static uint32_t find_waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path **first, bool *apart)
 {
     uint32_t lanes = 0;
     *first = NULL;
@@ -397,9 +420,12 @@ static uint32_t waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path 
     return lanes;
 }
 
-static uint32_t insn_at(const vm_path *path) { return (uint32_t)(path->frame->function->first_tally + path->pc->insn); }
+static uint32_t get_insn(const vm_path *path)
+{
+    return (uint32_t)(path->frame->function->first_tally + path->pc->insn);
+}
 
-/* All lanes of a warp must arrive at an aligned barrier, and at the same place. */
+/* Reports an aligned barrier that opens although lanes of the warp are missing or wait at another instruction. */
 static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path *first, bool apart)
 {
     const ptx_function *f = first->frame->function->ptx;
@@ -409,8 +435,8 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
     uint32_t other = VM_NO_INSN;
     for (uint32_t p = 0; p < w->path_count && apart; p++)
         if (w->paths[p].state == VM_PATH_BARRIER && w->paths[p].barrier == id && w->paths[p].pc != first->pc)
-            other = insn_at(&w->paths[p]);
-    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_BARRIER, false, insn_at(first), other,
+            other = get_insn(&w->paths[p]);
+    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_BARRIER, false, get_insn(first), other,
                                               (uint32_t)__builtin_ctz(first->arrived), 1);
     if (!found)
         return;
@@ -425,7 +451,7 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
     }
 }
 
-/* Exited threads of other blocks count as arrived. */
+/* Orders blocks of the cluster in which threads have exited: exited threads count as arrived. */
 static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
 {
     for (uint32_t k = 0; k < cluster->size; k++)
@@ -433,6 +459,8 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
             gate->know[VM_LANES + k] = now;
 }
 
+/* Opens a barrier: checks how its warps wait, and gives the join to each of them. Exited warps count as arrived if the
+ * barrier is for all threads. */
 void vm_check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
@@ -442,16 +470,17 @@ void vm_check_open(vm_block *block, uint32_t id)
         vm_warp *w = &block->warps[k];
         const vm_path *first;
         bool apart;
-        lanes[k] = waiting_lanes(w, id, &first, &apart);
+        lanes[k] = find_waiting_lanes(w, id, &first, &apart);
         if (lanes[k])
             check_aligned(w, id, lanes[k], first, apart);
         if (lanes[k] && insn == VM_NO_INSN)
-            insn = insn_at(first);
-        bool left = w->dead == VM_ALL && block->barriers[id].need == 0; /* exited threads count as arrived */
+            insn = get_insn(first);
+        /* exited threads count as arrived at a barrier for all threads */
+        bool left = w->dead == VM_ALL && block->barriers[id].need == 0;
         if (left || (id < VM_BARRIERS && lanes[k] && (lanes[k] | w->dead) == VM_ALL))
             gate->know[k] = now;
-        if (lanes[k] && insn != insn_at(first) && id < VM_BARRIERS && block->barriers[id].need == 0) {
-            kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BARRIER, true, insn, insn_at(first),
+        if (lanes[k] && insn != get_insn(first) && id < VM_BARRIERS && block->barriers[id].need == 0) {
+            kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BARRIER, true, insn, get_insn(first),
                                                   (uint32_t)__builtin_ctz(lanes[k]), 1);
             if (f) {
                 f->at.what = f->other.what = "barrier";
@@ -463,7 +492,8 @@ void vm_check_open(vm_block *block, uint32_t id)
         count_exited(block->cluster, gate, now);
     for (uint32_t k = 0; k < block->warp_count; k++)
         if (lanes[k])
-            pass(&block->warps[k], gate, block->check->gate_more ? &block->check->gate_more[id] : NULL, lanes[k], now);
+            pass_gate(&block->warps[k], gate, block->check->gate_more ? &block->check->gate_more[id] : NULL, lanes[k],
+                      now);
     vm_check_tick(check);
     if (id == VM_BARRIERS)
         block->check->opened = *gate;
@@ -472,7 +502,7 @@ void vm_check_open(vm_block *block, uint32_t id)
         memset(&block->check->gate_more[id], 0, sizeof *block->check->gate_more);
 }
 
-/* True if only the end of the kernel follows: lanes that wait there have returned early. */
+/* Returns true if only the end of the kernel follows: lanes that wait there have returned early. */
 static bool is_end(const vm_sync *sync)
 {
     const vm_function *function = sync->frame->function;
@@ -485,6 +515,8 @@ static bool is_end(const vm_sync *sync)
     return (op == PTX_OP_RET && !sync->frame->caller) || op == PTX_OP_EXIT;
 }
 
+/* Reports each aligned barrier at which some lanes of a warp wait while others wait at a later reconvergence point.
+ * Lanes that wait at the end of the kernel have only returned early, which is allowed. */
 void vm_check_stuck(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
@@ -500,7 +532,7 @@ void vm_check_stuck(vm_block *block)
                 if (!(w->sync_used >> s & 1) || !sync->waiting || !sync->pc || is_end(sync))
                     continue;
                 kiln_check_finding *found =
-                    vm_check_find(w, KILN_CHECK_BARRIER, false, insn_at(path),
+                    vm_check_find(w, KILN_CHECK_BARRIER, false, get_insn(path),
                                   (uint32_t)(sync->frame->function->first_tally + sync->pc->insn),
                                   (uint32_t)__builtin_ctz(path->arrived), 1);
                 if (!found)
@@ -516,7 +548,7 @@ void vm_check_stuck(vm_block *block)
     }
 }
 
-/* No warp will ever continue: reports each place where threads wait. */
+/* Reports each place where threads wait, because no warp will ever continue. */
 void vm_check_deadlock(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -527,9 +559,9 @@ void vm_check_deadlock(vm_block *block)
             const vm_path *path = &w->paths[p];
             const ptx_function *f = path->frame->function->ptx;
             bool barrier = path->state == VM_PATH_BARRIER;
-            kiln_check_finding *found = vm_check_find(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false,
-                                                      insn_at(path), VM_NO_INSN, (uint32_t)__builtin_ctz(path->arrived),
-                                                      (unsigned)__builtin_popcount(path->arrived));
+            kiln_check_finding *found =
+                vm_check_find(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false, get_insn(path), VM_NO_INSN,
+                              (uint32_t)__builtin_ctz(path->arrived), (unsigned)__builtin_popcount(path->arrived));
             if (!found)
                 continue;
             found->at.what = path->pc->insn < f->insn_count ? op_name(&f->insns[path->pc->insn]) : "end";
@@ -551,6 +583,7 @@ void vm_check_deadlock(vm_block *block)
 
 /* ---- fences ---- */
 
+/* A fence only remembers its time. The next strong write attaches that time to its cell: see publish_flag(). */
 void vm_check_release(vm_warp *w, bool block)
 {
     vm_clock *c = &w->block->check->warps[w->index];

@@ -1,5 +1,5 @@
-/* product.c - products of a warpgroup (wgmma) under the checks: the shared memory that they read, the layouts that their
- * descriptors name, and the registers that they use until they are waited for. */
+/* product.c - products of a warpgroup (wgmma): the shared memory that they read, the layouts that their descriptors
+ * name, and the registers that they use until a thread waits for them. */
 #include <string.h>
 
 #include "vm_matrix.h"
@@ -11,7 +11,8 @@ static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->
 /* ---- which registers: static ---- */
 
 typedef void each_reg(void *user, uint32_t reg);
-static void each(const ptx_function *f, const ptx_operand *o, each_reg *see, void *user)
+/* Calls `see` for each register that an operand names. */
+static void visit_registers(const ptx_function *f, const ptx_operand *o, each_reg *see, void *user)
 {
     if (o->kind == PTX_OPERAND_REG || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG))
         see(user, o->index);
@@ -22,7 +23,8 @@ static void each(const ptx_function *f, const ptx_operand *o, each_reg *see, voi
 }
 
 static bool is_product(const ptx_insn *in) { return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP; }
-/* A copy of a register, which compilers make of one that is in use by a product, and take away later. */
+/* Returns true for a copy of a register. Compilers copy registers that a product uses, and remove the copies later. So
+ * a copy carries the state along and counts as no access. */
 static bool is_copy(const ptx_insn *in)
 {
     return in->op == PTX_OP_MOV && in->operand_count == 2 && in->operands[0].kind == PTX_OPERAND_REG &&
@@ -33,19 +35,20 @@ typedef struct numbering {
     uint32_t *number, *count;
     bool any;
 } numbering;
-static void number_it(void *user, uint32_t reg)
+static void number_register(void *user, uint32_t reg)
 {
     numbering *to = user;
     if (!to->number[reg])
         to->number[reg] = ++*to->count;
 }
-static void is_numbered(void *user, uint32_t reg)
+static void find_numbered(void *user, uint32_t reg)
 {
     numbering *to = user;
     to->any |= to->number[reg] != 0;
 }
 
-static void spread(const ptx_function *f, numbering *to)
+/* Numbers the registers that copies connect with numbered registers, until a fixed point is reached. */
+static void number_copies(const ptx_function *f, numbering *to)
 {
     bool changed = true;
     while (changed) {
@@ -54,14 +57,16 @@ static void spread(const ptx_function *f, numbering *to)
             const ptx_insn *in = &f->insns[k];
             if (!is_copy(in) || (!to->number[in->operands[0].index] && !to->number[in->operands[1].index]))
                 continue;
-            number_it(to, in->operands[0].index);
-            number_it(to, in->operands[1].index);
+            number_register(to, in->operands[0].index);
+            number_register(to, in->operands[1].index);
         }
         changed = *to->count != before;
     }
 }
 
-bool vm_check_product_look(vm_module *module, vm_check_code *code, uint8_t *kind)
+/* Two passes over each function that has products: number their registers and all copies of them, then flag each
+ * instruction that uses a numbered register. */
+bool vm_check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind)
 {
     const ptx_module *ptx = module->ptx;
     code->numbers = kiln__arena_alloc(&module->arena, ((size_t)ptx->function_count + 1) * sizeof *code->numbers);
@@ -84,14 +89,14 @@ bool vm_check_product_look(vm_module *module, vm_check_code *code, uint8_t *kind
         for (uint32_t k = 0; k < f->insn_count; k++) {
             const ptx_insn *in = &f->insns[k];
             for (unsigned o = 0; o < 2 && is_product(in); o++)
-                if (in->operands[o].kind == PTX_OPERAND_VECTOR) /* D, and A unless it is in shared memory */
-                    each(f, &in->operands[o], number_it, &to);
+                if (in->operands[o].kind == PTX_OPERAND_VECTOR) /* D, and A unless A is in shared memory */
+                    visit_registers(f, &in->operands[o], number_register, &to);
         }
-        spread(f, &to);
+        number_copies(f, &to);
         for (uint32_t k = 0; k < f->insn_count; k++) {
             to.any = false;
             for (unsigned o = 0; o < f->insns[k].operand_count; o++)
-                each(f, &f->insns[k].operands[o], is_numbered, &to);
+                visit_registers(f, &f->insns[k].operands[o], find_numbered, &to);
             kind[module->functions[n].first_tally + k] |= to.any && !is_product(&f->insns[k]) ? VM_SEE_REGISTERS : 0;
         }
     }
@@ -105,11 +110,12 @@ typedef struct use {
     const ptx_insn *in;
     const uint32_t *number;
     vm_reg *regs;
-    uint32_t insn, lane, flight; /* flight: of the product whose operands they are */
+    uint32_t insn, lane, flight; /* flight: the product whose operands they are */
     bool writes, sums, told;
 } use;
 
-static void report(use *u, bool note, uint32_t other, const char *what, const char *message)
+/* Reports a register that is used too early or too late. One finding for each instruction is enough. */
+static void report_register(use *u, bool note, uint32_t other, const char *what, const char *message)
 {
     if (u->told)
         return;
@@ -124,7 +130,9 @@ static void report(use *u, bool note, uint32_t other, const char *what, const ch
     f->message = vm_check_print(check_of(u->w), "%s %s", f->at.what, message);
 }
 
-static void touch_reg(void *user, uint32_t reg)
+/* Checks one register of an instruction that is not a product. Sums must not be read or written before the wait;
+ * registers of A must not be written. */
+static void check_register(void *user, uint32_t reg)
 {
     use *u = user;
     vm_reg *r = u->number[reg] ? &u->regs[u->number[reg] - 1] : NULL;
@@ -132,9 +140,9 @@ static void touch_reg(void *user, uint32_t reg)
         return;
     const vm_flight *f = vm_flight_at(check_of(u->w), r->flight);
     if (f && f->block == (uint32_t)u->w->block->number && !f->done[u->w->index % 4] && (u->writes || r->sum))
-        report(u, false, f->insn, "wgmma",
-               r->sum ? "uses a register of a wgmma's sums before wgmma.wait_group"
-                      : "writes a register of a wgmma's matrix A before wgmma.wait_group");
+        report_register(u, false, f->insn, "wgmma",
+                        r->sum ? "uses a register of a wgmma's sums before wgmma.wait_group"
+                               : "writes a register of a wgmma's matrix A before wgmma.wait_group");
     if (u->writes || r->sum)
         *r = (vm_reg){.touched = u->insn + 1, .sum = r->sum};
 }
@@ -160,7 +168,7 @@ void vm_check_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     for (unsigned o = 0; o < in->operand_count; o++) {
         const unsigned kind = in->operands[o].kind;
         u.writes = o == 0 && (kind == PTX_OPERAND_REG || kind == PTX_OPERAND_VECTOR);
-        each(f, &in->operands[o], touch_reg, &u);
+        visit_registers(f, &in->operands[o], check_register, &u);
     }
 }
 
@@ -172,19 +180,21 @@ void vm_check_product_fence(vm_warp *w)
         w->block->check->regs[(size_t)w->index * count + k].touched = 0;
 }
 
-static void take_reg(void *user, uint32_t reg)
+/* Records that the product uses the register, and reports an earlier access without wgmma.fence between. */
+static void take_register(void *user, uint32_t reg)
 {
     use *u = user;
     vm_reg *r = &u->regs[u->number[reg] - 1];
-    /* Where the group has a fence, compilers may have moved the access behind it. */
+    /* If the group has a fence, a compiler may have moved the access behind it: then only a note. */
     const vm_clock *c = clock_of(u->w);
     if (r->touched)
-        report(u, c->product_fence == c->products + 1, r->touched - 1, "access to a register",
-               "uses registers that were accessed before, without wgmma.fence between");
+        report_register(u, c->product_fence == c->products + 1, r->touched - 1, "access to a register",
+                        "uses registers that were accessed before, without wgmma.fence between");
     *r = (vm_reg){.flight = u->flight, .sum = u->sums};
 }
 
-static void take_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t flight)
+/* Records the registers of a product: first A, then D. */
+static void take_operands(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t flight)
 {
     const vm_function *function = w->frame->function;
     const uint32_t *number = function->module->check->numbers[function->ptx - function->module->ptx->functions];
@@ -197,19 +207,21 @@ static void take_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uin
     for (unsigned o = 2; o-- > 0;) {
         u.sums = o == 0;
         if (in->operands[o].kind == PTX_OPERAND_VECTOR)
-            each(function->ptx, &in->operands[o], take_reg, &u);
+            visit_registers(function->ptx, &in->operands[o], take_register, &u);
     }
 }
 
 /* ---- shared memory ---- */
 
-static uint8_t layout_of(uint64_t descriptor) /* as a tensor map's swizzle, + 1 */
+static uint8_t layout_of(uint64_t descriptor) /* as the swizzle of a tensor map, + 1 */
 {
     return (uint8_t)((4 - (descriptor >> 62)) % 4 + 1);
 }
 
-static void see_lines(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t descriptor, bool across, unsigned first,
-                      unsigned count, unsigned bytes)
+/* Checks the reads of one matrix in shared memory: `count` lines from `first`, each of `bytes` bytes. `across`: the
+ * matrix is transposed in memory. */
+static void check_matrix(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t descriptor, bool across, unsigned first,
+                         unsigned count, unsigned bytes)
 {
     enum { PIECE = 16 };
     const unsigned lines = across ? count / 8 : count, parts = across ? bytes / 2 : bytes / PIECE;
@@ -222,6 +234,8 @@ static void see_lines(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t descr
         }
 }
 
+/* The four warps of a warpgroup run one product. The first warp that comes makes the operation, and the others find it
+ * by the number of products that they have begun. */
 uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_wgmma *x = i->extra;
@@ -243,13 +257,14 @@ uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
     f->group = c->products;
     vm_flight_pend(w, f);
     if (b->regs)
-        take_registers(w, i, in, f->id);
+        take_operands(w, i, in, f->id);
     if (x->a_shared)
-        see_lines(w, i, f, vm_r64(w, x->a)[0], x->a_across, w->index % 4 * 16, 16, 32);
-    see_lines(w, i, f, vm_r64(w, x->b)[0], x->b_across, 0, 8u * x->tiles, x->tile.sparse ? 64 : 32);
+        check_matrix(w, i, f, vm_r64(w, x->a)[0], x->a_across, w->index % 4 * 16, 16, 32);
+    check_matrix(w, i, f, vm_r64(w, x->b)[0], x->b_across, 0, 8u * x->tiles, x->tile.sparse ? 64 : 32);
     return m;
 }
 
+/* Only bulk copies by tensor maps are compared: the swizzle of other writes is unknown. */
 void vm_check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};

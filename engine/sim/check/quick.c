@@ -1,7 +1,12 @@
-/* quick.c - plain loads and stores whose lanes touch memory as they did the last times: eight cells at once by vector
- * instructions. Nothing is reported here: what is not quite ordinary goes the long way (access.c), which this must agree
- * with. Reading again what was read here changes nothing, so an access may be given up in the middle.
- * This file is compiled for AVX2: no function of it may be called on a host without (vm_check_can_quick). */
+/* quick.c - the fast path: plain loads and stores whose lanes have the same address differences as before, eight cells
+ * at once with vector instructions.
+ *
+ * Nothing is reported here. An access that is not ordinary returns false, and access.c checks it cell by cell. Both
+ * must agree: tests/sim/test_check_quick.c compares them. A load may fail in the middle: recording the same read twice
+ * changes nothing. A store tests all cells before it records anything.
+ *
+ * This file is compiled for AVX2. No function in it may be called on a host without AVX2; vm_check_can_quick() tests
+ * that. */
 #include <string.h>
 
 #include "vm_checks_internal.h"
@@ -12,13 +17,15 @@ typedef uint64_t y4 __attribute__((vector_size(32)));
 _Static_assert(sizeof(x8) == VM_CELLS * sizeof(uint32_t), "a vector is a field of a group");
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE x8 get(const uint32_t *from)
+/* Loads one field of a group of cells. */
+INLINE x8 load8(const uint32_t *from)
 {
     x8 v;
     memcpy(&v, from, sizeof v);
     return v;
 }
-INLINE bool any(x8 v)
+/* Returns true if any bit is set. */
+INLINE bool any_lane(x8 v)
 {
     const y4 w = (y4)v;
 #ifdef __AVX__
@@ -28,63 +35,67 @@ INLINE bool any(x8 v)
     return (w[0] | w[1] | w[2] | w[3]) != 0;
 #endif
 }
+/* Selects bit by bit: `yes` where the mask is set, otherwise `no`. */
 INLINE x8 choose(x8 mask, x8 yes, x8 no) { return (mask & yes) | (~mask & no); }
-INLINE void put(uint32_t *to, x8 in, x8 v, bool whole)
+/* Stores one field of the cells `in`. `whole`: all eight cells, so that the old values are not needed. */
+INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
 {
     if (!whole)
-        v = choose(in, v, get(to));
+        v = choose(in, v, load8(to));
     memcpy(to, &v, sizeof v);
 }
 
-/* The cells of a group that an instruction touches: all bits set where it does; lane and flags of a mark there. */
+/* The cells of one group that an instruction touches. `in` has all bits set for them; `who` has the lane and flags of
+ * their marks. */
 typedef struct part {
     uint32_t in[VM_CELLS], who[VM_CELLS];
-    int64_t at; /* the group, from the one of the first lane's cell */
+    int64_t at; /* the group's distance from the group of the first lane's cell */
     bool whole;
-    uint8_t only; /* the only cell; VM_CELLS: there are several */
+    uint8_t only; /* the only cell that is touched, or VM_CELLS if there are several */
 } part;
-/* A pattern, for first lanes at one place in their group. */
+/* The parts of a pattern, for first lanes at one place in their group. */
 struct vm_parts {
     uint32_t count;
     part part[];
 };
 
-/* One access of a warp. */
-typedef struct look {
+/* One access of a warp, while it is checked. */
+typedef struct quick_access {
     const vm_clock *clock;
     uint32_t now, insn, block, who, limit;
-    uint32_t base;  /* shared memory: when the block began; else when the launch did */
+    uint32_t base;  /* shared memory: the time at which the block began; global memory: at which the launch began */
     bool read_only; /* ld.global.nc */
-    bool readers;   /* asynchronous operations may read cells */
-} look;
+    bool readers;   /* asynchronous operations may have read cells */
+} quick_access;
 
-enum { SAME = VM_WHO | VM_MANY }; /* of `who`: the same threads */
+enum { SAME = VM_WHO | VM_MANY }; /* the bits of `who` that must be equal for the same threads */
 
-/* Marks of the very thread that makes this access, and of no other: they are ordered before it. */
-INLINE x8 own(const look *k, const vm_marks *m, x8 who)
+/* Selects the marks that the very thread has made which makes this access, and no other thread: program order puts them
+ * before it. */
+INLINE x8 own_marks(const quick_access *k, const vm_marks *m, x8 who)
 {
-    const x8 old = get(m->who);
-    return (x8)((((old ^ who) & SAME) | (old & (VM_MANY | VM_PENDING))) == 0) & (x8)(get(m->block) == k->block) &
-           (x8)(get(m->stamp) > k->base);
+    const x8 old = load8(m->who);
+    return (x8)((((old ^ who) & SAME) | (old & (VM_MANY | VM_PENDING))) == 0) & (x8)(load8(m->block) == k->block) &
+           (x8)(load8(m->stamp) > k->base);
 }
 
-/* Marks newer than the limit that another thread may have made. */
-INLINE x8 foreign(const look *k, const vm_marks *m, x8 in, x8 who)
+/* Selects the marks that are newer than the limit and that another thread may have made. */
+INLINE x8 unordered_marks(const quick_access *k, const vm_marks *m, x8 in, x8 who)
 {
-    x8 fresh = in & (x8)(get(m->stamp) > k->limit);
-    if (VM_UNLIKELY(any(fresh)))
-        fresh &= ~own(k, m, who);
+    x8 fresh = in & (x8)(load8(m->stamp) > k->limit);
+    if (VM_UNLIKELY(any_lane(fresh)))
+        fresh &= ~own_marks(k, m, who);
     return fresh;
 }
 
-/* A mark of the same warp (shared memory) or block (global) and this read become one, as merge() of access.c does.
- * Returns those that it cannot tell about. */
-INLINE x8 merge(const look *k, vm_marks *m, x8 near, x8 who, bool shared)
+/* Merges this read into marks `near` of the same warp or block, as merge_read() of access.c does. Returns the cells for
+ * which it cannot decide. */
+INLINE x8 merge_reads(const quick_access *k, vm_marks *m, x8 near, x8 who, bool shared)
 {
-    const x8 old = get(m->who), stamp = get(m->stamp), apart = (old ^ who) & VM_WHO;
+    const x8 old = load8(m->who), stamp = load8(m->stamp), apart = (old ^ who) & VM_WHO;
     const x8 many = (x8)((old & VM_MANY) != 0), single_same = (x8)(apart == 0) & (~many | (x8)((who & VM_MANY) != 0));
     const x8 warp = (x8)(apart < VM_LANES), full = (x8)(stamp <= k->clock->full);
-    const x8 unknown = (x8){0} - (k->clock->lanes != NULL); /* what only some lanes know of each other */
+    const x8 unknown = (x8){0} - (k->clock->lanes != NULL); /* some lanes have clocks of their own */
     x8 mine, odd;
     if (shared) {
         mine = single_same | full;
@@ -92,84 +103,86 @@ INLINE x8 merge(const look *k, vm_marks *m, x8 near, x8 who, bool shared)
     } else {
         const x8 others = near & ~many & ~warp;
         x8 known = {0};
-        for (unsigned j = 0; j < VM_CELLS && any(others); j++)
+        for (unsigned j = 0; j < VM_CELLS && any_lane(others); j++)
             known[j] = k->clock->know[(old[j] & VM_WHO) / VM_LANES];
         mine = single_same | choose(many, (x8)(stamp <= k->clock->synced), choose(warp, full, (x8)(stamp <= known)));
         odd = (~many & ~mine & choose(warp, unknown, (x8){0} - (k->clock->more != NULL))) | (x8)(stamp <= k->base);
     }
     odd &= near;
     near &= ~odd;
-    put(m->stamp, near, (x8){0} + k->now, false);
-    put(m->who, near, choose(mine, who, (old | VM_MANY) & ~(uint32_t)VM_STRONG_SIDE), false);
-    put(m->insn, near & mine, (x8){0} + k->insn, false);
-    put(m->block, near & mine, (x8){0} + k->block, false);
+    store8(m->stamp, near, (x8){0} + k->now, false);
+    store8(m->who, near, choose(mine, who, (old | VM_MANY) & ~(uint32_t)VM_STRONG_SIDE), false);
+    store8(m->insn, near & mine, (x8){0} + k->insn, false);
+    store8(m->block, near & mine, (x8){0} + k->block, false);
     return odd;
 }
 
-INLINE void mark(const look *k, vm_marks *m, x8 in, x8 who, bool whole)
+/* Sets the marks of the cells `in` to this access. */
+INLINE void record_marks(const quick_access *k, vm_marks *m, x8 in, x8 who, bool whole)
 {
-    put(m->stamp, in, (x8){0} + k->now, whole);
-    put(m->who, in, who, whole);
-    put(m->insn, in, (x8){0} + k->insn, whole);
-    put(m->block, in, (x8){0} + k->block, whole);
+    store8(m->stamp, in, (x8){0} + k->now, whole);
+    store8(m->who, in, who, whole);
+    store8(m->insn, in, (x8){0} + k->insn, whole);
+    store8(m->block, in, (x8){0} + k->block, whole);
 }
 
-INLINE void move(vm_marks *to, const vm_marks *from, x8 in, bool whole)
+/* Copies the marks of the cells `in`: the first read slot to the second. */
+INLINE void copy_marks(vm_marks *to, const vm_marks *from, x8 in, bool whole)
 {
-    put(to->stamp, in, get(from->stamp), whole);
-    put(to->who, in, get(from->who), whole);
-    put(to->insn, in, get(from->insn), whole);
-    put(to->block, in, get(from->block), whole);
+    store8(to->stamp, in, load8(from->stamp), whole);
+    store8(to->who, in, load8(from->who), whole);
+    store8(to->insn, in, load8(from->insn), whole);
+    store8(to->block, in, load8(from->block), whole);
 }
 
-/* Fresh marks of the same warp or block. */
-INLINE x8 near_of(const look *k, const vm_marks *m, x8 fresh, x8 who, bool shared)
+/* Selects the fresh marks of the same warp (shared memory) or block (global memory). */
+INLINE x8 find_near(const quick_access *k, const vm_marks *m, x8 fresh, x8 who, bool shared)
 {
-    return fresh & (shared ? (x8)(((get(m->who) ^ who) & VM_WHO) < VM_LANES) : (x8)(get(m->block) == k->block));
+    return fresh & (shared ? (x8)(((load8(m->who) ^ who) & VM_WHO) < VM_LANES) : (x8)(load8(m->block) == k->block));
 }
 
-/* Notes a read. False: it is not ordinary. */
-INLINE bool read_part(const look *k, vm_cells *g, x8 in, x8 who, bool whole, bool shared)
+/* Checks and records a read of the cells `in` of a group. Returns false if it is not ordinary. */
+INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool whole, bool shared)
 {
-    const x8 written = get(g->w.stamp);
+    const x8 written = load8(g->w.stamp);
     x8 bad = in & (x8)(written > k->limit);
-    if (VM_UNLIKELY(any(bad)))
-        bad &= ~own(k, &g->w, who);
+    if (VM_UNLIKELY(any_lane(bad)))
+        bad &= ~own_marks(k, &g->w, who);
     if (shared)
         bad |= in & (x8)(written <= k->base); /* never written */
     else if (k->read_only)
         bad |= in & (x8)(written > k->base);
-    if (VM_UNLIKELY(any(bad)))
+    if (VM_UNLIKELY(any_lane(bad)))
         return false;
     if (k->read_only) {
-        put(g->constant, in, (x8){0} + k->now, whole);
-        put(g->constant_insn, in, (x8){0} + k->insn, whole);
+        store8(g->constant, in, (x8){0} + k->now, whole);
+        store8(g->constant_insn, in, (x8){0} + k->insn, whole);
     }
-    const x8 fresh1 = in & (x8)(get(g->r1.stamp) > k->limit);
-    if (!any(fresh1)) {
-        mark(k, &g->r1, in, who, whole);
+    const x8 fresh1 = in & (x8)(load8(g->r1.stamp) > k->limit);
+    if (!any_lane(fresh1)) {
+        record_marks(k, &g->r1, in, who, whole);
         return true;
     }
-    const x8 near1 = near_of(k, &g->r1, fresh1, who, shared);
-    const x8 fresh2 = fresh1 & ~near1 & (x8)(get(g->r2.stamp) > k->limit);
-    const x8 near2 = near_of(k, &g->r2, fresh2, who, shared), later = fresh1 & ~near1 & ~near2;
-    if (!any(later ^ in)) { /* others read all of it: both stay */
-        move(&g->r2, &g->r1, in, whole);
-        mark(k, &g->r1, in, who, whole);
+    const x8 near1 = find_near(k, &g->r1, fresh1, who, shared);
+    const x8 fresh2 = fresh1 & ~near1 & (x8)(load8(g->r2.stamp) > k->limit);
+    const x8 near2 = find_near(k, &g->r2, fresh2, who, shared), later = fresh1 & ~near1 & ~near2;
+    if (!any_lane(later ^ in)) { /* other groups read all of it: keep both marks */
+        copy_marks(&g->r2, &g->r1, in, whole);
+        record_marks(k, &g->r1, in, who, whole);
         return true;
     }
     x8 odd = {0};
-    if (any(near1))
-        odd |= merge(k, &g->r1, near1, who, shared);
-    if (any(near2))
-        odd |= merge(k, &g->r2, near2, who, shared);
-    move(&g->r2, &g->r1, later, false);
-    mark(k, &g->r1, (in & ~fresh1) | later, who, false);
-    return !any(odd);
+    if (any_lane(near1))
+        odd |= merge_reads(k, &g->r1, near1, who, shared);
+    if (any_lane(near2))
+        odd |= merge_reads(k, &g->r2, near2, who, shared);
+    copy_marks(&g->r2, &g->r1, later, false);
+    record_marks(k, &g->r1, (in & ~fresh1) | later, who, false);
+    return !any_lane(odd);
 }
 
-/* The same of one cell, where most is as it should be. False: read_part() must look. */
-INLINE bool read_cell(const look *k, vm_cells *g, unsigned n, uint32_t who, bool shared)
+/* The same for a single cell in the most frequent case. Returns false if read_group() has to decide. */
+INLINE bool read_cell(const quick_access *k, vm_cells *g, unsigned n, uint32_t who, bool shared)
 {
     const uint32_t written = g->w.stamp[n], limit = k->limit, stamp1 = g->r1.stamp[n];
     if (written > limit || (shared && written <= k->base) || k->read_only)
@@ -187,20 +200,22 @@ INLINE bool read_cell(const look *k, vm_cells *g, unsigned n, uint32_t who, bool
     return true;
 }
 
-/* True if a write is ordinary. */
-INLINE bool may_write(const look *k, const vm_cells *g, x8 in, x8 who, bool shared)
+/* Returns true if a write to the cells `in` races with nothing. Changes nothing. */
+INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, bool shared)
 {
-    x8 bad = foreign(k, &g->w, in, who) | foreign(k, &g->r1, in, who) | foreign(k, &g->r2, in, who);
+    x8 bad = unordered_marks(k, &g->w, in, who) | unordered_marks(k, &g->r1, in, who) |
+             unordered_marks(k, &g->r2, in, who);
     if (!shared)
-        bad |= in & (x8)(get(g->constant) > k->base);
+        bad |= in & (x8)(load8(g->constant) > k->base);
     else if (k->readers)
-        bad |= in & (get(g->constant) | get(g->constant_insn));
-    return !any(bad);
+        bad |= in & (load8(g->constant) | load8(g->constant_insn));
+    return !any_lane(bad);
 }
 
 /* ---- patterns ---- */
 
-/* The first lane's cell is number `first` of its group. NULL: no memory, or too many cells. */
+/* Works out which cells of which groups a pattern touches, if the first lane's cell is number `first` of its group.
+ * Returns NULL if memory runs out or the pattern touches more than MOST groups. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {
     enum { MOST = 128 };
@@ -248,7 +263,9 @@ static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first
     return made;
 }
 
-static const vm_parts *parts_of(vm_check *check, vm_pattern *p, unsigned first, unsigned shift)
+/* Returns the parts of a pattern for one place of the first cell. Makes them at the first use and after a change of the
+ * granule. */
+static const vm_parts *get_parts(vm_check *check, vm_pattern *p, unsigned first, unsigned shift)
 {
     if (VM_UNLIKELY(p->shift != shift)) {
         vm_parts_drop(check, p);
@@ -259,16 +276,16 @@ static const vm_parts *parts_of(vm_check *check, vm_pattern *p, unsigned first, 
     return p->parts[first];
 }
 
-/* True if the lanes' addresses are apart as they were. */
-INLINE bool fits(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32_t m)
+/* Returns true if the lanes' addresses have the distances of the pattern. */
+INLINE bool has_same_distances(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (i->flags & VM_ADDR32) {
         const uint32_t *r = (const uint32_t *)(const void *)vm_at(w, i->a);
         const uint32_t base = r[__builtin_ctz(m)];
         x8 apart = {0};
         for (unsigned l = 0; l < VM_LANES; l += VM_CELLS)
-            apart |= ((get(r + l) - base) ^ get(p->rel + l)) & get(p->live + l);
-        return !any(apart);
+            apart |= ((load8(r + l) - base) ^ load8(p->rel + l)) & load8(p->live + l);
+        return !any_lane(apart);
     }
     const uint64_t *r = (const uint64_t *)(const void *)vm_at(w, i->a);
     const uint64_t base = r[__builtin_ctz(m)];
@@ -288,12 +305,15 @@ INLINE bool fits(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32
         memcpy(&rel, p->rel + l, sizeof rel);
         apart |= (v - base) ^ (y4) __builtin_convertvector(rel, l4);
     }
-    return !any((x8)apart);
+    return !any_lane((x8)apart);
 }
 
 /* ---- memory ---- */
 
-INLINE bool walk(const look *k, const vm_parts *parts, vm_cells *cells, uint64_t group, bool write, bool shared)
+/* Checks and records the access in all groups that the pattern touches. A write tests all groups before it changes
+ * any. */
+INLINE bool visit_groups(const quick_access *k, const vm_parts *parts, vm_cells *cells, uint64_t group, bool write,
+                         bool shared)
 {
     const uint32_t me = k->who;
     for (uint32_t n = 0; n < parts->count; n++) {
@@ -301,20 +321,22 @@ INLINE bool walk(const look *k, const vm_parts *parts, vm_cells *cells, uint64_t
         vm_cells *g = &cells[group + (uint64_t)p->at];
         if (!write && p->only < VM_CELLS && read_cell(k, g, p->only, p->who[p->only] + me, shared))
             continue;
-        const x8 in = get(p->in), who = get(p->who) + me;
+        const x8 in = load8(p->in), who = load8(p->who) + me;
         if (write ? !may_write(k, g, in, who, shared)
-                  : !(p->whole ? read_part(k, g, in, who, true, shared) : read_part(k, g, in, who, false, shared)))
+                  : !(p->whole ? read_group(k, g, in, who, true, shared) : read_group(k, g, in, who, false, shared)))
             return false;
     }
     for (uint32_t n = 0; n < parts->count && write; n++) {
         const part *p = &parts->part[n];
         vm_cells *g = &cells[group + (uint64_t)p->at];
-        mark(k, &g->w, get(p->in), get(p->who) + me, p->whole);
+        record_marks(k, &g->w, load8(p->in), load8(p->who) + me, p->whole);
     }
     return true;
 }
 
-static bool quick_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, look *k, bool write)
+/* Tries the fast path in shared memory. The lanes must be aligned and inside one variable, and the block alone in its
+ * cluster. */
+static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, quick_access *k, bool write)
 {
     const vm_run_state *run = w->runner->run;
     const vm_check_block *b = w->block->check;
@@ -327,17 +349,17 @@ static bool quick_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_patt
         run->shared_system)
         return false;
     const uint64_t cell = base >> b->shift;
-    const vm_parts *parts = parts_of(run->device->check, p, cell % VM_CELLS, b->shift);
+    const vm_parts *parts = get_parts(run->device->check, p, cell % VM_CELLS, b->shift);
     if (!parts)
         return false;
     k->limit = k->clock->fast;
     k->base = b->base;
     k->readers = b->dirty;
-    return write ? walk(k, parts, b->cells, cell / VM_CELLS, true, true)
-                 : walk(k, parts, b->cells, cell / VM_CELLS, false, true);
+    return write ? visit_groups(k, parts, b->cells, cell / VM_CELLS, true, true)
+                 : visit_groups(k, parts, b->cells, cell / VM_CELLS, false, true);
 }
 
-/* All bytes of [from, end) were written. */
+/* Returns true if all bytes of [from, end) were written. */
 static bool is_written(const vm_shadow *shadow, uint64_t from, uint64_t end)
 {
     for (uint64_t at = from; at < end; at = (at / 64 + 1) * 64) {
@@ -348,7 +370,9 @@ static bool is_written(const vm_shadow *shadow, uint64_t from, uint64_t end)
     return true;
 }
 
-static bool quick_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, look *k, bool write)
+/* Tries the fast path in global memory. The pattern's allocation must still be valid. All lanes must be aligned and
+ * inside one page of shadow, and all bytes written. */
+static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, quick_access *k, bool write)
 {
     const vm_run_state *run = w->runner->run;
     const vm_allocation *a = p->allocation;
@@ -370,38 +394,41 @@ static bool quick_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patt
     if (!page || (shadow->unwritten && !is_written(shadow, first, end)))
         return false;
     const uint64_t cell = (base - a->base) % VM_SHADOW_PAGE >> shadow->shift;
-    const vm_parts *parts = parts_of(run->device->check, p, cell % VM_CELLS, shadow->shift);
+    const vm_parts *parts = get_parts(run->device->check, p, cell % VM_CELLS, shadow->shift);
     if (!parts)
         return false;
     k->limit = k->clock->horizon;
     k->base = run->device->check->launch;
-    return write ? walk(k, parts, page, cell / VM_CELLS, true, false)
-                 : walk(k, parts, page, cell / VM_CELLS, false, false);
+    return write ? visit_groups(k, parts, page, cell / VM_CELLS, true, false)
+                 : visit_groups(k, parts, page, cell / VM_CELLS, false, false);
 }
 
 #ifdef __AVX2__
 const bool vm_check_has_vectors = true;
 #else
-const bool vm_check_has_vectors = false; /* without them it would be slower than the long way */
+const bool vm_check_has_vectors = false; /* without AVX2 this path would be slower than access.c */
 #endif
 
+/* The pattern must be known and have repeated often enough. A store must have a different address in each lane. */
 bool vm_check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     vm_check *check = w->runner->run->device->check;
     const bool write = kind == VM_SEE_STORE;
-    look k = {.clock = &w->block->check->warps[w->index],
-              .now = check->time,
-              .insn = vm_insn_of(w, i),
-              .block = (uint32_t)w->block->number,
-              .who = w->index * VM_LANES,
-              .read_only = kind & VM_SEE_CONSTANT};
+    quick_access k = {.clock = &w->block->check->warps[w->index],
+                      .now = check->time,
+                      .insn = vm_insn_of(w, i),
+                      .block = (uint32_t)w->block->number,
+                      .who = w->index * VM_LANES,
+                      .read_only = kind & VM_SEE_CONSTANT};
     vm_pattern *p = check->patterns[k.insn % VM_PATTERNS];
     if ((i->space != PTX_SPACE_SHARED && i->space != PTX_SPACE_GLOBAL) || !p || p->hits < check->often ||
         p->insn != k.insn + 1 || p->lanes != m || p->bytes != (uint32_t)i->size * i->count ||
-        p->bytes & (p->bytes - 1) || !fits(p, w, i, m) || (write && p->count < (unsigned)__builtin_popcount(m)))
+        p->bytes & (p->bytes - 1) || !has_same_distances(p, w, i, m) ||
+        (write && p->count < (unsigned)__builtin_popcount(m)))
         return false;
-    /* Synchronised by a flag: what is of now is known, so that a read that was noted is not found the same again. */
+    /* The warp has synchronised at the current time, so a read that is recorded now would not be found equal
+     * afterwards. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
-    return i->space == PTX_SPACE_SHARED ? quick_shared(w, i, m, p, &k, write) : quick_global(w, i, m, p, &k, write);
+    return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);
 }

@@ -1,11 +1,12 @@
-/* race.c - races: accesses of two threads to one place, of which one writes, that nothing orders (order.c says what
- * does); lanes of one store that write different values; writes to what a launch reads as read-only data. */
+/* race.c - reports races: two accesses to one granule by different threads, of which one writes, and that no
+ * happens-before edge orders (order.c decides that). Also lanes of one store that write different values, and writes to
+ * data that the launch reads as read-only. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "vm_checks_internal.h"
 
-/* True if a plain store would write the value that is there already: such a race is only a note. */
+/* Returns true if a plain store would write the value that is there already. Such a race is only a note. */
 static bool writes_same(const vm_look *k, uint32_t lane)
 {
     const vm_code *i = k->code;
@@ -25,14 +26,16 @@ static bool writes_same(const vm_look *k, uint32_t lane)
     return same;
 }
 
-/* Why accesses that are both strong are a race. */
-static const char *why(const vm_look *k, const vm_mark *s)
+/* Says why two strong accesses race all the same, for the message. */
+static const char *explain_strong(const vm_look *k, const vm_mark *s)
 {
     if (!(s->who & k->sides & VM_STRONG_SIDE))
         return "";
     return s->block != k->block ? " (the scope .cta is one block)" : " (lanes of a warp, by volatile alone)";
 }
 
+/* Makes the finding. The other access was made by an operation in flight, by an earlier launch, or by another thread of
+ * this launch. Only in the last case its block and thread are known. */
 static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
 {
     const bool earlier = !k->shared && !(s->who & VM_PENDING) && s->stamp <= k->check->launch;
@@ -72,10 +75,10 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
         f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s%s, %s",
                                     f->at.what, f->other.what,
                                     s->block != k->block ? "another block" : "another thread", f->space, f->address,
-                                    note ? " (the value is the same)" : "", why(k, s), f->allocation);
+                                    note ? " (the value is the same)" : "", explain_strong(k, s), f->allocation);
 }
 
-/* A read by another block of the cluster, which has told since that it is done. */
+/* Returns true if another block of the cluster made the read, and this warp knows that the read is done. */
 static bool is_far_read(const vm_look *k, const vm_mark *s)
 {
     const vm_block *own = k->w->block;
@@ -83,9 +86,11 @@ static bool is_far_read(const vm_look *k, const vm_mark *s)
            vm_check_far_done(k->w, s->block, (s->who & VM_WHO) / VM_LANES, 1u << s->who % VM_LANES, s->stamp);
 }
 
-/* Both accesses are atomic, volatile or ordered, and that is enough for them. It is not where one is ordered only within
- * its block and the other is of another block. Nor in a warp whose lanes exchange values by volatile accesses alone, as
- * if they ran in step; a flag that was written after a fence is something else. */
+/* Returns true if both accesses are strong (atomic, volatile, relaxed or stronger) and that makes a race impossible.
+ *
+ * Strong accesses of two blocks still race if one of them has the scope .cta. Lanes of one warp still race if they
+ * exchange values in shared memory by volatile accesses alone, as if they ran in step. A flag that was written after a
+ * fence is exempt from the second rule. */
 static bool are_ordered(const vm_look *k, const vm_mark *s)
 {
     if (!(s->who & k->sides & VM_STRONG_SIDE))
@@ -96,18 +101,22 @@ static bool are_ordered(const vm_look *k, const vm_mark *s)
     return !(k->shared && same_warp && s->who & k->sides & VM_VOLATILE_SIDE && !k->flagged);
 }
 
+/* A mark newer than the limit is only a candidate: asks for each lane whether the mark happened before. One lane that
+ * races is enough for a finding. */
 void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
     if (are_ordered(k, s) || k->told)
         return;
     VM_EACH(lane, lanes)
         if (!vm_check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
-            k->told = true; /* one finding per access, however many cells it has */
+            k->told = true; /* one finding for each access, however many cells it has */
             report_race(k, s, other_writes, lane, offset);
             return;
         }
 }
 
+/* Records a read-only load, or compares a write with the last one. The order does not matter: read-only data must not
+ * change during the launch. */
 void vm_check_constant(vm_look *k, vm_cell *c, uint32_t lane)
 {
     const vm_flight *copy = c->w.who & VM_PENDING ? vm_flight_at(k->check, c->w.insn) : NULL;
@@ -126,6 +135,8 @@ void vm_check_constant(vm_look *k, vm_cell *c, uint32_t lane)
         k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
 }
 
+/* Compares the stored registers of all lanes that share an address, element by element. Vectors of 16-byte elements are
+ * compared as two halves. */
 void vm_check_one_store(vm_look *k)
 {
     const vm_code *i = k->code;

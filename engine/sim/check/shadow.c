@@ -1,5 +1,5 @@
-/* shadow.c - the checks' data about an allocation: a bit for each written byte, and cells, in pages that are allocated
- * at the first access. */
+/* shadow.c - shadow memory of an allocation: a bit for each byte that was written, and cells in pages that are
+ * allocated at the first access. RACES.md has the layout. */
 #include <string.h>
 
 #include "vm_checks_internal.h"
@@ -8,12 +8,14 @@ static size_t page_count(uint64_t bytes) { return (size_t)((bytes + VM_SHADOW_PA
 
 enum { LINE = 64 };
 
+/* Aligns the groups to cache lines. The pointer to free stands just before the first group. */
 vm_cells *vm_cells_new(const kiln_allocator *mem, size_t groups)
 {
     unsigned char *raw = kiln__calloc(mem, 1, groups * sizeof(vm_cells) + LINE);
     if (!raw)
         return NULL;
-    unsigned char *at = raw + LINE - (uintptr_t)raw % LINE; /* memory is aligned for a pointer: one fits before it */
+    /* the raw block is aligned for a pointer, so a pointer fits before `at` */
+    unsigned char *at = raw + LINE - (uintptr_t)raw % LINE;
     memcpy(at - sizeof raw, &raw, sizeof raw);
     return (vm_cells *)(void *)at;
 }
@@ -27,6 +29,7 @@ void vm_cells_free(const kiln_allocator *mem, vm_cells *cells)
     kiln__free(mem, raw);
 }
 
+/* The bits exist only if some byte may be unwritten. */
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written)
 {
     vm_shadow *made = kiln__calloc(check->mem, 1, sizeof *made);
@@ -78,6 +81,7 @@ void vm_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
     }
 }
 
+/* Marks bytes as unwritten. The bits must exist. */
 static void unwrite(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
 {
     for (uint64_t at = offset; at < offset + bytes; at++) {
@@ -87,7 +91,7 @@ static void unwrite(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
     }
 }
 
-/* Creates the bits for memory that counted as completely written. */
+/* Creates the bits of an allocation that counted as completely written. Returns false if memory runs out. */
 static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
     shadow->written = kiln__alloc(check->mem, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
@@ -96,7 +100,9 @@ static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
     return shadow->written != NULL;
 }
 
-static vm_shadow *shadow_at(vm_device *device, uint64_t address, uint64_t *offset, uint64_t *bytes)
+/* Returns the shadow of the allocation at an address, its offset, and `bytes` cut to the allocation's end. Returns NULL
+ * if there is none, or if another device owns it. */
+static vm_shadow *find_shadow(vm_device *device, uint64_t address, uint64_t *offset, uint64_t *bytes)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
     if (!a || !a->shadow || a->home != device)
@@ -109,7 +115,7 @@ static vm_shadow *shadow_at(vm_device *device, uint64_t address, uint64_t *offse
 void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
 {
     uint64_t offset;
-    vm_shadow *shadow = shadow_at(device, address, &offset, &bytes);
+    vm_shadow *shadow = find_shadow(device, address, &offset, &bytes);
     if (shadow && !shadow->written && !open_bits(device->check, shadow, vm_allocation_of(device, address)->bytes))
         return;
     if (shadow)
@@ -119,8 +125,8 @@ void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
 void vm_check_track(vm_device *device, uint64_t address)
 {
     uint64_t offset, bytes = 1;
-    vm_shadow *shadow = device->check ? shadow_at(device, address, &offset, &bytes) : NULL;
-    if (shadow && !shadow->used) /* without memory it is not tracked */
+    vm_shadow *shadow = device->check ? find_shadow(device, address, &offset, &bytes) : NULL;
+    if (shadow && !shadow->used) /* if memory runs out, it is not tracked */
         shadow->used = kiln__calloc(device->check->mem, 2 * page_count(vm_allocation_of(device, address)->bytes),
                                     sizeof *shadow->used);
 }
@@ -128,7 +134,7 @@ void vm_check_track(vm_device *device, uint64_t address)
 void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch)
 {
     uint64_t offset, bytes = pitch;
-    vm_shadow *shadow = device->check ? shadow_at(device, address, &offset, &bytes) : NULL;
+    vm_shadow *shadow = device->check ? find_shadow(device, address, &offset, &bytes) : NULL;
     if (shadow && row < pitch)
         shadow->row = row, shadow->pitch = pitch;
 }
@@ -136,7 +142,7 @@ void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t p
 void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes)
 {
     uint64_t at = 0, source_at = 0, most = bytes;
-    vm_shadow *target = shadow_at(device, to, &at, &bytes), *source = shadow_at(device, from, &source_at, &most);
+    vm_shadow *target = find_shadow(device, to, &at, &bytes), *source = find_shadow(device, from, &source_at, &most);
     if (!target || !source || !target->written || source->unwritten == 0)
         return; /* the copy has marked the target as written */
     bytes = bytes < most ? bytes : most;
@@ -145,6 +151,8 @@ void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t byt
             unwrite(target, at + k, 1);
 }
 
+/* The write lock of the device keeps its list of allocations still. Existing shadows of the same check are kept and
+ * emptied. */
 void vm_check_attach(vm_device *device, vm_check *check)
 {
     pthread_rwlock_wrlock(&device->lock);
@@ -159,7 +167,8 @@ void vm_check_attach(vm_device *device, vm_check *check)
         if (a->shadow)
             vm_shadow_renew(check, a->shadow, a->bytes);
         else if (check)
-            a->shadow = vm_shadow_new(check, a->bytes, true); /* NULL: it is not checked */
+            /* NULL: memory ran out, and this allocation is not checked */
+            a->shadow = vm_shadow_new(check, a->bytes, true);
     }
     device->check = check;
     device->hooks = check ? &vm_check_hooks : NULL;

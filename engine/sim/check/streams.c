@@ -1,6 +1,6 @@
-/* streams.c - launches and copies of streams that do not wait for each other (cuda/order.c knows which). A race of two
- * launches is found as any other, by the second one's accesses; one of a launch and a copy by the cells of the copy's
- * memory. */
+/* streams.c - launches and copies of streams that do not wait for each other. stream/order.c knows which do. A race of
+ * two launches is found like any other, by the accesses of the second launch. A race of a launch and a copy is found in
+ * the cells of the copy's memory. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -30,7 +30,9 @@ bool vm_check_is_concurrent(const vm_check *check, uint32_t stamp)
     return false;
 }
 
-static const char *keep_name(vm_check *check, const char *name)
+/* Returns a copy of a kernel's name that lives as long as the check, the same one for equal names. Returns NULL if
+ * memory runs out. */
+static const char *intern_name(vm_check *check, const char *name)
 {
     for (size_t k = 0; k < check->kernel_count; k++)
         if (strcmp(check->kernels[k], name) == 0)
@@ -42,11 +44,11 @@ static const char *keep_name(vm_check *check, const char *name)
     return check->kernels[check->kernel_count++] = kept;
 }
 
-/* False: out of memory. */
+/* Adds a launch to the list, which is sorted by time. Returns false if memory runs out. */
 static bool add_launch(vm_check *check, const char *kernel, uint32_t after, uint32_t module)
 {
-    const char *name = keep_name(check, kernel);
-    if (check->launch_count == VM_LAUNCHES_MOST) { /* the older half is forgotten */
+    const char *name = intern_name(check, kernel);
+    if (check->launch_count == VM_LAUNCHES_MOST) { /* forget the older half */
         check->launch_count /= 2;
         memmove(check->launches, check->launches + check->launch_count, check->launch_count * sizeof *check->launches);
     }
@@ -65,6 +67,7 @@ void vm_check_launched(vm_check *check, const vm_run_state *run)
     add_launch(check, run->kernel->ptx->name, check->launch, code->serial);
 }
 
+/* Inserts the other check's launches by time. Launches that the other check has only heard about are skipped. */
 void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
 {
     size_t first = from->launch_count;
@@ -72,12 +75,13 @@ void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
         first--;
     for (size_t k = first; k < from->launch_count; k++) {
         const vm_launched *l = &from->launches[k];
-        if (l->module == 0 || l->after > span.until) /* it has heard of it itself */
+        if (l->module == 0 || l->after > span.until) /* the other check has it from a third one, or it is too late */
             continue;
         if (!add_launch(check, l->kernel, l->after, 0))
             return;
         vm_launched *at = check->launches + check->launch_count - 1;
-        for (vm_launched made = *at; at > check->launches && at[-1].after > made.after; at--) { /* by time */
+        /* insertion sort by time */
+        for (vm_launched made = *at; at > check->launches && at[-1].after > made.after; at--) {
             *at = at[-1];
             at[-1] = made;
         }
@@ -97,8 +101,9 @@ static bool is_within(const vm_mark *mark, vm_period span)
     return !(mark->who & VM_PENDING) && mark->stamp > span.after && mark->stamp <= span.until;
 }
 
-/* What of the cell is in conflict with the host's access; NULL: nothing. */
-static const vm_mark *conflict(const vm_cell *cell, bool write, vm_period span)
+/* Returns the mark of the cell that conflicts with the host's access: its write, or for a write one of its reads.
+ * Returns NULL if no mark is in the interval. */
+static const vm_mark *find_conflict(const vm_cell *cell, bool write, vm_period span)
 {
     return is_within(&cell->w, span)             ? &cell->w
            : write && is_within(&cell->r1, span) ? &cell->r1
@@ -106,7 +111,8 @@ static const vm_mark *conflict(const vm_cell *cell, bool write, vm_period span)
                                                  : NULL;
 }
 
-static void describe(vm_check *check, vm_device *device, kiln_check_finding *f, uint64_t address)
+/* Sets the address of a finding and describes the memory there. */
+static void set_address(vm_check *check, vm_device *device, kiln_check_finding *f, uint64_t address)
 {
     char where[200];
     vm_describe(device, address, where, sizeof where);
@@ -116,15 +122,16 @@ static void describe(vm_check *check, vm_device *device, kiln_check_finding *f, 
     vm_check_label(check, device, f);
 }
 
-static void report(vm_device *device, const char *what, const vm_allocation *a, uint64_t offset, bool write,
-                   bool kernel_writes, const vm_mark *mark)
+/* Reports a race between the host and a launch. */
+static void report_race(vm_device *device, const char *what, const vm_allocation *a, uint64_t offset, bool write,
+                        bool kernel_writes, const vm_mark *mark)
 {
     vm_check *check = device->check;
     const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
     kiln_check_finding *f = vm_check_host(check, KILN_CHECK_RACE, false, a->base + (write ? 1 : 0));
     if (!f)
         return;
-    describe(check, device, f, a->base + offset);
+    set_address(check, device, f, a->base + offset);
     f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
     f->message = vm_check_print(check,
                                 "%s at global address 0x%" PRIx64
@@ -134,6 +141,7 @@ static void report(vm_device *device, const char *what, const vm_allocation *a, 
                                 launch ? launch->kernel : "", f->allocation);
 }
 
+/* Scans the cells of the range and stops at the first conflict. Pages that no kernel has touched are skipped. */
 void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
                         vm_period span)
 {
@@ -150,11 +158,11 @@ void vm_check_host_race(vm_device *device, const char *what, uint64_t address, u
             continue;
         }
         const vm_cell cell = vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift);
-        const vm_mark *mark = conflict(&cell, write, span);
+        const vm_mark *mark = find_conflict(&cell, write, span);
         if (!mark)
             continue;
-        report(device, what, a, at < first ? first : at, write, mark == &cell.w, mark);
-        return; /* one finding for each */
+        report_race(device, what, a, at < first ? first : at, write, mark == &cell.w, mark);
+        return; /* one finding for each copy */
     }
 }
 
@@ -165,7 +173,7 @@ void vm_check_copies_race(vm_device *device, const char *one, const char *other,
     kiln_check_finding *f = a && a->shadow ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 2) : NULL;
     if (!f)
         return;
-    describe(check, device, f, address);
+    set_address(check, device, f, address);
     f->at.what = vm_check_print(check, "%s", one);
     f->message = vm_check_print(check,
                                 "%s and %s, in streams that do not wait for each other, touch global address 0x%" PRIx64
@@ -179,7 +187,7 @@ void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, b
     kiln_check_finding *f = check ? vm_check_host(check, KILN_CHECK_RACE, false, address + 3) : NULL;
     if (!f)
         return;
-    describe(check, device, f, address);
+    set_address(check, device, f, address);
     f->bytes = bytes;
     f->at.what = written ? "access by the host" : "write by the host";
     f->message = vm_check_print(check,
@@ -197,6 +205,8 @@ bool vm_check_has_launched(const vm_check *check, vm_period span)
 
 static bool is_in(uint32_t stamp, vm_period span) { return stamp > span.after && stamp <= span.until; }
 
+/* Skips pages that kernels have not used in the interval, then extends the range while pages are used in the same
+ * way. */
 bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, from) : NULL;
@@ -233,13 +243,14 @@ void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm
     const uint64_t at = address - (a ? a->base : 0);
     const vm_cells *page = shadow && at < a->bytes ? shadow->pages[at / VM_SHADOW_PAGE] : NULL;
     const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
-    /* Of pages that are written both reads and writes end in a signal, and which it was is not known. */
-    const vm_mark *mark = page ? conflict(&cell, !written, span) : NULL;
+    /* A page that kernels write is protected against reads and writes of the host. The signal does not tell which of
+     * the two it was, so any mark counts as a conflict. */
+    const vm_mark *mark = page ? find_conflict(&cell, !written, span) : NULL;
     kiln_check_finding *f = mark ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
     if (!f)
         return;
     const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
-    describe(check, device, f, address);
+    set_address(check, device, f, address);
     f->at.what = written ? "access by the host" : "write by the host";
     f->message = vm_check_print(check,
                                 "%s%s to managed memory at 0x%" PRIx64 " that a launch%s%s %s, for which the host has "

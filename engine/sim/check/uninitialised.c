@@ -1,6 +1,6 @@
-/* uninitialised.c - reads of memory that nothing has written. Global memory has a bit for each byte (shadow.c), and so
- * has local memory (here); shared memory was written if its cell's last write is of this block (see_shared() in
- * access.c). */
+/* uninitialised.c - reads of memory that nothing has written. Global memory (shadow.c) and local memory (this file)
+ * have a bit for each byte. Shared memory needs no bits: it was written if the cell's last write is newer than the
+ * block's start (check_shared() in access.c). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,6 +16,8 @@ void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note)
                                 f->space, f->address, note ? "some of " : "", f->allocation);
 }
 
+/* Counts the written bytes of the access. If some bytes were written, the finding is a note: compilers load padding
+ * along. */
 void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
 {
     unsigned found = 0, bytes = k->a->bytes;
@@ -25,9 +27,8 @@ void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t l
         vm_check_unwritten(k, lane, lanes, found != 0);
 }
 
-/* ---- local memory ----
- * Its bits are cleared when the block begins. Frames of calls use the memory of earlier ones again, so some reads of
- * their variables are missed. */
+/* ---- local memory ---- The bits are cleared when the block begins. A called function reuses the frame memory of
+ * earlier calls, so some reads of its variables are missed. */
 
 static size_t first_bit(const vm_warp *w, uint32_t lane, uint64_t at)
 {
@@ -42,7 +43,7 @@ void vm_check_local_known(vm_warp *w, uint32_t lanes)
             b->local_written[n / 64] |= (uint64_t)1 << n % 64;
 }
 
-/* A parameter that lives in local memory was written by the call. */
+/* Returns true if the address is a parameter that lives in local memory: the call itself has written it. */
 static bool is_parameter(const vm_warp *w, uint64_t at)
 {
     for (const vm_frame *frame = w->frame; frame; frame = frame->caller) {
@@ -58,6 +59,7 @@ static bool is_parameter(const vm_warp *w, uint64_t at)
     return false;
 }
 
+/* Reads and writes in one pass over the lanes. */
 void vm_check_local(vm_look *k)
 {
     const vm_check_block *b = k->w->block->check;

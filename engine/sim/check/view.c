@@ -1,5 +1,6 @@
-/* view.c - what threads know besides the clocks of order.c: which phases of mbarriers are complete, accesses of only
- * some lanes of a warp, and which writes are before a fence.proxy.async. It is joined wherever clocks are. */
+/* view.c - the asynchronous part of vector clocks (vm_more): which phases of mbarriers are known to be complete,
+ * accesses of only some lanes of a warp, and which writes are before a fence.proxy.async. It is joined wherever the
+ * clocks of order.c are joined. */
 #include <string.h>
 
 #include "vm_checks_internal.h"
@@ -54,8 +55,9 @@ void vm_view_start(vm_block *block)
 
 /* ---- joins ---- */
 
-/* Accesses of some lanes of warp v up to a time. Of two such sets, all lanes up to the later time: too much rather than
- * too little. */
+/* Joins accesses of some lanes of warp v up to a time. An entry holds one set of lanes. Two sets become their union up
+ * to the later time, which orders too much rather than too little. `know`, if not NULL, is the clock that rises once
+ * all live lanes are in the set. */
 static void join_part(const vm_block *block, vm_more *to, uint32_t *know, uint32_t v, uint32_t part, uint32_t lanes)
 {
     if (!lanes || (know && part <= know[v]))
@@ -68,7 +70,8 @@ static void join_part(const vm_block *block, vm_more *to, uint32_t *know, uint32
     }
 }
 
-static void join(const vm_block *block, vm_more *to, uint32_t *know, const vm_more *from)
+/* Joins `from` into `to`, except for the phases of mbarriers, which differ by lane. */
+static void join_more(const vm_block *block, vm_more *to, uint32_t *know, const vm_more *from)
 {
     for (uint32_t v = 0; v < block->warp_count; v++) {
         join_part(block, to, know, v, from->part[v], from->lanes[v]);
@@ -82,13 +85,14 @@ static void join(const vm_block *block, vm_more *to, uint32_t *know, const vm_mo
     }
 }
 
-/* What is known of the cluster's blocks, by rank. */
+/* Joins the entries for the blocks of the cluster. */
 static void join_ranks(const vm_block *block, uint32_t *to, const uint32_t *from)
 {
     for (uint32_t v = VM_LANES; v < VM_LANES + block->cluster->size; v++)
         to[v] = larger(to[v], from[v]);
 }
 
+/* Joins the numbers of phases that are known to be complete. */
 static void join_seen(const vm_block *block, vm_more *to, const vm_more *from)
 {
     for (size_t n = 0; n < block->check->bar_count; n++)
@@ -97,11 +101,13 @@ static void join_seen(const vm_block *block, vm_more *to, const vm_more *from)
 
 void vm_more_join(const vm_block *block, vm_more *to, const vm_more *from)
 {
-    join(block, to, NULL, from);
+    join_more(block, to, NULL, from);
     join_seen(block, to, from);
 }
 
-static void see_phase(vm_clock *c, size_t bar, uint32_t phases, uint32_t lanes)
+/* Some lanes learn that `phases` phases of an mbarrier are complete. The entry holds the larger number and the lanes
+ * that know it. */
+static void learn_phases(vm_clock *c, size_t bar, uint32_t phases, uint32_t lanes)
 {
     if (phases > c->more->seen[bar]) {
         c->more->seen[bar] = phases;
@@ -114,9 +120,9 @@ static void see_phase(vm_clock *c, size_t bar, uint32_t phases, uint32_t lanes)
 void vm_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
-    join(w->block, c->more, c->know, from);
+    join_more(w->block, c->more, c->know, from);
     for (size_t n = 0; n < w->block->check->bar_count; n++)
-        see_phase(c, n, from->seen[n], lanes);
+        learn_phases(c, n, from->seen[n], lanes);
 }
 
 void vm_more_lanes(vm_warp *w, uint32_t lanes)
@@ -127,6 +133,8 @@ void vm_more_lanes(vm_warp *w, uint32_t lanes)
             c->seen_lanes[n] |= lanes;
 }
 
+/* A flag carries only a time, not a clock. So the reader gets the asynchronous parts of all warps of its block, which
+ * is too much rather than too little. */
 void vm_more_acquire(vm_warp *w, uint32_t known)
 {
     const uint32_t fence = w->runner->run->device->check->last_fence;
@@ -134,16 +142,19 @@ void vm_more_acquire(vm_warp *w, uint32_t known)
     for (uint32_t k = 0; k < w->block->warp_count; k++) {
         const vm_more *from = &w->block->check->more[k];
         for (size_t n = 0; n < w->block->check->bar_count; n++)
-            see_phase(c, n, from->seen[n], VM_ALL);
-        join(w->block, c->more, c->know, from);
+            learn_phases(c, n, from->seen[n], VM_ALL);
+        join_more(w->block, c->more, c->know, from);
     }
     c->more->fenced_horizon = larger(c->more->fenced_horizon, known < fence ? known : fence);
 }
 
+/* The arriving lanes publish their clock and the current time. Lanes that they have synchronised with count as arrived
+ * too. */
 void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
 {
     const vm_clock *c = clock_of(w);
-    for (uint32_t k = 0; c->lanes && k < VM_LANES * VM_LANES; k++) /* with lanes that they synchronised with */
+    /* also the lanes that they have synchronised with */
+    for (uint32_t k = 0; c->lanes && k < VM_LANES * VM_LANES; k++)
         lanes |= (uint32_t)(lanes >> k / VM_LANES & 1 && c->lanes[k] > c->full) << k % VM_LANES;
     for (uint32_t v = 0; v < w->block->warp_count; v++)
         to->gate.know[v] = larger(to->gate.know[v], v == w->index ? c->full : c->know[v]);
@@ -153,13 +164,15 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
         to->gate.know[w->index] = now;
     else
         join_part(w->block, &to->more, to->gate.know, w->index, now, lanes);
-    join(w->block, &to->more, to->gate.know, c->more);
+    join_more(w->block, &to->more, to->gate.know, c->more);
     for (size_t n = 0; n < w->block->check->bar_count; n++) {
-        uint32_t seen = c->more->seen[n]; /* the last phase may be known to other lanes only */
+        uint32_t seen = c->more->seen[n]; /* only other lanes may know the last phase */
         to->more.seen[n] = larger(to->more.seen[n], seen && !(c->seen_lanes[n] & lanes) ? seen - 1 : seen);
     }
 }
 
+/* `gate.know` of the own rank gets the last fence in any case. The full clock goes along only if the arrival is a
+ * release for the cluster. */
 void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster, uint32_t now)
 {
     const vm_clock *c = clock_of(w);
@@ -185,7 +198,7 @@ void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uin
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
 }
 
-/* The lanes know of accesses of their own warp that some other thread has told of. */
+/* Joins what the phase says about the lanes' own warp: other threads may have carried its accesses back to it. */
 static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
@@ -196,7 +209,7 @@ static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
         return;
     if (!c->lanes)
         c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
-    if (!c->lanes) { /* out of memory: all count as ordered */
+    if (!c->lanes) { /* out of memory: all lanes count as ordered */
         c->full = larger(know, part);
         return;
     }
@@ -217,7 +230,7 @@ void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
     c->horizon = larger(c->horizon, from->gate.horizon);
     c->synced = w->runner->run->device->check->time;
     vm_more_learn(w, &from->more, lanes);
-    vm_check_settle(w->block, c);
+    vm_check_refresh_fast(w->block, c);
 }
 
 bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane)
@@ -231,6 +244,8 @@ bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane
 
 /* ---- proxy fences ---- */
 
+/* The fence covers the thread's own writes so far and all writes that happened before it. Each thread keeps the times
+ * of its last VM_FENCES fences; the last slot keeps an older one. */
 void vm_view_fence(vm_warp *w, uint32_t m)
 {
     vm_clock *c = clock_of(w);
@@ -246,7 +261,8 @@ void vm_view_fence(vm_warp *w, uint32_t m)
     c->more->fenced_horizon = c->horizon;
 }
 
-/* A fence of the writer's thread after the write that the lane knows of, or one by who knew of the write. */
+/* A fence counts if the writing thread made it after the write and it happened before this access, or if a thread made
+ * it that the write happened before. */
 bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);

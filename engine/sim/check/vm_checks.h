@@ -1,8 +1,14 @@
-/* vm_checks.h - the checks of an observed launch: findings, and shadow state. CHECKS.md says what is checked and how.
+/* vm_checks.h - the checks of an observed launch: findings, shadow memory and vector clocks.
  *
- * A checked launch runs on one host thread, so nothing here is locked, and the same launch has the same findings in the
- * same order. Time is a counter that is incremented when threads synchronise: an access has a time, and a thread knows
- * up to which time the accesses of each other warp happened before its own. */
+ * CHECKS.md says what is checked. RACES.md explains the algorithm of the race checker, which is close to FastTrack
+ * (Flanagan and Freund, PLDI 2009).
+ *
+ * Threads: a checked launch runs on one host thread, so nothing here is locked. The same launch therefore has the
+ * same findings in the same order.
+ *
+ * Time is one counter for the whole check (`vm_check.time`), not one per thread. It advances whenever threads
+ * synchronise. A shadow cell keeps epochs: the time and the thread of an access. A warp keeps a vector clock: for
+ * each other warp, the time up to which that warp's accesses happened before its own next access. */
 #ifndef KILN_SIM_VM_CHECKS_H
 #define KILN_SIM_VM_CHECKS_H
 
@@ -11,99 +17,123 @@
 
 typedef struct vm_check vm_check;
 
+/* Returns NULL if memory runs out. The caller frees the check with vm_check_free(). */
 vm_check *vm_check_new(const kiln_allocator *mem);
-void vm_check_free(vm_check *check); /* NULL is allowed; not while a device uses it */
-/* The device's allocations are shadowed from now on; existing ones count as written. NULL: stop shadowing. */
+/* Frees a check, which may be NULL. No device may use it any more. */
+void vm_check_free(vm_check *check);
+/* Attaches a check to a device: from now on its allocations have shadow memory, and those that exist count as written.
+ * If `check` is NULL, removes the shadow memory. No launch may run meanwhile. */
 void vm_check_attach(vm_device *device, vm_check *check);
 size_t vm_check_count(const vm_check *check);
 const kiln_check_finding *vm_check_at(const vm_check *check, size_t index);
-uint64_t vm_check_dropped(const vm_check *check); /* findings beyond the limit */
-bool vm_check_starved(const vm_check *check);     /* out of memory for the shadow: some races may be missed */
+/* Returns how many findings were dropped because the check had VM_FOUND_MOST already. */
+uint64_t vm_check_dropped(const vm_check *check);
+/* Returns true if memory for shadow cells or clocks ran out, so that some races may be missed. */
+bool vm_check_starved(const vm_check *check);
 
 /* ---- for the driver ---- */
-void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes); /* device to device */
+/* Copies the marks of unwritten bytes along with a copy from device memory to device memory. */
+void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes);
+/* Reports bytes that the host reads and nothing has written. */
 void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
-void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes);             /* counts as never written */
-void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch); /* it has rows with padding */
-void vm_check_host_free(vm_device *device, uint64_t address);                          /* an invalid free */
-/* Work of other streams that is not ordered before a launch: accesses with times in (after, until]. */
+/* Marks bytes as never written. */
+void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes);
+/* Announces that the allocation has rows of `row` bytes, each with padding up to `pitch` bytes. */
+void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch);
+/* Reports that the host frees an address at which the host has no allocation. */
+void vm_check_host_free(vm_device *device, uint64_t address);
+/* The interval (after, until] of the check's time. */
 typedef struct vm_period {
     uint32_t after, until;
 } vm_period;
-/* Of all launches from now on; earliest first, and the caller keeps them. */
+/* Sets the intervals in which work of other streams ran that is not ordered before the launches to come. The intervals
+ * are sorted, the earliest first. The caller keeps the array alive. */
 void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count);
-uint32_t vm_check_tick_host(vm_check *check); /* the time; it advances. It begins anew after 2^31 or so */
-/* Several devices whose kernels use each other's memory have one time: the driver advances each check's. */
+/* Returns the time and advances it. The time restarts at 1 after about 2^31 steps. */
+uint32_t vm_check_tick_host(vm_check *check);
+/* Advances the time to `time`, but never back. Devices whose kernels use each other's memory share one time, so the
+ * driver advances the check of each of them. */
 void vm_check_time(vm_check *check, uint32_t time);
-/* All work so far is ordered before all that comes: forgets it. The time is 1. */
+/* Forgets all accesses and sets the time to 1. The caller knows that all work so far is ordered before all work to
+ * come. */
 void vm_check_anew(vm_device *device, vm_check *check);
-/* Keeps the names of the launches that another check has seen in that span. */
+/* Adds the names of the launches that `from` has seen in the interval, for messages about accesses of other devices. */
 void vm_check_heard(vm_check *check, const vm_check *from, vm_period span);
-/* A copy or a fill by the host that the driver refuses: not all of that memory is there. `what`: "the host's copy". */
+/* Reports a copy or a fill that the driver refuses because the memory is not there completely. `what` names the
+ * operation: "the host's copy". */
 void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
-/* A launch that the driver refuses, which a program sees only if it asks. `why` is kept. */
+/* Reports a launch that the driver refuses. A program sees the refusal only if it asks for errors. Copies `why`. */
 void vm_check_host_launch(vm_device *device, const char *kernel, const char *why);
-/* A copy or a fill by the host touches memory, and nothing orders it and what kernels did in that span. */
+/* Reports a race between a copy or a fill by the host and an access that a kernel made in the interval. The caller
+ * knows that nothing orders the two. Reports nothing if no kernel has touched that memory in the interval. */
 void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
                         vm_period span);
-/* Memory that host and device share: kernels' accesses are noted by page from now on. */
+/* From now on records for each page when kernels access this allocation, which the host may touch directly. */
 void vm_check_track(vm_device *device, uint64_t address);
 bool vm_check_has_launched(const vm_check *check, vm_period span);
-/* Such memory's next pages from `from` on that kernels have touched in that span, one after another and in one way: true
- * and where. `written`: some kernel writes them. */
+/* A range of whole pages that kernels have used in the same way. */
 typedef struct vm_used {
     uint64_t address, bytes;
-    bool written;
+    bool written; /* some kernel writes it */
 } vm_used;
+/* Finds the next range of pages at or after `from` that kernels have used in the interval. Returns false if there is no
+ * such page in the allocation. */
 bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used);
-/* Kernels have told something to others by it in that span, perhaps to the host. */
+/* Returns true if a kernel has made an atomic, volatile or ordered write to this allocation in the interval. The
+ * host may then have learned from the memory itself that the kernel is done. */
 bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span);
-/* The host has touched memory of kernels for which it has not waited; `written`: by them. Nothing, if they have not touched
- * that very place. */
+/* Reports that the host has touched managed memory of kernels for which it has not waited. `written`: the kernels write
+ * the page. Reports nothing if no kernel has touched that very cell in the interval. */
 void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
-/* Nor two of the host's doings, of which one writes. */
+/* Reports that nothing orders two copies or fills by the host, of which one writes. */
 void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
-/* The host has touched pinned memory of a copy for which it has not waited; `written`: by the copy. */
+/* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes the
+ * memory. */
 void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where);
-/* To be called before the device is destroyed; `all`: also allocations of the host. */
+/* Reports allocations that nobody has freed. Call this before the device is destroyed. `all`: also allocations by the
+ * host. */
 void vm_check_leaks(vm_device *device, bool all);
 
 /* ---- for the interpreter ---- */
 
-/* What happened at an address; `who`: the thread's number in its block, and the flags. VM_PENDING: by an asynchronous
- * operation, whose number is in `insn` (vm_flight); the stamp is then above all others. */
+/* An epoch: which thread made an access, and when. `who` is the thread's number in its block (VM_WHO), with flags.
+ * If VM_PENDING is set, an asynchronous operation made the access, `insn` is its number (vm_flight.id), and `stamp` is
+ * UINT32_MAX, above all other times. */
 typedef struct vm_mark {
     uint32_t stamp, who, insn, block;
 } vm_mark;
 enum {
-    VM_WHO = 1023,
-    VM_MANY = 1024,
-    VM_STRONG_SIDE = 2048,
-    VM_PENDING = 4096,
-    VM_VOLATILE_SIDE = 8192, /* ordered by `volatile` alone */
-    VM_BLOCK_SIDE = 16384    /* ordered in its own block only (.cta) */
+    VM_WHO = 1023,           /* the bits of the thread's number */
+    VM_MANY = 1024,          /* several threads of the warp or block made it, and `who` names the first */
+    VM_STRONG_SIDE = 2048,   /* atomic, volatile, relaxed or stronger */
+    VM_PENDING = 4096,       /* made by an asynchronous operation */
+    VM_VOLATILE_SIDE = 8192, /* strong by `volatile` alone */
+    VM_BLOCK_SIDE = 16384    /* strong for its own block only (scope .cta) */
 };
-/* The last write and the last reads of a granule: two, by different warps (shared) or blocks (global) where there are
- * several that are not ordered. */
+/* A cell of shadow memory: the epochs of the last accesses to one granule of 1, 2 or 4 bytes. It keeps one write and
+ * two reads. In shared memory the two reads come from different warps, in global memory from different blocks. */
 typedef struct vm_cell {
     vm_mark w, r1, r2;
     union {
-        struct { /* global memory: the last read as read-only data (ld.global.nc) */
+        struct { /* global memory: the time and instruction of the last ld.global.nc */
             uint32_t constant, constant_insn;
         };
-        uint32_t readers[2]; /* shared memory: asynchronous operations that read it, 0: none */
+        /* Shared memory: numbers of two asynchronous operations that read the granule. 0 means no operation. */
+        uint32_t readers[2];
     };
-    uint32_t published, published_cta; /* the time that a thread knows after reading this as a flag */
+    /* The release time that a thread acquires when it reads the granule as a flag: any thread, and a thread of the
+     * same block. */
+    uint32_t published, published_cta;
 } vm_cell;
-/* Cells are kept in groups of neighbours, field by field: what a warp touches is mostly a row of them, which vector
- * instructions handle together (quick.c). A mark of a group is two cache lines. */
+/* Eight neighbouring cells, stored as a structure of arrays. A warp mostly touches a row of cells, and quick.c compares
+ * one field of all eight with one vector instruction. The four fields of one mark fill two cache lines. */
 enum { VM_CELLS = 8 };
 typedef struct vm_marks {
     uint32_t stamp[VM_CELLS], who[VM_CELLS], insn[VM_CELLS], block[VM_CELLS];
 } vm_marks;
 typedef struct vm_cells {
     vm_marks w, r1, r2;
-    uint32_t constant[VM_CELLS], constant_insn[VM_CELLS]; /* of shared memory: readers[0] and [1] */
+    uint32_t constant[VM_CELLS], constant_insn[VM_CELLS]; /* shared memory: readers[0] and readers[1] */
     uint32_t published[VM_CELLS], published_cta[VM_CELLS];
 } vm_cells;
 _Static_assert(sizeof(vm_cells) == VM_CELLS * sizeof(vm_cell), "the same fields");
@@ -115,7 +145,7 @@ static inline void vm_mark_put(vm_marks *m, size_t n, const vm_mark *mark)
 {
     m->stamp[n] = mark->stamp, m->who[n] = mark->who, m->insn[n] = mark->insn, m->block[n] = mark->block;
 }
-/* Cell n of an array of groups. */
+/* Returns a copy of cell n of an array of groups. */
 static inline vm_cell vm_cell_get(const vm_cells *cells, uint64_t n)
 {
     const vm_cells *g = &cells[n / VM_CELLS];
@@ -129,162 +159,193 @@ static inline vm_cell vm_cell_get(const vm_cells *cells, uint64_t n)
                      .published_cta = g->published_cta[n]};
 }
 
+/* The shadow memory of one allocation. The allocation owns it; the check's allocator holds it. */
 typedef struct vm_shadow {
-    uint64_t *written;              /* one bit per byte; NULL: all */
-    uint64_t unwritten;             /* bytes */
-    vm_cells **pages;               /* each of VM_SHADOW_PAGE bytes of memory; NULL until touched */
-    uint32_t *used;                 /* vm_check_track(): of each page the times of the last read and write; NULL: not */
-    uint32_t flagged;               /* the time of the last atomic, volatile or ordered write, if it is tracked */
-    uint64_t row, pitch;            /* of cuMemAllocPitch: bytes of a row that are not padding; 0: no rows */
+    uint64_t *written;  /* one bit per byte: something has written it; NULL: all bytes are written */
+    uint64_t unwritten; /* how many bytes nothing has written */
+    vm_cells **pages;   /* one array of cells for each VM_SHADOW_PAGE bytes; NULL until a kernel touches the page */
+    /* The times at which a kernel last read and last wrote each page. NULL without vm_check_track(). */
+    uint32_t *used;
+    uint32_t flagged;               /* the time of the last atomic, volatile or ordered write; needs `used` */
+    uint64_t row, pitch;            /* of cuMemAllocPitch: bytes of a row without and with padding; 0: no rows */
     unsigned shift;                 /* a cell covers 1 << shift bytes */
-    bool by_kernel;                 /* malloc in device code */
+    bool by_kernel;                 /* made by malloc in device code */
     const struct vm_module *module; /* of the instruction `insn` that allocated it; only compared */
-    kiln_check_side made;           /* by_kernel: where */
+    kiln_check_side made;           /* where a kernel has allocated it, if `by_kernel` */
 } vm_shadow;
 #define VM_SHADOW_PAGE 4096u
 
-/* A local variable, in the frame of its function; end 0: not known. */
+/* The bytes [start, end) of a local variable in the frame of its function. `end` is 0 if the bounds are unknown. */
 typedef struct vm_check_local_piece {
     uint32_t start, end;
 } vm_check_local_piece;
-/* Static data about a module's instructions, made at its first launch under checks. */
+/* The static analysis of a module (code.c), made at its first checked launch. The module's arena owns it. */
 typedef struct vm_check_code {
-    uint8_t *kind;                /* vm_check_see, by tally index */
-    uint32_t *owner;              /* of shared accesses: the only possible variable + 1, or 0 */
-    vm_check_local_piece *pieces; /* of local accesses: the only possible variable */
+    uint8_t *kind;                /* by tally index: enum vm_check_see and flags */
+    uint32_t *owner;              /* by tally index: the only shared variable that the access can touch, + 1; or 0 */
+    vm_check_local_piece *pieces; /* by tally index: the only local variable that the access can touch */
     unsigned shift;               /* no access is smaller than 1 << shift bytes */
     bool async;                   /* it has asynchronous operations or mbarriers */
-    /* Registers that products use, and their copies: by function and register, numbered from 1. NULL: it has none. */
+    /* numbers[function][register]: a number from 1 if products use the register or a copy of it, otherwise 0. NULL if
+     * the function has no products. */
     uint32_t **numbers, reg_count;
-    uint32_t serial; /* of the modules that the check has seen, from 1; 0: not yet */
+    uint32_t serial; /* the module's number among those that the check has seen, from 1; 0: not seen yet */
 } vm_check_code;
+/* How an instruction is checked. */
 enum vm_check_see {
     VM_SEE_NOTHING,
     VM_SEE_LOAD,
     VM_SEE_STORE,
     VM_SEE_ATOMIC,
-    VM_SEE_COPY,
+    VM_SEE_COPY, /* cp.async */
     VM_SEE_BARRIER,
     VM_SEE_FENCE,
     VM_SEE_CALL,
-    VM_SEE_ASYNC,
-    VM_SEE_OTHER
+    VM_SEE_ASYNC, /* groups, bulk copies, mbarriers, products, proxy fences, barrier.cluster */
+    VM_SEE_OTHER  /* other accesses to memory: matrix loads and stores */
 };
 #define VM_SEE_REGISTERS 128u /* a flag: it uses registers that products use */
 #define VM_SEE_SPECIAL 64u    /* a flag: a load or store that is ordered, or reads read-only data */
-#define VM_SEE_CONSTANT 32u   /* a flag: it reads read-only data, and no more */
+#define VM_SEE_CONSTANT 32u   /* a flag: it reads read-only data, and has no other speciality */
 
-/* An asynchronous operation: a copy, or a product of a warpgroup. */
+/* How an asynchronous operation completes. */
 typedef enum vm_flight_kind {
     VM_FLIGHT_COPY,  /* cp.async of a warp: in groups of each thread, or on an mbarrier */
-    VM_FLIGHT_LOAD,  /* completes on an mbarrier */
-    VM_FLIGHT_STORE, /* in bulk groups of a thread */
-    VM_FLIGHT_WGMMA  /* in groups of a warpgroup */
+    VM_FLIGHT_LOAD,  /* a bulk copy that completes on an mbarrier */
+    VM_FLIGHT_STORE, /* a bulk copy that completes in a bulk group of its thread */
+    VM_FLIGHT_WGMMA  /* a product of a warpgroup, in groups of the warpgroup */
 } vm_flight_kind;
+/* An asynchronous operation. It has four states. Begun: vm_flight_new() has made it. In flight. Complete:
+ * vm_flight_before() is true, which may hold for one thread and not yet for another. Forgotten: VM_FLIGHTS operations
+ * later another operation takes its place. */
 typedef struct vm_flight {
     uint32_t id, insn, block, group;
-    uint32_t bar, phase; /* that it completes on: of all lanes of a LOAD, of those in `bound` of a COPY */
+    uint32_t bar, phase; /* the mbarrier and its phase: for all lanes of a LOAD, for the lanes in `bound` of a COPY */
     uint32_t lanes, bound, waited;
-    /* When it was waited for, 0: not yet. STORE: [0] has read, [1] has written; WGMMA: by warp of the group; else [0] */
+    /* The times at which a thread waited for it; 0: not yet. STORE: [0] for its reads, [1] for its writes. WGMMA: by
+     * warp of the group. Other kinds: [0]. */
     uint32_t done[4];
-    uint16_t who;         /* the thread; a WGMMA: of the first warp */
-    uint8_t kind, layout; /* of what a tensor map has written: its swizzle + 1; 0: no tensor map */
-    bool generic;         /* not in the asynchronous proxy */
+    uint16_t who; /* the thread that issued it; of a WGMMA the first thread of the group's first warp */
+    uint8_t kind;
+    uint8_t layout; /* the swizzle of the tensor map or descriptor, + 1; 0: neither */
+    bool generic;   /* it is not in the asynchronous proxy */
 } vm_flight;
 
-/* A register that a product uses: which one, and whether as a sum; the last access (instruction + 1) since wgmma.fence. */
+/* A register that a product uses. */
 typedef struct vm_reg {
-    uint32_t flight, touched;
-    bool sum;
+    uint32_t flight;  /* the product */
+    uint32_t touched; /* the instruction of the last access since wgmma.fence, + 1; 0: no access */
+    bool sum;         /* the product accumulates in it; otherwise it holds a part of matrix A */
 } vm_reg;
+/* Limits: mbarriers of a block, phases that are kept of each, and proxy fences that are kept of each thread. */
 enum { VM_BARS = 128, VM_BAR_PHASES = 4, VM_FENCES = 4, VM_BAR_NONE = VM_BARS };
-/* Accesses of a block's threads, as a thread of another block knows them: by warp, of all lanes up to a time (`know`), and
- * of some up to a later one. */
+/* The part of a vector clock that describes one other block of the cluster, warp by warp. It orders accesses of all
+ * lanes up to the time `know`, and accesses of the lanes `lanes` up to the later time `part`. Records are immutable
+ * once a thread has their number, so that threads can share them (far.c). */
 typedef struct vm_far {
-    uint32_t id, owner; /* owner: of a phase that is not complete */
+    uint32_t id;
+    uint32_t owner; /* the phase that still collects arrivals, and may therefore change the record */
     uint32_t know[VM_LANES], part[VM_LANES], lanes[VM_LANES];
 } vm_far;
-/* What threads know besides the clocks of whole warps. */
+/* The part of a vector clock that only modules with asynchronous operations need. */
 typedef struct vm_more {
-    /* By warp: of these of its lanes, accesses up to that time. */
+    /* By warp: accesses of the lanes `lanes` up to the time `part` happened before. */
     uint32_t part[VM_LANES], lanes[VM_LANES];
-    /* By warp: accesses up to that time are before a fence.proxy.async that this knows; of all threads. */
+    /* By warp: writes up to that time are before a fence.proxy.async that happened before. `fenced_horizon`: the same
+     * for writes of all threads. */
     uint32_t fenced[VM_LANES], fenced_horizon;
-    /* By rank of another block, numbers of records (vm_far; 0: nothing): what its threads have read and what they have
-     * written happened before; what they have read may be overwritten. */
+    /* By rank of another block: the number of a record (vm_far), or 0. `wrote`: accesses in the record happened before.
+     * `read`: only reads in the record count as ordered, so that what they have read may be overwritten. */
     uint32_t wrote[VM_CLUSTER_MOST], read[VM_CLUSTER_MOST];
-    uint32_t seen[VM_BARS]; /* by mbarrier: phases that are complete */
+    uint32_t seen[VM_BARS]; /* by mbarrier: how many phases are known to be complete */
 } vm_more;
-/* What a warp knows. Accesses with times up to `fast` by threads of the cluster, and up to `horizon` by any thread,
- * happened before its next access. */
-#define VM_KNOWN (VM_LANES + VM_CLUSTER_MOST) /* of the warps of the block, and of the blocks of the cluster by rank */
+/* The length of a vector clock: an entry for each warp of the block, then one for each block of the cluster, by
+ * rank. */
+#define VM_KNOWN (VM_LANES + VM_CLUSTER_MOST)
+/* The vector clock of a warp, and its asynchronous state. Every time in it comes from the check's single counter. An
+ * entry t for a set of threads means: accesses of these threads with a stamp of at most t happened before this warp's
+ * next access. */
 typedef struct vm_clock {
-    uint32_t fast, horizon, full, synced, released, released_cta;
-    uint32_t know[VM_KNOWN];
-    uint32_t *lanes; /* [lane][other lane], NULL until only some lanes synchronise */
-    /* Groups that were committed: of cp.async, of bulk copies, of products. */
+    uint32_t fast;    /* any thread of the cluster; vm_check_refresh_fast() derives it from the other fields */
+    uint32_t horizon; /* any thread of the grid */
+    uint32_t full;    /* the warp's own entry in its vector clock */
+    uint32_t synced;  /* when the warp last synchronised with any thread */
+    uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
+    uint32_t know[VM_KNOWN];         /* by warp and by block of the cluster */
+    /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
+    uint32_t *lanes;
+    /* how many cp.async groups and how many bulk groups each lane has committed; `products`: how many groups of
+     * wgmma */
     uint32_t groups[VM_LANES], bulk_groups[VM_LANES], products;
-    uint32_t *pending; /* vm_flight.id of what it has not waited for */
+    uint32_t *pending; /* vm_flight.id of the operations that the warp has not waited for */
     size_t pending_count, pending_capacity;
-    struct vm_more *more;         /* NULL: the module has nothing asynchronous */
-    uint32_t seen_lanes[VM_BARS]; /* that know the last phase in more->seen; others do not */
-    uint32_t spins, wait_bar;     /* tests of mbarriers that failed, one after the other; the last one's */
+    struct vm_more *more; /* NULL if the module has nothing asynchronous */
+    /* By mbarrier: the lanes that know the last phase in more->seen. The other lanes know one phase less. */
+    uint32_t seen_lanes[VM_BARS];
+    uint32_t spins;    /* tests of mbarriers that failed in a row; 0 after any other checked instruction */
+    uint32_t wait_bar; /* the last failed test: mbarrier, instruction, lane, parity */
     uint32_t wait_insn, wait_lane, wait_parity;
     uint32_t product_count; /* products that this warp has begun */
     uint32_t product_fence; /* `products` + 1 at its last wgmma.fence */
 } vm_clock;
+/* The join (pointwise maximum) of the vector clocks of the warps that have arrived at a barrier. */
 typedef struct vm_gate {
     uint32_t know[VM_KNOWN], horizon;
 } vm_gate;
-/* What threads contribute to a barrier of the block, or to a phase of an mbarrier. */
+/* The join of the vector clocks of the threads that have arrived in a phase of an mbarrier. */
 typedef struct vm_view {
     vm_gate gate;
     vm_more more;
 } vm_view;
+/* An mbarrier as the checks see it. States: not live, then live in phase 0, 1, 2 and so on. It collects arrivals and
+ * bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
 typedef struct vm_bar {
     uint32_t address;
-    bool live;                     /* initialised, not invalidated */
-    vm_mark init;                  /* by whom */
-    uint32_t announced;            /* by a fence.mbarrier_init of that thread, 0: not yet */
-    uint32_t pending, expected;    /* arrivals */
-    int64_t tx;                    /* bytes that are to come */
-    uint64_t expected_tx, came_tx; /* of this phase, for messages */
-    uint32_t arrived, phase;       /* phase: how many are complete */
-    uint32_t last;                 /* the last copy on it */
-    vm_mark far;                   /* the last arrival by another block; stamp 0: none */
-    uint32_t far_phase;            /* in which it counts */
-    uint32_t owner;                /* of records of the phase that is not complete; 0: it has none */
-    vm_view gather;                /* of the arrivals so far */
-    vm_view phases[VM_BAR_PHASES]; /* of complete ones, by number */
-    uint32_t
-        learned[VM_BAR_PHASES]; /* by number: the time at which a thread first knew that it is complete, 0: none does */
+    bool live;                     /* initialised and not invalidated */
+    vm_mark init;                  /* the epoch of its initialisation */
+    uint32_t announced;            /* the time of the initialising thread's fence.mbarrier_init; 0: no fence yet */
+    uint32_t pending, expected;    /* arrivals that this phase still lacks, and arrivals that complete a phase */
+    int64_t tx;                    /* bytes that are still to come; negative: they came before they were announced */
+    uint64_t expected_tx, came_tx; /* bytes of this phase, for messages */
+    uint32_t arrived, phase;       /* phase: how many phases are complete */
+    uint32_t last;                 /* vm_flight.id of the last copy that completes on it */
+    vm_mark far;                   /* the epoch of the last arrival by another block; stamp 0: none came */
+    uint32_t far_phase;            /* the phase in which that arrival counts */
+    uint32_t owner;                /* vm_far.owner of the records of the phase that is not complete; 0: no records */
+    vm_view gather;                /* the join of the arrivals so far */
+    vm_view phases[VM_BAR_PHASES]; /* the joins of the last complete phases, by number modulo VM_BAR_PHASES */
+    /* By phase: the time at which a thread first learned that the phase is complete; 0: no thread has learned it. */
+    uint32_t learned[VM_BAR_PHASES];
 } vm_bar;
+/* The state of a resident block. vm_block.check points to it; the device's allocator holds it. */
 typedef struct vm_check_block {
-    uint32_t base; /* the time it started */
+    uint32_t base; /* the time at which the block started; an older mark in its cells comes from an earlier block */
     unsigned shift;
     vm_clock *warps;
-    vm_gate gates[VM_BARRIERS + 1]; /* the last one is what the block gets of the cluster's */
-    vm_gate opened;                 /* the same when it opened last, for warps that wait afterwards */
-    vm_cells *cells;                /* of shared memory */
+    vm_gate gates[VM_BARRIERS + 1]; /* by barrier of the block; the last one is what the cluster's barrier gives it */
+    /* a copy of the last gate, made when the cluster's barrier opened; warps may wait later */
+    vm_gate opened;
+    vm_cells *cells; /* of shared memory */
     size_t cell_count;
-    uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has none */
+    uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has no local memory */
     size_t local_words;
-    /* Where the module has something asynchronous: */
-    vm_more *gate_more;                /* by barrier, as `gates` */
+    /* The rest is used only if the module has something asynchronous. */
+    vm_more *gate_more;                /* by barrier, beside `gates` */
     vm_more *more;                     /* by warp */
-    uint32_t (*fences)[VM_FENCES + 1]; /* by thread: its last fence.proxy.async; the last one: an older one */
+    uint32_t (*fences)[VM_FENCES + 1]; /* by thread: the times of its last fence.proxy.async, the latest first */
     vm_bar *bars;
     size_t bar_count, bar_capacity;
-    bool dirty; /* cells have asynchronous operations */
-    uint32_t
-        pushed[VM_CLUSTER_MOST]; /* by rank: the last copy from this block's shared memory to that one's; 0: none */
-    struct {                     /* by warpgroup: how many products it has begun, the last one's vm_flight */
+    bool dirty; /* cells name asynchronous operations */
+    /* By rank: the last copy from this block's shared memory to the shared memory of that block; 0: none. */
+    uint32_t pushed[VM_CLUSTER_MOST];
+    struct { /* by warpgroup: how many products it has begun, and vm_flight.id of the last one */
         uint32_t count, flight;
     } products[VM_WARPGROUPS];
-    vm_reg *regs; /* by warp and number; NULL: the module has no products */
+    vm_reg *regs; /* by warp and register number; NULL: the module has no products */
 } vm_check_block;
 
 /* ---- the hooks that the interpreter calls ---- */
-extern const struct vm_hooks vm_check_hooks; /* for vm_watch.checks; vm_check_attach() gives them to the device */
+/* For vm_watch.checks. vm_check_attach() also gives the table to the device. */
+extern const struct vm_hooks vm_check_hooks;
 
 #endif

@@ -134,6 +134,7 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape)
     return levels;
 }
 
+/* Checks the descriptor and makes an array with storage for its texels, which counts as device memory. */
 static CUresult array_create(sim_array **out, const CUDA_ARRAY3D_DESCRIPTOR *d, bool mipmapped, unsigned levels)
 {
     sim_context *context;

@@ -1,6 +1,7 @@
-/* check.c - checks (sim.h, engine/sim/check/CHECKS.md): while a context is checked, its launches are observed and its memory is
- * shadowed. A program starts it with kiln__sim_check_begin(); the environment variable KILN_SIM_CHECK starts it for
- * every context of a process, and then the findings are reported (check_report.c) when the context or the process ends. */
+/* check.c - checks (sim.h, engine/sim/check/CHECKS.md): while a context is checked, its launches are observed and
+ * its memory is shadowed. A program starts it with kiln__sim_check_begin(); the environment variable KILN_SIM_CHECK
+ * starts it for every context of a process, and then the findings are reported (check_report.c) when the context or
+ * the process ends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ void sim_check_show(sim_context *context, bool leaks)
     if (!context->check || !context->check_shown)
         return;
     if (context->order)
-        context->order_end(context); /* with what it has found */
+        context->order_end(context); /* with its findings */
     if (leaks && context->sticky == CUDA_SUCCESS)
         vm_check_leaks(context->device, true);
     sim_report(context->check);

@@ -1,7 +1,8 @@
-/* check_report.c - the findings of KILN_SIM_CHECK as text: Kiln's own, or, for programs that read those of
- * compute-sanitizer, its text or its XML; what a file of suppressions takes out; the exit code.
- * engine/sim/check/README.md has the environment variables. Called under the driver's locks, or when the process ends.
- */
+/* check_report.c - reports the findings of KILN_SIM_CHECK: in Kiln's own text, or for programs that read the output of
+ * compute-sanitizer in its text or XML. Applies a file of suppressions, and sets the exit code.
+ * engine/sim/check/README.md has the environment variables. Called under the driver's locks, or when the process
+ * ends. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +56,9 @@ static bool is_place(const char *pattern, const kiln_check_side *side)
     return kiln__matches(pattern, place);
 }
 
-/* A line is a kind with dashes for spaces, a kernel, a place; each a pattern, the last two may be left out. */
-static bool fits(char *line, const kiln_check_finding *f)
+/* Returns true if a line of suppressions matches. The line is a kind with dashes for spaces, a kernel and a place. Each
+ * is a pattern; the last two may be left out. */
+static bool matches_suppression(char *line, const kiln_check_finding *f)
 {
     char kind[64], *rest = NULL;
     snprintf(kind, sizeof kind, "%s", kiln_check_text(f->kind));
@@ -75,7 +77,7 @@ static bool is_suppressed(const kiln_check_finding *f)
         const size_t length = strcspn(at, "\n");
         char line[512];
         snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : 0), at);
-        found = fits(line, f);
+        found = matches_suppression(line, f);
         at += length + (at[length] == '\n');
     }
     return found;
@@ -144,7 +146,7 @@ static const char *direction_of(const kiln_check_side *side)
     return !side->what ? "" : strstr(side->what, "atomic") ? "Atomic" : strstr(side->what, "write") ? "Write" : "Read";
 }
 
-/* Its name of what was found: the first line of a record. */
+/* Writes compute-sanitizer's name of the finding, the first line of a record. */
 static void headline(const kiln_check_finding *f, char *text, size_t size)
 {
     const char *direction = direction_of(&f->at);
@@ -215,6 +217,7 @@ static void put_axes(const char *name, const unsigned at[3])
     fprintf(report.to, "<%s><x>%u</x><y>%u</y><z>%u</z></%s>", name, at[0], at[1], at[2], name);
 }
 
+/* Writes a finding as a record of compute-sanitizer's XML. */
 static void put_as_xml(const kiln_check_finding *f)
 {
     static const char *const kinds[KILN_CHECK_KINDS] = {
@@ -256,6 +259,7 @@ static void put_as_xml(const kiln_check_finding *f)
 
 /* ---- all ---- */
 
+/* Opens the file of the report at the first finding, and writes its head. */
 static void begin_report(void)
 {
     static const char *const names[] = {"kiln", "sanitizer", "sanitizer-xml"};
@@ -266,7 +270,7 @@ static void begin_report(void)
     report.begun = true;
     report.to = file ? fopen(file, "we") : stderr;
     if (!report.to) {
-        perror(file);
+        fprintf(stderr, "%s: %s\n", file, kiln__error_text(errno));
         report.to = stderr;
     }
     size_t at = 0;
@@ -285,6 +289,7 @@ static void begin_report(void)
         fputs("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<ComputeSanitizerOutput>\n", report.to);
 }
 
+/* Writes all findings of a check that are not suppressed, and counts them. */
 void sim_report(const vm_check *check)
 {
     size_t errors = 0, notes = 0, suppressed = 0;

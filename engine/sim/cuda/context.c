@@ -105,7 +105,7 @@ CUresult sim_cuCtxDetach(CUcontext handle)
 
 static bool limit_exists(CUlimit limit)
 {
-    /* Kernels cannot wait for what they launched from compute capability 9.0 on. */
+    /* From compute capability 9.0 on, kernels cannot wait for their launches. */
     if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH)
         return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9;
     if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)

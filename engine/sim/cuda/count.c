@@ -25,7 +25,7 @@ struct sim_counting {
 /* ---- observing a launch ---- */
 
 /* Passes the accesses of one block to the caller of kiln__sim_count_begin(). */
-static void show(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count)
+static void pass_accesses(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count)
 {
     const struct sim_counting *counting = user;
     static const char *const spaces[] = {[PTX_SPACE_GLOBAL] = "global",
@@ -88,7 +88,7 @@ bool sim_count_launch(sim_context *context, const sim_function *function, const 
     }
     watch->profile = count->profile;
     if (context->counting->see) {
-        watch->see = show;
+        watch->see = pass_accesses;
         watch->user = context->counting;
     }
     return true;
@@ -161,6 +161,8 @@ static void describe_insn(const ptx_module *ptx, const ptx_insn *in, kiln__arena
     out->file = file ? kiln__arena_strdup(arena, file) : "";
 }
 
+/* Copies the counts of a kernel into the caller's form, instruction by instruction. Returns false if memory runs
+ * out. */
 static bool describe(const struct sim_count *count, kiln__arena *arena, kiln__sim_kernel *out)
 {
     const ptx_module *ptx = vm_module_ptx(count->module->vm);

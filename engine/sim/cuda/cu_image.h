@@ -14,6 +14,7 @@ typedef struct sim_text {
     bool lazy;  /* from a library: linked only if needed */
 } sim_text;
 #define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* limit for one image, or for all that is linked together */
+/* The texts of PTX in an image. */
 typedef struct sim_texts {
     const kiln_allocator *mem;
     sim_text *items;
@@ -30,11 +31,12 @@ typedef enum sim_image_result {
     SIM_IMAGE_MEMORY
 } sim_image_result;
 
-/* Whether PTX for a later architecture than the device's is refused as a whole, as on a GPU ($KILN_SIM_TARGET). */
+/* Returns true if PTX for a later architecture than the device's is refused as a whole, as on a GPU
+ * ($KILN_SIM_TARGET). */
 bool sim_strict_target(void);
-/* Adds the PTX of `bytes` that suits compute capability `cc` (90: 9.0) best: one text of each fat binary. Where there is
- * none but for later architectures, it is that of the earliest one. `log` gets errors, and what was skipped. Messages
- * call the image `name`. */
+/* Adds the PTX of `bytes` that suits compute capability `cc` (90: 9.0) best: one text of each fat binary. If there is
+ * PTX only for later architectures, adds the text for the earliest of them. `log` gets errors and notes about skipped
+ * parts. Messages call the image `name`. */
 sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t length, const char *name, int cc,
                                 kiln__text *log);
 /* The size of an image that is passed without its length, from its own header, which must be trusted here (as the

@@ -1,12 +1,12 @@
-/* cu_objects.h - what the files of the simulated driver (sim/cuda, sim/stream) share.
+/* cu_objects.h - declarations that the files of the simulated driver (sim/cuda, sim/stream) share.
  *
- * As in libcuda the state belongs to the process: one simulated device, its primary context, and a table of all
- * objects. A handle is a number that is looked up in that table, never a pointer, so a stale or invalid handle gives an
- * error code and not a crash.
+ * As in libcuda the state belongs to the process: its devices, their contexts, and a table of all objects. A handle is
+ * a number that is looked up in that table, never a pointer. So a stale or invalid handle gives an error code and not a
+ * crash.
  *
- * Two locks, always taken in this order: `work` is held while the device works (a kernel, a copy, a fill, the freeing
- * of what they use), which keeps streams in order. `state` guards the table and the context, and is never held while a
- * kernel runs, so that other threads can make queries and prepare work meanwhile. */
+ * There are two locks, always taken in this order. `work` is held while the device works: during a kernel, a copy, a
+ * fill, or the freeing of their memory. It keeps streams in order. `state` guards the table and the contexts. It is
+ * free while a kernel runs, so that other threads can make queries and prepare work meanwhile. */
 #ifndef KILN_SIM_CU_OBJECTS_H
 #define KILN_SIM_CU_OBJECTS_H
 
@@ -71,17 +71,18 @@ typedef struct sim_profile {
 extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* built-in profiles, then those that were read; never removed */
 extern size_t sim_profile_count;                    /* grows under the state lock */
 enum { SIM_DEVICES_MOST = VM_DEVICES_MOST };
-/* The devices of the process. In libcuda there are as many as the environment says, all of one profile, and a CUdevice
- * is its number. In the engine there is one: the selected profile's, and a CUdevice is the index of a profile, which can
- * be queried without being selected. All under the state lock. */
+/* The devices of the process. In libcuda the environment says how many there are, all of one profile, and a CUdevice is
+ * a device's ordinal. In the engine there is one device, with the selected profile. A CUdevice is there the index of a
+ * profile, which can be queried without being selected. All of these need the state lock. */
 unsigned sim_device_count(void);
 int sim_device_ordinal(CUdevice device);                /* -1: not a device of the process */
 CUdevice sim_device_at(unsigned ordinal);               /* its CUdevice */
 const sim_profile *sim_device_profile(CUdevice device); /* NULL: there is no such device */
-unsigned sim_device_place(CUdevice device);             /* its number among those of the machine, hidden ones too */
-unsigned sim_machine_devices(void);                     /* how many it has, hidden ones too */
-/* For libcuda: the devices, by their places on the machine, which has `all`. False: there is a context already, or count
- * is 0. */
+/* its number among all devices of the machine, hidden ones included */
+unsigned sim_device_place(CUdevice device);
+unsigned sim_machine_devices(void); /* how many it has, hidden ones too */
+/* For libcuda: the devices, by their places on the machine, which has `all`. False: there is a context already, or
+ * count is 0. */
 bool sim_set_devices(const unsigned *places, unsigned count, unsigned all);
 /* The UUID of the device at that place. */
 void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid);
@@ -120,14 +121,14 @@ typedef struct sim_context sim_context;
 typedef struct sim_object {
     sim_kind kind;
     uint64_t handle;
-    struct sim_context *context; /* in which it was created, and with which it can be used */
+    struct sim_context *context; /* the context in which it was created and can be used */
     struct sim_object *next, *previous;
     /* Called when the object is freed: frees what it holds besides itself; NULL: nothing. Other objects may be freed
      * already. */
     void (*drop)(struct sim_object *object);
     /* Not NULL: the object belongs to the process. It is called when its context ends, and leaves that. */
     void (*leave)(struct sim_object *object);
-    /* If not NULL: called for each context that is made while the object has none. */
+    /* If not NULL: called for each context that is created while the object has no context. */
     void (*meet)(struct sim_object *object, const struct sim_context *made);
 } sim_object;
 
@@ -138,7 +139,7 @@ typedef struct sim_pool {
     uint64_t limit; /* 0: none */
     int reuse[3];   /* stored and reported only */
     uint32_t open;  /* devices besides its own that may use its memory, as bits */
-    /* Of a pool that processes share (stream/pool_share.c): its allocations are parts of a file. */
+    /* For pools that processes share (stream/pool_share.c): the allocations are parts of a file. */
     bool shared, imported; /* imported: another process's, or made elsewhere in this one */
     int file;
     uint64_t inode, bytes, next; /* of the file; next: where the next allocation begins */
@@ -146,9 +147,9 @@ typedef struct sim_pool {
 
 struct sim_context {
     sim_object object;
-    unsigned ordinal;  /* of its device */
+    unsigned ordinal;  /* the ordinal of its device */
     unsigned retained; /* 0: not active; its handle is the same for the whole process */
-    CUresult sticky;   /* the fault that ended it; CUDA_SUCCESS: none */
+    CUresult sticky;   /* the fault that ended it, or CUDA_SUCCESS */
     vm_device *device;
     sim_object *objects;
     uint64_t clock_ns;             /* host time of the device's work so far: the clock for events */
@@ -158,14 +159,16 @@ struct sim_context {
     struct sim_context *next;      /* list of the contexts from cuCtxCreate */
     struct sim_counting *counting; /* count.c; NULL: launches are not counted */
     struct vm_check *check;        /* check.c; NULL: nothing is checked */
-    struct sim_order *order;       /* of its streams' work (stream/order.c); NULL until there is checked work */
-    void (*order_end)(sim_context *context); /* frees it */
-    void (*order_let)(sim_context *context); /* nothing of the host's memory is guarded any more */
+    /* the happens-before order of its streams (stream/order.c); NULL until there is checked work */
+    struct sim_order *order;
+    void (*order_end)(sim_context *context); /* leaves the order */
+    void (*order_let)(sim_context *context); /* removes the guards of host memory */
     bool check_shown;                        /* findings go to standard error: requested by the environment */
     uint64_t id;
-    unsigned flags, attached;    /* attached: by cuCtxAttach, beyond the first use */
-    size_t limits[CU_LIMIT_MAX]; /* stored and reported; only those of the heap of malloc() and of pending
-                                          launches of the device runtime have an effect */
+    unsigned flags, attached; /* attached: by cuCtxAttach, beyond the first use */
+    /* Stored and reported. Only two have an effect: the heap of malloc(), and pending launches of the device
+     * runtime. */
+    size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache_config;
     sim_pool pool;                   /* the default one */
     uint64_t pool_current;           /* handle of the pool for cuMemAllocAsync; 0: the default one */
@@ -188,7 +191,7 @@ typedef struct sim_function {
     vm_resources resources;
     int dynamic_limit; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
-    uint32_t cluster[3];       /* that a launch must have; 0: not set */
+    uint32_t cluster[3];       /* the cluster that a launch must have; 0: not set */
     bool wide_cluster;         /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
     unsigned char *old_params; /* for cuParamSet* and cuLaunch; allocated at the first use */
     unsigned old_param_bytes, old_shared, old_block[3];
@@ -202,9 +205,9 @@ typedef struct sim_stream {
     sim_object object;
     unsigned flags;
     int priority;
-    uint32_t lane;               /* in sim_order; 0: none yet */
+    uint32_t lane;               /* its lane in sim_order, or 0 */
     struct sim_capture *capture; /* the capture in which it takes part */
-    struct sim_node **tips;      /* what the next captured node will depend on */
+    struct sim_node **tips;      /* the nodes on which the next captured node will depend */
     size_t tip_count, tip_capacity;
     CUgraphNode *shown; /* as last returned by cuStreamGetCaptureInfo */
     CUgraphEdgeData *shown_data;
@@ -213,7 +216,7 @@ typedef struct sim_stream {
     CUsynchronizationPolicy policy;
     CUlaunchMemSyncDomainMap domains;
     CUlaunchMemSyncDomain domain;
-    double device_end; /* of its work so far, in the timeline of a program */
+    double device_end; /* end of its work so far in the timeline of a program */
     unsigned track;    /* its number there; 0: not shown yet */
 } sim_stream;
 /* Memory that host and device share under one pointer. */
@@ -248,54 +251,59 @@ typedef struct sim_event {
     bool recorded;
     uint64_t clock_ns;
     double device_time; /* in the timeline of a program */
-    uint64_t capture;   /* in which it was last recorded; 0: none */
-    uint64_t *tips;     /* and the nodes that it marks */
+    uint64_t capture;   /* the capture in which it was last recorded, or 0 */
+    uint64_t *tips;     /* the nodes that it marks */
     size_t tip_count, tip_capacity;
-    uint32_t *known; /* sim_order: the work that it marks; NULL: none */
+    uint32_t *known; /* sim_order: the clock of the work that it marks, or NULL */
 } sim_event;
 
-/* A new object of `size` bytes in `context`, with a handle; NULL: out of memory. Under the state lock. */
+/* Makes an object of `size` bytes in `context`, with a handle. Returns NULL if memory runs out. Needs the state
+ * lock. */
 void *sim_object_new(sim_context *context, sim_kind kind, size_t size);
 void sim_object_free(sim_context *context, void *object);
-/* The live object of that handle and kind in `context`, or NULL. Under the state lock. */
+/* Returns the live object with that handle and kind in `context`, or NULL. Needs the state lock. */
 void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
-sim_context *sim_context_find(CUcontext handle);            /* a live one, or NULL */
-sim_context *sim_context_after(const sim_context *context); /* all live ones: the next; NULL: the first */
-sim_context *sim_context_on(unsigned ordinal); /* the device's primary one, or else another; NULL: there is none */
-/* With several devices: the context of another device that has the address, or the object; `context` itself where none
- * has it. With one device: `context`. Under the state lock. */
+sim_context *sim_context_find(CUcontext handle); /* Returns a live context, or NULL. */
+/* Iterates over all live contexts: the next one, or the first for NULL. */
+sim_context *sim_context_after(const sim_context *context);
+/* Returns the device's primary context, otherwise another context on it, or NULL. */
+sim_context *sim_context_on(unsigned ordinal);
+/* With several devices, sim_home() returns the context that has the address, and sim_follow() the context that has the
+ * object. Both return `context` if no other context has it. Need the state lock. */
 sim_context *sim_home(sim_context *context, uint64_t address);
 sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind);
-/* The context of the object, on whichever device; `context` itself where there is none. Under the state lock. */
+/* Returns the context that has the object, on any device, or `context` if none has it. Needs the state lock. */
 sim_context *sim_owner(sim_context *context, const void *handle, sim_kind kind);
 /* CUstream and similar types are pointers to incomplete types: a handle's number is stored in the pointer. */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
 /* True for the default streams and for a live one. */
 bool sim_stream_known(const sim_context *context, CUstream stream);
-/* The object of the handle; that of the per-thread stream is created when needed (`make`). NULL: the legacy stream, an
- * invalid handle, or out of memory. */
+/* Returns the stream with that handle. Creates the per-thread stream if `make` is set. Returns NULL for the legacy
+ * stream, for an invalid handle, or if memory runs out. */
 sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make);
 static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == CU_STREAM_LEGACY; }
 
 /* ---- entering and leaving a call ---- */
 
-/* CUDA_SUCCESS with the state lock held and the calling thread's current context, else the error and no lock. */
+/* Begins a call. Returns CUDA_SUCCESS with the state lock held and the calling thread's current context. Otherwise
+ * returns the error without a lock. */
 CUresult sim_begin(sim_context **context);
-/* The same for a pool: without a current context, with the primary one. */
+/* The same for a call about a pool. Without a current context it takes the primary one. */
 CUresult sim_begin_pool(sim_context **context);
-/* The same, and the object that the call is about. NULL: not begun, and why. */
+/* The same, and returns the object of the call. Returns NULL if the call was not begun; *result says why. */
 void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
-CUresult sim_end(CUresult result);                      /* drops the lock, returns `result` */
+CUresult sim_end(CUresult result);                      /* Releases the lock and returns `result`. */
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
 static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
 #define sim_end(result) sim_ended(result)
 #endif
-/* The same for a call that gives the device work; its duration is added to the context's clock. */
+/* The same for a call that gives the device work: holds both locks. Its duration is added to the context's clock. */
 CUresult sim_begin_work(sim_context **context);
-CUresult sim_begin_any(sim_context **context); /* the same, also if a fault has ended the context */
-/* The same without a usable current context too, for what belongs to the process: then it is sim_homeless(). */
+CUresult sim_begin_any(sim_context **context); /* The same, also if a fault has ended the context. */
+/* The same for a call about objects of the process. Without a usable current context it takes sim_homeless(). */
 CUresult sim_begin_process(sim_context **context);
-/* Holds what belongs to the process and has outlived its context; it has no device, and the ordinal of none. */
+/* Returns the context of objects that belong to the process and have outlived their context. It has no device, and its
+ * ordinal is not a device's. */
 sim_context *sim_homeless(void);
 CUresult sim_end_work(sim_context *context, CUresult result);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER
@@ -305,8 +313,8 @@ static inline CUresult sim_ended_work(sim_context *context, CUresult result)
 }
 #define sim_end_work(context, result) sim_ended_work(context, result)
 #endif
-/* Under both locks: releases them, calls the host's function, takes them again. False: the context ended meanwhile and
- * must not be used; pass NULL to sim_end_work() then. */
+/* Releases both locks, calls the host's function, and takes the locks again. Returns false if the context has ended
+ * meanwhile. The caller must not use it then, and passes NULL to sim_end_work(). */
 bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
 /* Waits until no other thread is in a host function that a stream called. */
 void sim_wait_idle(void);
@@ -344,7 +352,8 @@ bool sim_is_builtin(const char *function); /* a function that the device provide
 int sim_device_cc(void);                   /* 90: 9.0; under the state lock */
 
 /* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX: not
- * known. `twin`: the same on another device, with which it has managed variables in common, or NULL. Under both locks. */
+ * known. `twin`: the same on another device, with which it has managed variables in common, or NULL. Under both
+ * locks. */
 CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
                          const CUjit_option *options, void **values, const sim_module *twin, sim_module **module);
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
@@ -357,7 +366,8 @@ void sim_module_close(sim_context *context, sim_module *module); /* with its fun
  * cuThreadExchangeStreamCaptureMode has the rules. Under the state lock. */
 CUresult sim_forbid(sim_context *context);
 CUresult sim_forbid_any(sim_context *context); /* the same for any capture in the context, in any mode */
-/* The stream for synchronous copies and fills: they end captures of blocking streams, in every mode, and no others. */
+/* The stream for synchronous copies and fills. They end captures of blocking streams, in every mode, and no other
+ * captures. */
 #define SIM_WAITS CU_STREAM_LEGACY
 /* The shared memory that holds the address, or NULL. */
 sim_host *sim_host_at(const sim_context *context, uint64_t address);
@@ -384,13 +394,14 @@ void sim_user_retain(struct sim_user *user, unsigned count);
 /* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
  * number. */
 bool sim_environment(const char *name, uint64_t *value);
-/* $KILN_SIM_JIT: after how many times code is compiled (vm_jit.h), 0: never; without it SIM_JIT_DEFAULT. False: as above. */
+/* $KILN_SIM_JIT: after how many times code is compiled (vm_jit.h), 0: never; without it SIM_JIT_DEFAULT. False: as
+ * above. */
 enum { SIM_JIT_DEFAULT = 65536 };
 bool sim_jit_asked(uint32_t *threshold);
-/* $KILN_SIM_ISA and $KILN_SIM_TARGET; false, with a line on stderr: not one of their words. */
+/* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. Returns false, with a line on stderr, if one has an unknown word. */
 bool sim_right_words(void);
-/* Addresses from VM_GLOBAL_BASE to here Linux gives to no process: one of them in no allocation is a wrong device
- * address. */
+/* Linux gives no process an address between VM_GLOBAL_BASE and this one. So such an address outside all allocations is
+ * a wrong device address. */
 #define SIM_DEVICE_ONLY_END 0x400000000000ull
 /* One side of a copy: a host pointer, an address of `context`, or either of them (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side {
@@ -452,12 +463,13 @@ void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, u
 
 typedef struct sim_noted { /* a launch, from before it until after it; all zero: not noted */
     struct sim_row *row;
-    bool estimated; /* this one, not an earlier one of its kind */
+    bool estimated; /* this very launch is estimated */
     struct vm_profile *counters;
 } sim_noted;
 bool sim_program_open(void); /* for a new context. False: a variable is wrong, which was printed */
 bool sim_program_on(void);   /* the environment asks */
-/* The stream in which what follows runs, here as below NULL for the legacy one; `waits`: so does the host for copies. */
+/* The stream in which what follows runs, here as below NULL for the legacy one; `waits`: so does the host for
+ * copies. */
 void sim_program_stream(const sim_stream *stream, bool waits);
 void sim_program_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
                         struct vm_watch *watch, sim_noted *noted);

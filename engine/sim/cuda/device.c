@@ -151,8 +151,8 @@ sim_profile sim_profiles[SIM_PROFILES_MOST] = {
 };
 size_t sim_profile_count = 2;
 
-/* What follows from the architecture. Persisting lines have 3/4 of the L2 on 8.x, as of an A100, and 5/8 later (not
- * measured); they make nothing faster here, nor does compression. */
+/* Attributes that follow from the architecture. Persisting lines have 3/4 of the L2 on 8.x, as on an A100, and 5/8
+ * later (not measured). They make nothing faster here, nor does compression. */
 static bool follows(const sim_profile *profile, CUdevice_attribute attribute, int *value)
 {
     enum { WINDOW_MOST = 128 << 20 };
@@ -219,8 +219,9 @@ double kiln__sim_unit_rate(size_t index, unsigned unit)
     }
 }
 
-/* The size of device memory: half of the host's memory for all devices of the machine, at most that of the profile; or $KILN_SIM_MEMORY bytes. Device
- * memory is host memory here, and all of it is filled with a pattern when it is allocated. */
+/* Computes the size of device memory: half of the host's memory for all devices of the machine, at most the size in the
+ * profile; or $KILN_SIM_MEMORY bytes. Device memory is host memory here, and all of it is filled with a pattern when it
+ * is allocated. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
 {
     uint64_t wanted;

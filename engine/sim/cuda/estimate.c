@@ -1,6 +1,6 @@
 /* estimate.c - estimates of launches: a few blocks are traced, and replayed on the profile's device. While a thread has
- * them switched on (sim.h), the times of its launches are summed; the profile of a program (program.c) asks for those of
- * single launches. See engine/sim/model/ESTIMATE.md. */
+ * estimates switched on (sim.h), the times of its launches are summed. The profile of a program (program.c) asks for
+ * the times of single launches. See engine/sim/model/ESTIMATE.md. */
 #include <math.h>
 #include <string.h>
 
@@ -35,8 +35,9 @@ double kiln__sim_estimate_end(uint64_t *launches)
     return was.failed || !was.active ? -1 : was.seconds;
 }
 
-/* The blocks that one SM runs at the same time: it gets every sm_count-th block. In the middle of the grid; the first ones
- * where all run at once, since blocks that take turns at what there is to do give these the most. */
+/* Chooses the blocks to trace: those that one SM runs at the same time, every sm_count-th block in the middle of the
+ * grid. If all blocks run at once, chooses the first ones, because blocks that share out work dynamically give the most
+ * to these. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
 {
     /* resident is not 0: a launch has a block. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
@@ -84,6 +85,7 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     watch->trace = estimate->trace;
 }
 
+/* Replays the trace of a launch that has run, and adds its time to the thread's sum. `whole`: all blocks have run. */
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed)
 {
     *timed = (sim_timed){0};

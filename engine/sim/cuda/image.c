@@ -86,13 +86,14 @@ void sim_texts_free(sim_texts *texts)
     texts->capacity = 0;
 }
 
-/* ---- the output of cuLinkComplete() ----
- * 8 bytes of magic, a hash of all that follows, the length of the whole, the number of texts; then for each text the
- * lengths of its name and of itself, and both. All numbers have 8 bytes, little-endian. */
+/* ---- the output of cuLinkComplete() ---- 8 bytes of magic, a hash of the rest, the length of the whole, and the
+ * number of texts. Then for each text: the length of its name, its own length, the name, the text. All numbers have 8
+ * bytes, little-endian. */
 
 static const unsigned char linked_magic[8] = {0x7f, 'k', 'i', 'l', 'n', 'P', 'T', 'X'};
 enum { LINKED_HASH = 8, LINKED_LENGTH = 16, LINKED_COUNT = 24, LINKED_HEADER = 32, LINKED_ENTRY = 16 };
 
+/* Writes texts in the form that read_linked() reads. The caller frees the result. */
 unsigned char *sim_image_write(const sim_texts *texts, const bool *used, size_t *length)
 {
     size_t bytes = LINKED_HEADER, count = 0;
@@ -127,6 +128,7 @@ static bool is_linked(const unsigned char *p, size_t length)
     return length >= LINKED_HEADER && memcmp(p, linked_magic, sizeof linked_magic) == 0;
 }
 
+/* Reads the output of cuLinkComplete(), after comparing its hash. */
 static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, size_t length, kiln__text *log)
 {
     uint64_t whole = get(p + LINKED_LENGTH, 8), count = get(p + LINKED_COUNT, 8);
@@ -161,7 +163,7 @@ static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, si
 
 /* ---- PTX ---- */
 
-/* The text ends at a NUL, if there is one: fat binaries are padded with NULs. */
+/* The text ends at a NUL or at the end of the data: fat binaries are padded with NULs. */
 static sim_image_result read_text(sim_texts *texts, const unsigned char *p, size_t length, const char *name, bool lazy)
 {
     return sim_texts_add(texts, (const char *)p, strnlen((const char *)p, length), name, lazy) ? SIM_IMAGE_OK
@@ -175,7 +177,7 @@ static bool is_fatbin(const unsigned char *p, size_t length)
     return length >= FATBIN_HEADER && get(p, 4) == FATBIN_MAGIC;
 }
 
-/* Decompresses an entry's data into a text of its own. */
+/* Decompresses an entry's data into a separate text. */
 static sim_image_result read_packed(sim_texts *texts, const unsigned char *data, uint64_t packed, uint64_t unpacked,
                                     uint64_t flags, const char *name, bool lazy, kiln__text *log)
 {
@@ -410,8 +412,8 @@ static sim_image_result read_any(sim_texts *texts, const void *bytes, size_t len
     return read_text(texts, p, length, name, false);
 }
 
-/* PTX for a later architecture may need nothing that the device has not; what it does need is found when it is parsed.
- * True: the image is to be read again for that architecture; what it added is gone. */
+/* PTX for a later architecture may use only features that the device has; the parser finds out. Returns true if the
+ * image must be read again for that architecture. The texts that it has added are removed then. */
 static bool takes_later(sim_texts *texts, const sim_texts *before, sim_image_result result)
 {
     if (result != SIM_IMAGE_NO_BINARY || !texts->later || sim_strict_target())
@@ -467,7 +469,7 @@ static sim_image_result load_any(sim_texts *texts, const void *image, int cc, ki
     if (w.version == PARTS_APART && w.parts && w.parts[0]) {
         sim_image_result result = SIM_IMAGE_OK;
         texts->linked = true;
-        /* A part without PTX, as NVIDIA's libcudadevrt.a is: what is missing then is reported when they are linked. */
+        /* A part without PTX, as in NVIDIA's libcudadevrt.a. The linker reports names that are missing then. */
         for (size_t k = 0; w.parts[k] && (result == SIM_IMAGE_OK || result == SIM_IMAGE_NO_BINARY); k++) {
             char name[32];
             snprintf(name, sizeof name, "part %zu", k + 1);

@@ -1,5 +1,5 @@
-/* journal.c - a JSON array on disk that is whole after every write (journal.h). The file is opened for each write: a
- * program may close all descriptors that it does not know, and give their numbers to files of its own. */
+/* journal.c - a JSON array on disk that is complete after every write (journal.h). The file is opened for each write. A
+ * program may close all descriptors that it does not know, and reuse their numbers for its own files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +13,7 @@ static const char tail[] = "\n]\n";
 
 static void fail(sim_journal *journal)
 {
-    fprintf(stderr, "kiln: %s: %s; nothing more is recorded there\n", journal->path, strerror(errno));
+    fprintf(stderr, "kiln: %s: %s; nothing more is recorded there\n", journal->path, kiln__error_text(errno));
     sim_journal_close(journal);
 }
 
@@ -84,7 +84,8 @@ bool sim_journal_open(sim_journal *journal, const char *path, bool child)
             break;
     }
     if (fd < 0) {
-        fprintf(stderr, "kiln: %s: %s; nothing is recorded\n", journal->path ? journal->path : path, strerror(errno));
+        fprintf(stderr, "kiln: %s: %s; nothing is recorded\n", journal->path ? journal->path : path,
+                kiln__error_text(errno));
         sim_journal_close(journal);
         return false;
     }

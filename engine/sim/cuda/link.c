@@ -49,7 +49,7 @@ CUresult sim_cuLinkCreate(unsigned count, CUjit_option *options, void **values, 
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Writes the logs: messages of this call after those of earlier calls. */
+/* Writes the logs of cuLinkCreate. Messages of this call follow earlier messages. */
 static CUresult report(sim_context *context, sim_link *link, kiln__text *log, uint64_t start, CUresult result)
 {
     kiln__text *to = result == CUDA_SUCCESS ? &link->notes : &link->errors;
@@ -91,7 +91,7 @@ static bool suits(CUjitInputType type, const unsigned char *data, size_t size)
 static CUresult add(sim_context *context, sim_link *link, CUjitInputType type, const void *data, size_t size,
                     const char *name, unsigned count, const CUjit_option *options, void **values)
 {
-    sim_jit jit; /* logs are those of cuLinkCreate */
+    sim_jit jit; /* the logs of cuLinkCreate are used */
     char made[32];
     if (!link)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);

@@ -13,6 +13,7 @@ typedef struct fit {
     cudaOccDeviceState state;
 } fit;
 
+/* Fills the structures of the toolkit's cuda_occupancy.h for a kernel on a device. */
 static fit fit_of(const sim_profile *profile, const vm_resources *kernel, int dynamic_limit)
 {
     fit made = {.state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT}};

@@ -1,4 +1,5 @@
-/* profiles.c - device profiles that were read, and figures of the selected one; the built-in profiles are in device.c. */
+/* profiles.c - device profiles that were read, and figures of the selected one; the built-in profiles are in
+ * device.c. */
 #include <stdio.h>
 #include <string.h>
 

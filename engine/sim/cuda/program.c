@@ -1,7 +1,7 @@
-/* program.c - the profile of a program: where $KILN_SIM_PROFILE or $KILN_SIM_TRACE names a file, launches and copies are
- * noted there with the times that they would take on the profile's device. engine/sim/model/PROGRAMS.md describes both
- * files. Launches of one kernel in one shape share a row, and not each of them is estimated. Everything is written as it
- * happens, so that it does not matter how the process ends. Under the state lock. */
+/* program.c - the profile of a program: where $KILN_SIM_PROFILE or $KILN_SIM_TRACE names a file, launches and copies
+ * are noted there with the times that they would take on the profile's device. engine/sim/model/PROGRAMS.md
+ * describes both files. Launches of one kernel in one shape share a row, and not each of them is estimated.
+ * Everything is written as it happens, so that it does not matter how the process ends. Under the state lock. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ typedef struct sim_row {
     uint64_t calls, estimated, failed, counted, bytes;
     double share;                                              /* of the SMs that one launch has */
     double seconds, estimated_seconds, least, most, last, end; /* last: of one that was estimated; negative: none */
-    double issue, unit, shared, l2, dram, overhead;            /* shares, times the seconds of what was estimated */
+    double issue, unit, shared, l2, dram, overhead;            /* sums of shares, weighted by the estimated seconds */
     struct {
         const char *text;
         double seconds;
@@ -256,6 +256,7 @@ static const char *bound_of(const sim_row *row)
     return row->bounds[most].text;
 }
 
+/* Writes a row of the profile over its earlier form. `whole`: also the texts that do not change. */
 static void put_row(sim_row *row, bool whole)
 {
     const bool known = row->last >= 0;
@@ -346,6 +347,7 @@ static unsigned track_of(const sim_context *context, sim_stream *stream)
     return track;
 }
 
+/* Writes an event of the timeline: a launch, copy or fill on the track of its stream. */
 static void put_event(const sim_context *context, sim_stream *stream, const sim_row *row, const sim_span *span,
                       const sim_noted *noted, uint64_t bytes)
 {
@@ -398,10 +400,11 @@ static void add_call(sim_row *row, double seconds, const sim_span *span)
 
 /* ---- launches ---- */
 
-/* The first launches of a shape, then those whose number is a power of two: what a kernel does may change, and not each
- * launch should pay for it. */
+/* Returns true if a launch is estimated: the first launches of a shape, then each whose number is a power of two. A
+ * kernel may behave differently later, but not every launch should pay for an estimate. */
 static bool is_chosen(uint64_t call) { return program.first == 0 || call <= program.first || (call & (call - 1)) == 0; }
 
+/* Prepares a launch for the profile: finds its row, and decides whether it is estimated and counted. */
 void sim_program_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
                         struct vm_watch *watch, sim_noted *noted)
 {

@@ -33,7 +33,7 @@ bool sim_jit_asked(uint32_t *threshold)
     return true;
 }
 
-/* What reads these variables ignores an unknown value, so a misspelt one must be reported here. */
+/* The readers of these variables ignore unknown values, so a misspelt value must be reported here. */
 static bool is_one_of(const char *variable, const char *const *known, size_t count, const char *all)
 {
     const char *text = getenv(variable);

@@ -1,6 +1,7 @@
 /* state.c - the process's simulated device: initialisation, contexts, handles, locks.
  *
- * Long: the state of the process is one static object here, and what changes it is beside it. */
+ * The file is long because the state of the process is one static object here, and the functions that change it are
+ * beside it. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -44,7 +45,7 @@ static struct {
     uint64_t serial;     /* of contexts */
     uint64_t work_start; /* under `work` */
     unsigned outside;    /* threads that are in a host function */
-    pthread_cond_t idle; /* with `state`: one of them has returned */
+    pthread_cond_t idle; /* with `state`: such a thread has returned */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
@@ -504,7 +505,8 @@ static void pool_init(sim_context *context)
     context->pool.object.context = context;
 }
 
-/* The addresses of one of several devices: the same part for all its contexts. */
+/* Sets the part of the addresses that belongs to one of several devices. All contexts of a device have the same
+ * part. */
 static void divide_addresses(unsigned ordinal, vm_limits *limits)
 {
     enum { GRAIN = 1 << 30 };
@@ -515,6 +517,8 @@ static void divide_addresses(unsigned ordinal, vm_limits *limits)
     limits->end_address = limits->first_address + part;
 }
 
+/* Opens a context on a device: its memory, address space, interpreter, checks and compiler. Undoes everything on
+ * failure. */
 static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handle, unsigned flags)
 {
     const sim_profile *profile = sim_current_profile();

@@ -43,7 +43,7 @@ static bool wrong(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned 
     return false;
 }
 
-/* The enums, the rank, and what of them goes together. */
+/* Checks the enumerations and the rank, and whether they go together. */
 static bool check_kinds(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
     const bool apart = map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
@@ -170,6 +170,7 @@ bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault 
     return true;
 }
 
+/* Checks a map and writes it in the form that kernels read (vm_tensor_map). */
 static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
 {
     kiln__tensor_fault fault;
@@ -209,7 +210,8 @@ static CUresult encode(CUtensorMap *out, const kiln__tensor_map *map)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* What both kinds of map have; false: an array is missing, or there are more dimensions than room. */
+/* Copies the values that both kinds of map have. Returns false if an array is missing, or if there are more dimensions
+ * than the map has room for. */
 static bool map_values(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32_t rank, const void *address,
                        const cuuint64_t *extents, const cuuint64_t *strides, const cuuint32_t *steps)
 {

@@ -185,6 +185,7 @@ static CUresult texture_destroy(uint64_t handle, bool surface)
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
+/* Checks the descriptors of resource, sampling and view, and makes a texture object. */
 CUresult sim_cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *resource,
                                const CUDA_TEXTURE_DESC *sampling, const CUDA_RESOURCE_VIEW_DESC *view)
 {

@@ -217,6 +217,37 @@ static void find_homes(vm_module *module)
     }
 }
 
+/* The bytes of its local memory that the operand names, from the beginning of its frame. */
+static uint64_t local_end(const vm_module *module, const ptx_operand *o)
+{
+    if (o->kind != PTX_OPERAND_SYMBOL && !(o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
+        return 0;
+    const ptx_symbol *symbol = &module->ptx->symbols[o->index];
+    return symbol->space == PTX_SPACE_LOCAL || module->home[o->index] ? module->address[o->index] + symbol->bytes : 0;
+}
+
+/* Gives each function a frame that holds all local variables and homes that its code names. Variables are placed in the
+ * frame of the function that declares them. An alias shares the code of that function, but is another function, with a
+ * frame of its own: vm_op_home() writes there without a check at run time. Returns false if a frame is too large. */
+static bool cover_locals(vm_module *module)
+{
+    for (uint32_t n = 0; n < module->ptx->function_count; n++) {
+        const ptx_function *f = &module->ptx->functions[n];
+        uint64_t end = 0, one;
+        for (uint32_t k = 0; k < f->insn_count; k++)
+            for (uint32_t o = 0; o < f->insns[k].operand_count && o < PTX_MAX_OPERANDS; o++)
+                end = (one = local_end(module, &f->insns[k].operands[o])) > end ? one : end;
+        for (uint32_t k = 0; k < f->element_count; k++)
+            end = (one = local_end(module, &f->elements[k])) > end ? one : end;
+        if (end > VM_LOCAL_BYTES_MAX)
+            return false;
+        end = align_up(end, 16);
+        if (module->functions[n].local_bytes < end)
+            module->functions[n].local_bytes = (uint32_t)end;
+    }
+    return true;
+}
+
 static bool place_local(vm_module *module)
 {
     const ptx_module *ptx = module->ptx;
@@ -232,7 +263,7 @@ static bool place_local(vm_module *module)
         module->address[s] = at;
         f->local_bytes = (uint32_t)align_up(at + symbol->bytes, 16); /* frames start at multiples of 16 */
     }
-    return true;
+    return cover_locals(module);
 }
 
 /* Uses the managed variable of that name in `twin`. */

@@ -1,5 +1,5 @@
-/* arith.c - arithmetic in a region: each row of vm_ops.def that is here computes what its expression there says, bit for
- * bit. The interpreter's handler is called for the others. */
+/* arith.c - arithmetic in a region. Each row of vm_ops.def that is handled here computes its expression bit for bit.
+ * The interpreter's handler is called for all other rows. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,240 +12,265 @@ typedef struct arith {
     unsigned a, b, c; /* operands as their types say */
 } arith;
 
-static const char *vector_of(unsigned type)
+static const char *get_vector(unsigned type)
 {
     return type == JIT_f32 ? F32V : type == JIT_f64 ? F64V : type == JIT_u64 || type == JIT_s64 ? I64V : I32V;
 }
 
-static unsigned two(jit_emitter *e, const char *op, const char *type, unsigned a, unsigned b)
+static unsigned emit_binary(jit_emitter *e, const char *op, const char *type, unsigned a, unsigned b)
 {
     return jit_value(e, "%s %s %%v%u, %%v%u", op, type, a, b);
 }
 
-static unsigned cast(jit_emitter *e, const char *op, const char *from, unsigned a, const char *to)
+static unsigned emit_cast(jit_emitter *e, const char *op, const char *from, unsigned a, const char *to)
 {
     return jit_value(e, "%s %s %%v%u to %s", op, from, a, to);
 }
 
-static unsigned choose(jit_emitter *e, const char *type, unsigned c, unsigned a, unsigned b)
+static unsigned emit_choose(jit_emitter *e, const char *type, unsigned c, unsigned a, unsigned b)
 {
     return jit_value(e, "select " B1V " %%v%u, %s %%v%u, %s %%v%u", c, type, a, type, b);
 }
 
-static unsigned bits_of(jit_emitter *e, unsigned x) { return cast(e, "bitcast", F32V, x, I32V); }
-static unsigned float_of(jit_emitter *e, unsigned x) { return cast(e, "bitcast", I32V, x, F32V); }
-static unsigned number(jit_emitter *e, uint32_t bits) { return float_of(e, jit_splat32(e, bits)); }
+static unsigned emit_bits(jit_emitter *e, unsigned x) { return emit_cast(e, "bitcast", F32V, x, I32V); }
+static unsigned emit_float(jit_emitter *e, unsigned x) { return emit_cast(e, "bitcast", I32V, x, F32V); }
+static unsigned emit_constant(jit_emitter *e, uint32_t bits) { return emit_float(e, jit_splat32(e, bits)); }
 
-/* An operand, as VM_GET_... reads it. */
-static unsigned source(jit_emitter *e, unsigned type, uint32_t slot)
+/* Loads an operand, as VM_GET_... does. */
+static unsigned load_operand(jit_emitter *e, unsigned type, uint32_t slot)
 {
     const bool wide = type == JIT_u64 || type == JIT_s64 || type == JIT_f64;
     const unsigned x = jit_get(e, slot, wide ? JIT_64 : JIT_32);
     switch (type) {
-    case JIT_u16: return two(e, "and", I32V, x, jit_splat32(e, 0xffff));
-    case JIT_s16: return two(e, "ashr", I32V, two(e, "shl", I32V, x, jit_splat32(e, 16)), jit_splat32(e, 16));
-    case JIT_f32: return float_of(e, x);
-    case JIT_f64: return cast(e, "bitcast", I64V, x, F64V);
+    case JIT_u16: return emit_binary(e, "and", I32V, x, jit_splat32(e, 0xffff));
+    case JIT_s16:
+        return emit_binary(e, "ashr", I32V, emit_binary(e, "shl", I32V, x, jit_splat32(e, 16)), jit_splat32(e, 16));
+    case JIT_f32: return emit_float(e, x);
+    case JIT_f64: return emit_cast(e, "bitcast", I64V, x, F64V);
     default: return x;
     }
 }
 
-/* As VM_PUT_... */
-static void result(jit_emitter *e, unsigned type, uint32_t slot, unsigned x, unsigned mask)
+/* Stores a result, as VM_PUT_... does. */
+static void store_result(jit_emitter *e, unsigned type, uint32_t slot, unsigned x, unsigned mask)
 {
     const bool wide = type == JIT_u64 || type == JIT_s64 || type == JIT_f64;
     if (type == JIT_u16 || type == JIT_s16)
-        x = two(e, "and", I32V, x, jit_splat32(e, 0xffff));
+        x = emit_binary(e, "and", I32V, x, jit_splat32(e, 0xffff));
     else if (type == JIT_f32)
-        x = bits_of(e, x);
+        x = emit_bits(e, x);
     else if (type == JIT_f64)
-        x = cast(e, "bitcast", F64V, x, I64V);
+        x = emit_cast(e, "bitcast", F64V, x, I64V);
     jit_put(e, slot, wide ? JIT_64 : JIT_32, x, mask);
 }
 
 /* ---- single precision: vm_math.h has the same in C ---- */
 
-static unsigned canon(jit_emitter *e, unsigned x)
+/* Replaces every NaN by the canonical NaN 0x7fffffff. */
+static unsigned emit_canonical_nan(jit_emitter *e, unsigned x)
 {
-    const unsigned nan = two(e, "fcmp uno", F32V, x, x);
-    return float_of(e, choose(e, I32V, nan, jit_splat32(e, 0x7fffffff), bits_of(e, x)));
+    const unsigned nan = emit_binary(e, "fcmp uno", F32V, x, x);
+    return emit_float(e, emit_choose(e, I32V, nan, jit_splat32(e, 0x7fffffff), emit_bits(e, x)));
 }
 
-static unsigned flush(jit_emitter *e, unsigned x, unsigned flags)
+/* With .ftz, replaces subnormals by zeros of the same sign. */
+static unsigned emit_flush(jit_emitter *e, unsigned x, unsigned flags)
 {
     if (!(flags & VM_FTZ))
         return x;
-    const unsigned b = bits_of(e, x), exponent = two(e, "and", I32V, b, jit_splat32(e, 0x7f800000));
-    const unsigned small = two(e, "icmp eq", I32V, exponent, jit_splat32(e, 0));
-    return float_of(e, choose(e, I32V, small, two(e, "and", I32V, b, jit_splat32(e, 0x80000000)), b));
+    const unsigned b = emit_bits(e, x), exponent = emit_binary(e, "and", I32V, b, jit_splat32(e, 0x7f800000));
+    const unsigned small = emit_binary(e, "icmp eq", I32V, exponent, jit_splat32(e, 0));
+    return emit_float(e, emit_choose(e, I32V, small, emit_binary(e, "and", I32V, b, jit_splat32(e, 0x80000000)), b));
 }
 
-static unsigned finish(jit_emitter *e, unsigned x, unsigned flags)
+/* Ends an operation: canonical NaN, .ftz, .sat. */
+static unsigned emit_finish(jit_emitter *e, unsigned x, unsigned flags)
 {
-    const unsigned r = flush(e, canon(e, x), flags);
+    const unsigned r = emit_flush(e, emit_canonical_nan(e, x), flags);
     if (!(flags & VM_SAT))
         return r;
-    const unsigned zero = number(e, 0), one = number(e, 0x3f800000);
-    const unsigned capped = choose(e, F32V, two(e, "fcmp olt", F32V, r, one), r, one);
-    return choose(e, F32V, two(e, "fcmp ogt", F32V, r, zero), capped, zero);
+    const unsigned zero = emit_constant(e, 0), one = emit_constant(e, 0x3f800000);
+    const unsigned capped = emit_choose(e, F32V, emit_binary(e, "fcmp olt", F32V, r, one), r, one);
+    return emit_choose(e, F32V, emit_binary(e, "fcmp ogt", F32V, r, zero), capped, zero);
 }
 
-static unsigned size_of(jit_emitter *e, unsigned x)
+static unsigned emit_abs(jit_emitter *e, unsigned x)
 {
-    return float_of(e, two(e, "and", I32V, bits_of(e, x), jit_splat32(e, 0x7fffffff)));
+    return emit_float(e, emit_binary(e, "and", I32V, emit_bits(e, x), jit_splat32(e, 0x7fffffff)));
 }
 
-static unsigned tiny(jit_emitter *e, unsigned x, unsigned scaled, unsigned flags)
+/* With .ftz, replaces x by a zero if `scaled`, which is x times a power of two, shows that x is too small. */
+static unsigned emit_flush_scaled(jit_emitter *e, unsigned x, unsigned scaled, unsigned flags)
 {
     if (!(flags & VM_FTZ))
         return x;
-    const unsigned small = two(e, "fcmp olt", F32V, size_of(e, scaled), number(e, 0x0c800000)); /* 2^-102 */
-    const unsigned keep = choose(e, I32V, small, jit_splat32(e, 0x80000000), jit_splat32(e, VM_ALL));
-    return float_of(e, two(e, "and", I32V, bits_of(e, x), keep));
+    const unsigned small = emit_binary(e, "fcmp olt", F32V, emit_abs(e, scaled),
+                                       emit_constant(e, 0x0c800000)); /* 2^-102 */
+    const unsigned keep = emit_choose(e, I32V, small, jit_splat32(e, 0x80000000), jit_splat32(e, VM_ALL));
+    return emit_float(e, emit_binary(e, "and", I32V, emit_bits(e, x), keep));
 }
 
-static unsigned fused(jit_emitter *e, unsigned a, unsigned b, unsigned c)
+static unsigned emit_fma(jit_emitter *e, unsigned a, unsigned b, unsigned c)
 {
     return jit_value(e, "call " F32V " @llvm.fma.v32f32(" F32V " %%v%u, " F32V " %%v%u, " F32V " %%v%u)", a, b, c);
 }
 
-static unsigned least(jit_emitter *e, unsigned a, unsigned b, bool most)
+/* Writes min or max (`most`) of floats: NaNs lose against numbers, and -0 is less than +0. */
+static unsigned emit_min_max(jit_emitter *e, unsigned a, unsigned b, bool most)
 {
-    const unsigned first = two(e, most ? "fcmp ogt" : "fcmp olt", F32V, a, b), alone = two(e, "fcmp uno", F32V, b, b);
-    unsigned r = bits_of(e, choose(e, F32V, two(e, "or", B1V, first, alone), a, b));
-    const unsigned same = two(e, "fcmp oeq", F32V, a, b);
-    r = choose(e, I32V, same, two(e, most ? "and" : "or", I32V, bits_of(e, a), bits_of(e, b)), r);
-    return canon(e, float_of(e, r));
+    const unsigned first = emit_binary(e, most ? "fcmp ogt" : "fcmp olt", F32V, a, b),
+                   alone = emit_binary(e, "fcmp uno", F32V, b, b);
+    unsigned r = emit_bits(e, emit_choose(e, F32V, emit_binary(e, "or", B1V, first, alone), a, b));
+    const unsigned same = emit_binary(e, "fcmp oeq", F32V, a, b);
+    r = emit_choose(e, I32V, same, emit_binary(e, most ? "and" : "or", I32V, emit_bits(e, a), emit_bits(e, b)), r);
+    return emit_canonical_nan(e, emit_float(e, r));
 }
 
-static unsigned scaled(jit_emitter *e, unsigned x) { return two(e, "fmul", F32V, x, number(e, 0x4b800000)); /* 2^24 */ }
+/* Multiplies by 2^24, so that small numbers become normal. */
+static unsigned emit_scale_up(jit_emitter *e, unsigned x)
+{
+    return emit_binary(e, "fmul", F32V, x, emit_constant(e, 0x4b800000)); /* 2^24 */
+}
 
-static bool single(const arith *o, unsigned id, unsigned *r)
+/* Writes the single-precision instruction `id`. Returns false if it is not handled here. */
+static bool emit_single(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
     const unsigned flags = o->i->flags;
     unsigned a = o->a, b = o->b, c = o->c;
     switch (id) {
-    case VM_H_add_f32: *r = canon(e, two(e, "fadd", F32V, a, b)); return true;
-    case VM_H_sub_f32: *r = canon(e, two(e, "fsub", F32V, a, b)); return true;
-    case VM_H_mul_f32: *r = canon(e, two(e, "fmul", F32V, a, b)); return true;
-    case VM_H_fma_f32: *r = canon(e, fused(e, a, b, c)); return true;
+    case VM_H_add_f32: *r = emit_canonical_nan(e, emit_binary(e, "fadd", F32V, a, b)); return true;
+    case VM_H_sub_f32: *r = emit_canonical_nan(e, emit_binary(e, "fsub", F32V, a, b)); return true;
+    case VM_H_mul_f32: *r = emit_canonical_nan(e, emit_binary(e, "fmul", F32V, a, b)); return true;
+    case VM_H_fma_f32: *r = emit_canonical_nan(e, emit_fma(e, a, b, c)); return true;
     case VM_H_addx_f32:
     case VM_H_subx_f32:
-        a = flush(e, a, flags), b = flush(e, b, flags);
-        *r = finish(e, two(e, id == VM_H_addx_f32 ? "fadd" : "fsub", F32V, a, b), flags);
+        a = emit_flush(e, a, flags), b = emit_flush(e, b, flags);
+        *r = emit_finish(e, emit_binary(e, id == VM_H_addx_f32 ? "fadd" : "fsub", F32V, a, b), flags);
         return true;
     case VM_H_mulx_f32:
-        a = flush(e, a, flags), b = flush(e, b, flags);
-        *r = tiny(e, two(e, "fmul", F32V, a, b), two(e, "fmul", F32V, scaled(e, a), b), flags);
-        *r = finish(e, *r, flags);
+        a = emit_flush(e, a, flags), b = emit_flush(e, b, flags);
+        *r = emit_flush_scaled(e, emit_binary(e, "fmul", F32V, a, b),
+                               emit_binary(e, "fmul", F32V, emit_scale_up(e, a), b), flags);
+        *r = emit_finish(e, *r, flags);
         return true;
     case VM_H_fmax_f32:
-        a = flush(e, a, flags), b = flush(e, b, flags), c = flush(e, c, flags);
-        *r = tiny(e, fused(e, a, b, c), fused(e, scaled(e, a), b, scaled(e, c)), flags);
-        *r = finish(e, *r, flags);
+        a = emit_flush(e, a, flags), b = emit_flush(e, b, flags), c = emit_flush(e, c, flags);
+        *r = emit_flush_scaled(e, emit_fma(e, a, b, c), emit_fma(e, emit_scale_up(e, a), b, emit_scale_up(e, c)),
+                               flags);
+        *r = emit_finish(e, *r, flags);
         return true;
-    case VM_H_div_f32: *r = finish(e, two(e, "fdiv", F32V, flush(e, a, flags), flush(e, b, flags)), flags); return true;
+    case VM_H_div_f32:
+        *r = emit_finish(e, emit_binary(e, "fdiv", F32V, emit_flush(e, a, flags), emit_flush(e, b, flags)), flags);
+        return true;
     case VM_H_rcp_f32:
-        *r = finish(e, two(e, "fdiv", F32V, number(e, 0x3f800000), flush(e, a, flags)), flags);
+        *r = emit_finish(e, emit_binary(e, "fdiv", F32V, emit_constant(e, 0x3f800000), emit_flush(e, a, flags)), flags);
         return true;
     case VM_H_sqrt_f32:
-        *r = jit_value(e, "call " F32V " @llvm.sqrt.v32f32(" F32V " %%v%u)", flush(e, a, flags));
-        *r = finish(e, *r, flags);
+        *r = jit_value(e, "call " F32V " @llvm.sqrt.v32f32(" F32V " %%v%u)", emit_flush(e, a, flags));
+        *r = emit_finish(e, *r, flags);
         return true;
     case VM_H_neg_f32:
-        a = float_of(e, two(e, "xor", I32V, bits_of(e, a), jit_splat32(e, 0x80000000)));
-        *r = flush(e, a, flags);
+        a = emit_float(e, emit_binary(e, "xor", I32V, emit_bits(e, a), jit_splat32(e, 0x80000000)));
+        *r = emit_flush(e, a, flags);
         return true;
-    case VM_H_abs_f32: *r = flush(e, size_of(e, a), flags); return true;
-    case VM_H_flush_f32: *r = flush(e, a, flags); return true;
+    case VM_H_abs_f32: *r = emit_flush(e, emit_abs(e, a), flags); return true;
+    case VM_H_flush_f32: *r = emit_flush(e, a, flags); return true;
     case VM_H_min_f32:
-    case VM_H_max_f32: *r = least(e, a, b, id == VM_H_max_f32); return true;
-    case VM_H_cvt_f32_s32: *r = cast(e, "sitofp", I32V, a, F32V); return true;
-    case VM_H_cvt_f32_u32: *r = cast(e, "uitofp", I32V, a, F32V); return true;
+    case VM_H_max_f32: *r = emit_min_max(e, a, b, id == VM_H_max_f32); return true;
+    case VM_H_cvt_f32_s32: *r = emit_cast(e, "sitofp", I32V, a, F32V); return true;
+    case VM_H_cvt_f32_u32: *r = emit_cast(e, "uitofp", I32V, a, F32V); return true;
     case VM_H_cvt_s32_f32: {
-        const unsigned high = two(e, "fcmp oge", F32V, a, number(e, 0x4f000000)); /* 2^31 */
-        const unsigned low = two(e, "fcmp olt", F32V, a, number(e, 0xcf000000));
-        const unsigned none = two(e, "fcmp uno", F32V, a, a),
-                       odd = two(e, "or", B1V, two(e, "or", B1V, high, low), none);
-        const unsigned x = cast(e, "fptosi", F32V, choose(e, F32V, odd, number(e, 0), a), I32V);
-        *r = choose(e, I32V, high, jit_splat32(e, INT32_MAX), x);
-        *r = choose(e, I32V, low, jit_splat32(e, 0x80000000), *r);
+        const unsigned high = emit_binary(e, "fcmp oge", F32V, a, emit_constant(e, 0x4f000000)); /* 2^31 */
+        const unsigned low = emit_binary(e, "fcmp olt", F32V, a, emit_constant(e, 0xcf000000));
+        const unsigned none = emit_binary(e, "fcmp uno", F32V, a, a),
+                       odd = emit_binary(e, "or", B1V, emit_binary(e, "or", B1V, high, low), none);
+        const unsigned x = emit_cast(e, "fptosi", F32V, emit_choose(e, F32V, odd, emit_constant(e, 0), a), I32V);
+        *r = emit_choose(e, I32V, high, jit_splat32(e, INT32_MAX), x);
+        *r = emit_choose(e, I32V, low, jit_splat32(e, 0x80000000), *r);
         return true;
     }
     case VM_H_cvt_u32_f32: {
-        const unsigned high = two(e, "fcmp oge", F32V, a, number(e, 0x4f800000)); /* 2^32 */
-        const unsigned some = two(e, "fcmp ogt", F32V, a, number(e, 0));
-        unsigned x = choose(e, F32V, some, choose(e, F32V, high, number(e, 0), a), number(e, 0));
-        x = cast(e, "fptoui", F32V, x, I32V);
-        *r = choose(e, I32V, high, jit_splat32(e, VM_ALL), x);
+        const unsigned high = emit_binary(e, "fcmp oge", F32V, a, emit_constant(e, 0x4f800000)); /* 2^32 */
+        const unsigned some = emit_binary(e, "fcmp ogt", F32V, a, emit_constant(e, 0));
+        unsigned x = emit_choose(e, F32V, some, emit_choose(e, F32V, high, emit_constant(e, 0), a),
+                                 emit_constant(e, 0));
+        x = emit_cast(e, "fptoui", F32V, x, I32V);
+        *r = emit_choose(e, I32V, high, jit_splat32(e, VM_ALL), x);
         return true;
     }
-    case VM_H_cvt_f64_f32: *r = cast(e, "fpext", F32V, a, F64V); return true;
-    case VM_H_cvt_f32_f64: *r = canon(e, cast(e, "fptrunc", F64V, a, F32V)); return true;
-    case VM_H_cvt_f64_s32: *r = cast(e, "sitofp", I32V, a, F64V); return true;
-    case VM_H_cvt_f64_u32: *r = cast(e, "uitofp", I32V, a, F64V); return true;
-    case VM_H_neg_f64: *r = two(e, "xor", I64V, a, jit_splat64(e, 1ull << 63)); return true;
-    case VM_H_abs_f64: *r = two(e, "and", I64V, a, jit_splat64(e, INT64_MAX)); return true;
+    case VM_H_cvt_f64_f32: *r = emit_cast(e, "fpext", F32V, a, F64V); return true;
+    case VM_H_cvt_f32_f64: *r = emit_canonical_nan(e, emit_cast(e, "fptrunc", F64V, a, F32V)); return true;
+    case VM_H_cvt_f64_s32: *r = emit_cast(e, "sitofp", I32V, a, F64V); return true;
+    case VM_H_cvt_f64_u32: *r = emit_cast(e, "uitofp", I32V, a, F64V); return true;
+    case VM_H_neg_f64: *r = emit_binary(e, "xor", I64V, a, jit_splat64(e, 1ull << 63)); return true;
+    case VM_H_abs_f64: *r = emit_binary(e, "and", I64V, a, jit_splat64(e, INT64_MAX)); return true;
     default: return false;
     }
 }
 
 /* ---- integers ---- */
 
-static unsigned wide(jit_emitter *e, unsigned x, bool sign) { return cast(e, sign ? "sext" : "zext", I32V, x, I64V); }
-
-static unsigned product(jit_emitter *e, unsigned a, unsigned b, bool sign)
+static unsigned emit_extended(jit_emitter *e, unsigned x, bool sign)
 {
-    return two(e, "mul", I64V, wide(e, a, sign), wide(e, b, sign));
+    return emit_cast(e, sign ? "sext" : "zext", I32V, x, I64V);
 }
 
-static unsigned upper(jit_emitter *e, unsigned x)
+static unsigned emit_product(jit_emitter *e, unsigned a, unsigned b, bool sign)
 {
-    return cast(e, "trunc", I64V, two(e, "lshr", I64V, x, jit_splat64(e, 32)), I32V);
+    return emit_binary(e, "mul", I64V, emit_extended(e, a, sign), emit_extended(e, b, sign));
 }
 
-/* Amounts of at least the width give `beyond`: 0, or for arithmetic shifts as many as there are. */
-static unsigned shift(jit_emitter *e, const char *op, bool is64, unsigned a, unsigned amount)
+static unsigned emit_upper(jit_emitter *e, unsigned x)
+{
+    return emit_cast(e, "trunc", I64V, emit_binary(e, "lshr", I64V, x, jit_splat64(e, 32)), I32V);
+}
+
+/* Writes a shift. Amounts of at least the width give 0, or for arithmetic shifts copies of the sign. */
+static unsigned emit_shift(jit_emitter *e, const char *op, bool is64, unsigned a, unsigned amount)
 {
     const char *type = is64 ? I64V : I32V;
-    const unsigned most = is64 ? 63 : 31, far = two(e, "icmp ugt", I32V, amount, jit_splat32(e, most));
+    const unsigned most = is64 ? 63 : 31, far = emit_binary(e, "icmp ugt", I32V, amount, jit_splat32(e, most));
     if (op[0] == 'a') {
-        unsigned by = choose(e, I32V, far, jit_splat32(e, most), amount);
-        return two(e, op, type, a, is64 ? wide(e, by, false) : by);
+        unsigned by = emit_choose(e, I32V, far, jit_splat32(e, most), amount);
+        return emit_binary(e, op, type, a, is64 ? emit_extended(e, by, false) : by);
     }
-    unsigned by = two(e, "and", I32V, amount, jit_splat32(e, most));
-    const unsigned x = two(e, op, type, a, is64 ? wide(e, by, false) : by);
-    return choose(e, type, far, is64 ? jit_splat64(e, 0) : jit_splat32(e, 0), x);
+    unsigned by = emit_binary(e, "and", I32V, amount, jit_splat32(e, most));
+    const unsigned x = emit_binary(e, op, type, a, is64 ? emit_extended(e, by, false) : by);
+    return emit_choose(e, type, far, is64 ? jit_splat64(e, 0) : jit_splat32(e, 0), x);
 }
 
-/* Funnel shifts by 0 to 31. */
-static unsigned funnel(jit_emitter *e, unsigned a, unsigned b, unsigned n, bool left)
+/* Writes a funnel shift by 0 to 31. */
+static unsigned emit_funnel_shift(jit_emitter *e, unsigned a, unsigned b, unsigned n, bool left)
 {
-    const unsigned rest = two(e, "sub", I32V, jit_splat32(e, 31), n), one = jit_splat32(e, 1);
-    const unsigned x = left ? two(e, "shl", I32V, b, n) : two(e, "lshr", I32V, a, n);
-    const unsigned y = left ? two(e, "lshr", I32V, two(e, "lshr", I32V, a, one), rest)
-                            : two(e, "shl", I32V, two(e, "shl", I32V, b, one), rest);
-    return two(e, "or", I32V, x, y);
+    const unsigned rest = emit_binary(e, "sub", I32V, jit_splat32(e, 31), n), one = jit_splat32(e, 1);
+    const unsigned x = left ? emit_binary(e, "shl", I32V, b, n) : emit_binary(e, "lshr", I32V, a, n);
+    const unsigned y = left ? emit_binary(e, "lshr", I32V, emit_binary(e, "lshr", I32V, a, one), rest)
+                            : emit_binary(e, "shl", I32V, emit_binary(e, "shl", I32V, b, one), rest);
+    return emit_binary(e, "or", I32V, x, y);
 }
 
-static unsigned pick(jit_emitter *e, unsigned select, unsigned one, unsigned zero)
+/* Selects bit by bit: `one` where `select` is set, otherwise `zero`. */
+static unsigned emit_select_bits(jit_emitter *e, unsigned select, unsigned one, unsigned zero)
 {
-    return two(e, "xor", I32V, zero, two(e, "and", I32V, select, two(e, "xor", I32V, one, zero)));
+    return emit_binary(e, "xor", I32V, zero,
+                       emit_binary(e, "and", I32V, select, emit_binary(e, "xor", I32V, one, zero)));
 }
 
-static unsigned table3(const arith *o, uint32_t table)
+/* Writes lop3 with a constant table, as a tree of bitwise selections. */
+static unsigned emit_lop3(const arith *o, uint32_t table)
 {
     jit_emitter *e = o->e;
     unsigned by_c[4];
     for (unsigned k = 0; k < 4; k++)
-        by_c[k] = pick(e, o->c, jit_splat32(e, 0 - (table >> (2 * k + 1) & 1)),
-                       jit_splat32(e, 0 - (table >> 2 * k & 1)));
-    return pick(e, o->a, pick(e, o->b, by_c[3], by_c[2]), pick(e, o->b, by_c[1], by_c[0]));
+        by_c[k] = emit_select_bits(e, o->c, jit_splat32(e, 0 - (table >> (2 * k + 1) & 1)),
+                                   jit_splat32(e, 0 - (table >> 2 * k & 1)));
+    return emit_select_bits(e, o->a, emit_select_bits(e, o->b, by_c[3], by_c[2]),
+                            emit_select_bits(e, o->b, by_c[1], by_c[0]));
 }
 
-/* bfe with a constant field, the frequent form. */
-static bool field(const arith *o, unsigned *r)
+/* Writes a bfe with a constant field, which is the frequent form. */
+static bool emit_field(const arith *o, unsigned *r)
 {
     jit_emitter *e = o->e;
     const vm_code *i = o->i;
@@ -258,114 +283,116 @@ static bool field(const arith *o, unsigned *r)
     at &= 0xff, length &= 0xff;
     if (length == 0 || at + length > 32)
         return false;
-    *r = two(e, "lshr", I32V, o->a, jit_splat32(e, at));
-    *r = two(e, "and", I32V, *r, jit_splat32(e, length == 32 ? VM_ALL : (1u << length) - 1));
+    *r = emit_binary(e, "lshr", I32V, o->a, jit_splat32(e, at));
+    *r = emit_binary(e, "and", I32V, *r, jit_splat32(e, length == 32 ? VM_ALL : (1u << length) - 1));
     return true;
 }
 
-static unsigned extreme(jit_emitter *e, const char *compare, const char *type, unsigned a, unsigned b)
+static unsigned emit_integer_min_max(jit_emitter *e, const char *compare, const char *type, unsigned a, unsigned b)
 {
-    return choose(e, type, jit_value(e, "icmp %s %s %%v%u, %%v%u", compare, type, a, b), a, b);
+    return emit_choose(e, type, jit_value(e, "icmp %s %s %%v%u, %%v%u", compare, type, a, b), a, b);
 }
 
-static bool integer(const arith *o, unsigned id, unsigned *r)
+/* Writes the integer instruction `id`. Returns false if it is not handled here. */
+static bool emit_integer(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
     const unsigned a = o->a, b = o->b, c = o->c;
     switch (id) {
     case VM_H_add_u16:
-    case VM_H_add_u32: *r = two(e, "add", I32V, a, b); return true;
-    case VM_H_add_u64: *r = two(e, "add", I64V, a, b); return true;
+    case VM_H_add_u32: *r = emit_binary(e, "add", I32V, a, b); return true;
+    case VM_H_add_u64: *r = emit_binary(e, "add", I64V, a, b); return true;
     case VM_H_sub_u16:
-    case VM_H_sub_u32: *r = two(e, "sub", I32V, a, b); return true;
-    case VM_H_sub_u64: *r = two(e, "sub", I64V, a, b); return true;
+    case VM_H_sub_u32: *r = emit_binary(e, "sub", I32V, a, b); return true;
+    case VM_H_sub_u64: *r = emit_binary(e, "sub", I64V, a, b); return true;
     case VM_H_mul_u16:
-    case VM_H_mul_u32: *r = two(e, "mul", I32V, a, b); return true;
-    case VM_H_mul_u64: *r = two(e, "mul", I64V, a, b); return true;
-    case VM_H_mulhi_u32: *r = upper(e, product(e, a, b, false)); return true;
-    case VM_H_mulhi_s32: *r = upper(e, product(e, a, b, true)); return true;
+    case VM_H_mul_u32: *r = emit_binary(e, "mul", I32V, a, b); return true;
+    case VM_H_mul_u64: *r = emit_binary(e, "mul", I64V, a, b); return true;
+    case VM_H_mulhi_u32: *r = emit_upper(e, emit_product(e, a, b, false)); return true;
+    case VM_H_mulhi_s32: *r = emit_upper(e, emit_product(e, a, b, true)); return true;
     case VM_H_mulwide_u16:
-    case VM_H_mulwide_s16: *r = two(e, "mul", I32V, a, b); return true;
-    case VM_H_mulwide_u32: *r = product(e, a, b, false); return true;
-    case VM_H_mulwide_s32: *r = product(e, a, b, true); return true;
+    case VM_H_mulwide_s16: *r = emit_binary(e, "mul", I32V, a, b); return true;
+    case VM_H_mulwide_u32: *r = emit_product(e, a, b, false); return true;
+    case VM_H_mulwide_s32: *r = emit_product(e, a, b, true); return true;
     case VM_H_mad_u16:
-    case VM_H_mad_u32: *r = two(e, "add", I32V, two(e, "mul", I32V, a, b), c); return true;
-    case VM_H_mad_u64: *r = two(e, "add", I64V, two(e, "mul", I64V, a, b), c); return true;
-    case VM_H_madwide_u32: *r = two(e, "add", I64V, product(e, a, b, false), c); return true;
-    case VM_H_madwide_s32: *r = two(e, "add", I64V, product(e, a, b, true), c); return true;
+    case VM_H_mad_u32: *r = emit_binary(e, "add", I32V, emit_binary(e, "mul", I32V, a, b), c); return true;
+    case VM_H_mad_u64: *r = emit_binary(e, "add", I64V, emit_binary(e, "mul", I64V, a, b), c); return true;
+    case VM_H_madwide_u32: *r = emit_binary(e, "add", I64V, emit_product(e, a, b, false), c); return true;
+    case VM_H_madwide_s32: *r = emit_binary(e, "add", I64V, emit_product(e, a, b, true), c); return true;
     case VM_H_neg_s16:
-    case VM_H_neg_s32: *r = two(e, "sub", I32V, jit_splat32(e, 0), a); return true;
-    case VM_H_neg_s64: *r = two(e, "sub", I64V, jit_splat64(e, 0), a); return true;
+    case VM_H_neg_s32: *r = emit_binary(e, "sub", I32V, jit_splat32(e, 0), a); return true;
+    case VM_H_neg_s64: *r = emit_binary(e, "sub", I64V, jit_splat64(e, 0), a); return true;
     case VM_H_abs_s32:
-        *r = choose(e, I32V, two(e, "icmp slt", I32V, a, jit_splat32(e, 0)), two(e, "sub", I32V, jit_splat32(e, 0), a),
-                    a);
+        *r = emit_choose(e, I32V, emit_binary(e, "icmp slt", I32V, a, jit_splat32(e, 0)),
+                         emit_binary(e, "sub", I32V, jit_splat32(e, 0), a), a);
         return true;
     case VM_H_min_u16:
-    case VM_H_min_u32: *r = extreme(e, "ult", I32V, a, b); return true;
+    case VM_H_min_u32: *r = emit_integer_min_max(e, "ult", I32V, a, b); return true;
     case VM_H_min_s16:
-    case VM_H_min_s32: *r = extreme(e, "slt", I32V, a, b); return true;
+    case VM_H_min_s32: *r = emit_integer_min_max(e, "slt", I32V, a, b); return true;
     case VM_H_max_u16:
-    case VM_H_max_u32: *r = extreme(e, "ugt", I32V, a, b); return true;
+    case VM_H_max_u32: *r = emit_integer_min_max(e, "ugt", I32V, a, b); return true;
     case VM_H_max_s16:
-    case VM_H_max_s32: *r = extreme(e, "sgt", I32V, a, b); return true;
-    case VM_H_min_u64: *r = extreme(e, "ult", I64V, a, b); return true;
-    case VM_H_min_s64: *r = extreme(e, "slt", I64V, a, b); return true;
-    case VM_H_max_u64: *r = extreme(e, "ugt", I64V, a, b); return true;
-    case VM_H_max_s64: *r = extreme(e, "sgt", I64V, a, b); return true;
+    case VM_H_max_s32: *r = emit_integer_min_max(e, "sgt", I32V, a, b); return true;
+    case VM_H_min_u64: *r = emit_integer_min_max(e, "ult", I64V, a, b); return true;
+    case VM_H_min_s64: *r = emit_integer_min_max(e, "slt", I64V, a, b); return true;
+    case VM_H_max_u64: *r = emit_integer_min_max(e, "ugt", I64V, a, b); return true;
+    case VM_H_max_s64: *r = emit_integer_min_max(e, "sgt", I64V, a, b); return true;
     default: return false;
     }
 }
 
-static bool logic(const arith *o, unsigned id, unsigned *r)
+/* Writes the logic or shift instruction `id`. Returns false if it is not handled here. */
+static bool emit_logic(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
     const unsigned a = o->a, b = o->b, c = o->c;
     switch (id) {
     case VM_H_popc_b32: *r = jit_value(e, "call " I32V " @llvm.ctpop.v32i32(" I32V " %%v%u)", a); return true;
-    case VM_H_and_b32: *r = two(e, "and", I32V, a, b); return true;
-    case VM_H_and_b64: *r = two(e, "and", I64V, a, b); return true;
-    case VM_H_or_b32: *r = two(e, "or", I32V, a, b); return true;
-    case VM_H_or_b64: *r = two(e, "or", I64V, a, b); return true;
-    case VM_H_xor_b32: *r = two(e, "xor", I32V, a, b); return true;
-    case VM_H_xor_b64: *r = two(e, "xor", I64V, a, b); return true;
+    case VM_H_and_b32: *r = emit_binary(e, "and", I32V, a, b); return true;
+    case VM_H_and_b64: *r = emit_binary(e, "and", I64V, a, b); return true;
+    case VM_H_or_b32: *r = emit_binary(e, "or", I32V, a, b); return true;
+    case VM_H_or_b64: *r = emit_binary(e, "or", I64V, a, b); return true;
+    case VM_H_xor_b32: *r = emit_binary(e, "xor", I32V, a, b); return true;
+    case VM_H_xor_b64: *r = emit_binary(e, "xor", I64V, a, b); return true;
     case VM_H_not_b16:
-    case VM_H_not_b32: *r = two(e, "xor", I32V, a, jit_splat32(e, VM_ALL)); return true;
-    case VM_H_not_b64: *r = two(e, "xor", I64V, a, jit_splat64(e, UINT64_MAX)); return true;
+    case VM_H_not_b32: *r = emit_binary(e, "xor", I32V, a, jit_splat32(e, VM_ALL)); return true;
+    case VM_H_not_b64: *r = emit_binary(e, "xor", I64V, a, jit_splat64(e, UINT64_MAX)); return true;
     case VM_H_shl_b16:
-    case VM_H_shl_b32: *r = shift(e, "shl", false, a, b); return true;
-    case VM_H_shl_b64: *r = shift(e, "shl", true, a, b); return true;
+    case VM_H_shl_b32: *r = emit_shift(e, "shl", false, a, b); return true;
+    case VM_H_shl_b64: *r = emit_shift(e, "shl", true, a, b); return true;
     case VM_H_shr_u16:
-    case VM_H_shr_u32: *r = shift(e, "lshr", false, a, b); return true;
+    case VM_H_shr_u32: *r = emit_shift(e, "lshr", false, a, b); return true;
     case VM_H_shr_s16:
-    case VM_H_shr_s32: *r = shift(e, "ashr", false, a, b); return true;
-    case VM_H_shr_u64: *r = shift(e, "lshr", true, a, b); return true;
-    case VM_H_shr_s64: *r = shift(e, "ashr", true, a, b); return true;
+    case VM_H_shr_s32: *r = emit_shift(e, "ashr", false, a, b); return true;
+    case VM_H_shr_u64: *r = emit_shift(e, "lshr", true, a, b); return true;
+    case VM_H_shr_s64: *r = emit_shift(e, "ashr", true, a, b); return true;
     case VM_H_shf_l_wrap:
     case VM_H_shf_r_wrap:
-        *r = funnel(e, a, b, two(e, "and", I32V, c, jit_splat32(e, 31)), id == VM_H_shf_l_wrap);
+        *r = emit_funnel_shift(e, a, b, emit_binary(e, "and", I32V, c, jit_splat32(e, 31)), id == VM_H_shf_l_wrap);
         return true;
-    case VM_H_bfe_u32: return field(o, r);
-    case VM_H_lop3: *r = table3(o, (uint32_t)o->i->imm); return true;
+    case VM_H_bfe_u32: return emit_field(o, r);
+    case VM_H_lop3: *r = emit_lop3(o, (uint32_t)o->i->imm); return true;
     case VM_H_mov_b32:
     case VM_H_mov_b64: *r = a; return true;
-    case VM_H_low_b32: *r = cast(e, "trunc", I64V, a, I32V); return true;
-    case VM_H_ext32_u8: *r = two(e, "and", I32V, a, jit_splat32(e, 0xff)); return true;
-    case VM_H_ext32_u16: *r = two(e, "and", I32V, a, jit_splat32(e, 0xffff)); return true;
+    case VM_H_low_b32: *r = emit_cast(e, "trunc", I64V, a, I32V); return true;
+    case VM_H_ext32_u8: *r = emit_binary(e, "and", I32V, a, jit_splat32(e, 0xff)); return true;
+    case VM_H_ext32_u16: *r = emit_binary(e, "and", I32V, a, jit_splat32(e, 0xffff)); return true;
     case VM_H_ext32_s8:
-        *r = two(e, "ashr", I32V, two(e, "shl", I32V, a, jit_splat32(e, 24)), jit_splat32(e, 24));
+        *r = emit_binary(e, "ashr", I32V, emit_binary(e, "shl", I32V, a, jit_splat32(e, 24)), jit_splat32(e, 24));
         return true;
     case VM_H_ext32_s16:
-        *r = two(e, "ashr", I32V, two(e, "shl", I32V, a, jit_splat32(e, 16)), jit_splat32(e, 16));
+        *r = emit_binary(e, "ashr", I32V, emit_binary(e, "shl", I32V, a, jit_splat32(e, 16)), jit_splat32(e, 16));
         return true;
-    case VM_H_ext64_u32: *r = wide(e, a, false); return true;
-    case VM_H_ext64_s32: *r = wide(e, a, true); return true;
+    case VM_H_ext64_u32: *r = emit_extended(e, a, false); return true;
+    case VM_H_ext64_s32: *r = emit_extended(e, a, true); return true;
     default: return false;
     }
 }
 
 /* ---- comparisons, masks ---- */
 
-static const char *relation(unsigned id)
+static const char *get_relation(unsigned id)
 {
     switch (id) {
     case VM_H_eq_u16:
@@ -391,19 +418,19 @@ static const char *relation(unsigned id)
     }
 }
 
-static unsigned combine(jit_emitter *e, unsigned flags, unsigned r, unsigned c)
+static unsigned emit_combine(jit_emitter *e, unsigned flags, unsigned r, unsigned c)
 {
     const char *op = flags & VM_BOOL_AND ? "and" : flags & VM_BOOL_OR ? "or" : "xor";
-    return two(e, op, "i32", r, c);
+    return emit_binary(e, op, "i32", r, c);
 }
 
-static bool compare(jit_emitter *e, const vm_code *i, const jit_shape *shape, unsigned id, unsigned mask)
+static bool emit_compare(jit_emitter *e, const vm_code *i, const jit_shape *shape, unsigned id, unsigned mask)
 {
-    const char *op = relation(id);
+    const char *op = get_relation(id);
     if (!op)
         return false;
-    const unsigned a = source(e, shape->a, i->a), b = source(e, shape->b, i->b);
-    unsigned r = cast(e, "bitcast", B1V, two(e, op, vector_of(shape->a), a, b), "i32");
+    const unsigned a = load_operand(e, shape->a, i->a), b = load_operand(e, shape->b, i->b);
+    unsigned r = emit_cast(e, "bitcast", B1V, emit_binary(e, op, get_vector(shape->a), a, b), "i32");
     if (i->flags & VM_INVERT)
         r = jit_value(e, "xor i32 %%v%u, -1", r);
     unsigned q = jit_value(e, "xor i32 %%v%u, -1", r);
@@ -411,8 +438,8 @@ static bool compare(jit_emitter *e, const vm_code *i, const jit_shape *shape, un
         unsigned c = jit_get(e, i->c, JIT_MASK);
         if (i->flags & VM_COMBINE_NOT)
             c = jit_value(e, "xor i32 %%v%u, -1", c);
-        r = combine(e, i->flags, r, c);
-        q = combine(e, i->flags, q, c);
+        r = emit_combine(e, i->flags, r, c);
+        q = emit_combine(e, i->flags, q, c);
     }
     jit_put(e, i->d, JIT_MASK, r, mask);
     if (i->e)
@@ -420,46 +447,47 @@ static bool compare(jit_emitter *e, const vm_code *i, const jit_shape *shape, un
     return true;
 }
 
-static bool predicates(jit_emitter *e, const vm_code *i, unsigned mask)
+static bool emit_predicates(jit_emitter *e, const vm_code *i, unsigned mask)
 {
     unsigned a = jit_get(e, i->a, JIT_MASK), b = jit_get(e, i->b, JIT_MASK), r;
     if (i->flags & 1)
         a = jit_value(e, "xor i32 %%v%u, -1", a);
     if (i->flags & 2)
         b = jit_value(e, "xor i32 %%v%u, -1", b);
-    r = i->size == PTX_MOD_AND   ? two(e, "and", "i32", a, b)
-        : i->size == PTX_MOD_OR  ? two(e, "or", "i32", a, b)
-        : i->size == PTX_MOD_XOR ? two(e, "xor", "i32", a, b)
+    r = i->size == PTX_MOD_AND   ? emit_binary(e, "and", "i32", a, b)
+        : i->size == PTX_MOD_OR  ? emit_binary(e, "or", "i32", a, b)
+        : i->size == PTX_MOD_XOR ? emit_binary(e, "xor", "i32", a, b)
                                  : a;
     jit_put(e, i->d, JIT_MASK, r, mask);
     return true;
 }
 
-/* Halves of 64 bits. */
-static bool pairs(jit_emitter *e, const vm_code *i, unsigned mask)
+/* Writes a move between a 64-bit register and its halves. */
+static bool emit_pair(jit_emitter *e, const vm_code *i, unsigned mask)
 {
     const uint32_t *slots = i->extra;
     if (i->masked == vm_op_join) {
-        unsigned x = wide(e, jit_get(e, slots[0], JIT_32), false), y = wide(e, jit_get(e, slots[1], JIT_32), false);
-        y = two(e, "shl", I64V, y, jit_splat64(e, 32));
-        jit_put(e, i->d, JIT_64, two(e, "or", I64V, x, y), mask);
+        unsigned x = emit_extended(e, jit_get(e, slots[0], JIT_32), false),
+                 y = emit_extended(e, jit_get(e, slots[1], JIT_32), false);
+        y = emit_binary(e, "shl", I64V, y, jit_splat64(e, 32));
+        jit_put(e, i->d, JIT_64, emit_binary(e, "or", I64V, x, y), mask);
         return true;
     }
     const unsigned whole = jit_get(e, i->a, JIT_64);
     if (slots[0])
-        jit_put(e, slots[0], JIT_32, cast(e, "trunc", I64V, whole, I32V), mask);
+        jit_put(e, slots[0], JIT_32, emit_cast(e, "trunc", I64V, whole, I32V), mask);
     if (slots[1])
-        jit_put(e, slots[1], JIT_32, upper(e, whole), mask);
+        jit_put(e, slots[1], JIT_32, emit_upper(e, whole), mask);
     return true;
 }
 
-static bool own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mask)
+static bool emit_own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mask)
 {
     const unsigned width = id == VM_H_selp_b64 || id == VM_H_param_b64 ? JIT_64 : JIT_32;
     const char *type = width == JIT_64 ? I64V : I32V;
     if (id == VM_H_selp_b32 || id == VM_H_selp_b64) {
-        const unsigned p = cast(e, "bitcast", "i32", jit_get(e, i->c, JIT_MASK), B1V);
-        jit_put(e, i->d, width, choose(e, type, p, jit_get(e, i->a, width), jit_get(e, i->b, width)), mask);
+        const unsigned p = emit_cast(e, "bitcast", "i32", jit_get(e, i->c, JIT_MASK), B1V);
+        jit_put(e, i->d, width, emit_choose(e, type, p, jit_get(e, i->a, width), jit_get(e, i->b, width)), mask);
         return true;
     }
     if (id != VM_H_param_b32 && id != VM_H_param_b64)
@@ -472,26 +500,26 @@ static bool own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mask)
     return true;
 }
 
-/* All lanes of a register hold the value; else the region ends before the instruction. */
-static void expect(jit_emitter *e, uint32_t slot, uint32_t value)
+/* Tests that all lanes of a register hold the value. Otherwise the region ends before the instruction. */
+static void emit_expect(jit_emitter *e, uint32_t slot, uint32_t value)
 {
     if (slot & 1)
         return;
-    const unsigned other = two(e, "icmp ne", I32V, jit_get(e, slot, JIT_32), jit_splat32(e, value));
-    const unsigned bits = cast(e, "bitcast", B1V, other, "i32");
+    const unsigned other = emit_binary(e, "icmp ne", I32V, jit_get(e, slot, JIT_32), jit_splat32(e, value));
+    const unsigned bits = emit_cast(e, "bitcast", B1V, other, "i32");
     jit_test(e, jit_value(e, "icmp eq i32 %%v%u, 0", bits));
 }
 
-/* A shuffle by a constant: a permutation. As in vm_op_shfl(). */
-static bool shuffle(jit_emitter *e, const vm_code *i)
+/* Writes a shuffle by a constant distance, which is a permutation, as in vm_op_shfl(). */
+static bool emit_shuffle(jit_emitter *e, const vm_code *i)
 {
     uint32_t b, c, inside = 0;
     char order[VM_LANES * 8];
     size_t length = 0;
     if (!jit_known(e->u->moves, e->u->function, i->b, &b) || !jit_known(e->u->moves, e->u->function, i->c, &c))
         return false;
-    expect(e, i->b, b);
-    expect(e, i->c, c);
+    emit_expect(e, i->b, b);
+    emit_expect(e, i->c, c);
     const uint32_t by = b & 31, seg = c >> 8 & 31;
     for (uint32_t lane = 0; lane < VM_LANES; lane++) {
         const uint32_t least = lane & seg, most = least | (c & 31 & ~seg);
@@ -511,8 +539,8 @@ static bool shuffle(jit_emitter *e, const vm_code *i)
     return true;
 }
 
-/* Of a whole warp. */
-static bool vote(jit_emitter *e, const vm_code *i)
+/* Writes a vote of a whole warp. */
+static bool emit_vote(jit_emitter *e, const vm_code *i)
 {
     unsigned p = jit_get(e, i->a, JIT_MASK);
     if (i->flags & 1)
@@ -531,33 +559,34 @@ static bool vote(jit_emitter *e, const vm_code *i)
     return true;
 }
 
+/* Writes an instruction by its kind. Returns false if it is unknown here, so that the handler must be called. */
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned mask)
 {
     if (i->masked == vm_op_pred_logic)
-        return predicates(e, i, mask);
+        return emit_predicates(e, i, mask);
     if (i->masked == vm_op_split || i->masked == vm_op_join)
-        return pairs(e, i, mask);
+        return emit_pair(e, i, mask);
     if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync)
-        expect(e, jit_members(i), VM_ALL);
+        emit_expect(e, jit_members(i), VM_ALL);
     if (i->masked == vm_op_shfl)
-        return shuffle(e, i);
+        return emit_shuffle(e, i);
     if (i->masked == vm_op_vote)
-        return vote(e, i);
+        return emit_vote(e, i);
     if (i->masked == vm_op_warp_sync)
         return true;
     const jit_shape *shape = &jit_shapes[insn->id];
     if (shape->form == JIT_OWN)
-        return own(e, i, insn->id, mask);
+        return emit_own(e, i, insn->id, mask);
     if (shape->form == JIT_CMP)
-        return compare(e, i, shape, insn->id, mask);
-    arith o = {.e = e, .i = i, .a = source(e, shape->a, i->a)};
+        return emit_compare(e, i, shape, insn->id, mask);
+    arith o = {.e = e, .i = i, .a = load_operand(e, shape->a, i->a)};
     if (shape->form != JIT_UN)
-        o.b = source(e, shape->b, i->b);
+        o.b = load_operand(e, shape->b, i->b);
     if (shape->form == JIT_TER)
-        o.c = source(e, shape->c, i->c);
+        o.c = load_operand(e, shape->c, i->c);
     unsigned r;
-    if (!integer(&o, insn->id, &r) && !logic(&o, insn->id, &r) && !single(&o, insn->id, &r))
+    if (!emit_integer(&o, insn->id, &r) && !emit_logic(&o, insn->id, &r) && !emit_single(&o, insn->id, &r))
         return false;
-    result(e, shape->d, i->d, r, mask);
+    store_result(e, shape->d, i->d, r, mask);
     return true;
 }

@@ -1,6 +1,7 @@
-/* emit.c - a region as text of LLVM's language. Registers are variables that LLVM keeps in the host's registers; they
- * are read from the frame when the region begins, and written back where it ends. A guard's lanes are blended, accesses
- * and calls happen for all lanes or none. Branches follow all lanes, or end the region. */
+/* emit.c - a region as text in LLVM's language. Registers become variables, which LLVM keeps in the host's registers.
+ * They are read from the frame at the region's beginning, and written back where it ends. Arithmetic with a guard
+ * computes all lanes and blends. Accesses and calls happen for all lanes or for none. A branch follows all lanes, or
+ * ends the region. */
 #include "emit.h"
 
 #include <stdarg.h>
@@ -10,10 +11,13 @@
 
 #define MOST 1000u /* instructions of a region */
 #define LEAST 6u   /* fewer are interpreted sooner than a region is entered and left */
-#define CALLS 8u   /* one of so many may be a call: around calls all is in memory, as it is when interpreting */
-enum { REACHED = 1, LEADER = 2, LOOP = 4 }; /* LOOP: a branch leads back to it */
+/* the share of instructions that may be calls: around calls all registers are in memory, as in the interpreter */
+#define CALLS 8u
+/* states of an instruction: REACHED, it can be executed; LEADER, a basic block begins there; LOOP, a branch leads back
+ * to it */
+enum { REACHED = 1, LEADER = 2, LOOP = 4 };
 
-static bool inside(const jit_emitter *e, uint32_t at)
+static bool is_inside(const jit_emitter *e, uint32_t at)
 {
     return at >= e->first && at <= e->last && e->state[at - e->first] & REACHED;
 }
@@ -82,14 +86,15 @@ unsigned jit_splat32_of(jit_emitter *e, unsigned value)
     return jit_value(e, "shufflevector " I32V " %%v%u, " I32V " poison, " I32V " zeroinitializer", v);
 }
 
-bool jit_in_block(const jit_emitter *e, uint32_t at) { return inside(e, at) && !(e->state[at - e->first] & LEADER); }
+bool jit_in_block(const jit_emitter *e, uint32_t at) { return is_inside(e, at) && !(e->state[at - e->first] & LEADER); }
 
 /* ---- registers ---- */
 
-static const char *type_of(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
+static const char *get_type(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
 
-/* Adds the variable if it is new. All are known before anything is written: see add_vars(). */
-static uint32_t var_of(jit_emitter *e, uint32_t slot, unsigned width)
+/* Returns the number of a variable, and adds it if it is new. All are added by add_vars() before anything is
+ * written. */
+static uint32_t find_var(jit_emitter *e, uint32_t slot, unsigned width)
 {
     const size_t key = (slot ^ slot >> 5 ^ (size_t)width << 3) * 0x9e3779b1u % e->var_slots;
     size_t at = key;
@@ -117,8 +122,8 @@ unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width)
     }
     if (width == JIT_MASK && slot == 0)
         return jit_value(e, "add i32 0, -1");
-    const char *type = type_of(width);
-    return jit_value(e, "load %s, %s %%s%u", type, jit_pointer(e, type), var_of(e, slot, width));
+    const char *type = get_type(width);
+    return jit_value(e, "load %s, %s %%s%u", type, jit_pointer(e, type), find_var(e, slot, width));
 }
 
 void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask)
@@ -131,12 +136,12 @@ void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsi
         changed = jit_value(e, "and i32 %%v%u, %%v%u", changed, bits);
         value = jit_value(e, "xor i32 %%v%u, %%v%u", old, changed);
     } else if (mask) {
-        const char *type = type_of(width);
+        const char *type = get_type(width);
         value = jit_value(e, "select " B1V " %%v%u, %s %%v%u, %s %%v%u", mask, type, value, type,
                           jit_get(e, slot, width));
     }
-    const uint32_t var = var_of(e, slot, width);
-    const char *type = type_of(width);
+    const uint32_t var = find_var(e, slot, width);
+    const char *type = get_type(width);
     jit_line(e, "store %s %%v%u, %s %%s%u", type, value, jit_pointer(e, type), var);
     e->dirty[var] = 1;
     for (unsigned k = 0; k < e->group_count; k++)
@@ -144,11 +149,11 @@ void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsi
             e->groups[k--] = e->groups[--e->group_count];
 }
 
-/* From a variable to the frame's row, or back. */
+/* Copies a variable to the frame's row (`store`), or back. */
 static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
 {
     const jit_var *v = &e->vars[var];
-    const char *type = type_of(v->width), *pointer = jit_pointer(e, type);
+    const char *type = get_type(v->width), *pointer = jit_pointer(e, type);
     const unsigned a = ++e->values, b = ++e->values, c = ++e->values;
     kiln__text_printf(text, "  %%v%u = add i64 %%regs, %u\n  %%v%u = inttoptr i64 %%v%u to %s\n", a, v->slot, b, a,
                       pointer);
@@ -160,8 +165,8 @@ static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
                           b, type, c, pointer, var);
 }
 
-/* Ways out write back what has changed. Where that is much, it is written before, once for all that follow: `at` is the
- * instruction that comes next. */
+/* Writes changed variables back to the frame. Each exit does that. If many have changed, they are written once before
+ * all exits that follow. `at` is the next instruction. */
 static void write_back(jit_emitter *e, uint32_t at)
 {
     enum { MUCH = 16 };
@@ -178,7 +183,7 @@ static void write_back(jit_emitter *e, uint32_t at)
 
 /* ---- the end of a region ---- */
 
-static void add_to(jit_emitter *e, kiln__text *text, const char *argument, const char *counter, unsigned more)
+static void add_to_counter(jit_emitter *e, kiln__text *text, const char *argument, const char *counter, unsigned more)
 {
     const unsigned v = e->values + 1;
     const char *pointer = jit_pointer(e, "i64");
@@ -210,8 +215,8 @@ unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed)
         if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
             move_row(e, text, k, true);
     store_pc(e, text, at);
-    add_to(e, text, "%lanes", "%nlanes", e->lanes);
-    add_to(e, text, "%steps", "%nsteps", e->steps);
+    add_to_counter(e, text, "%lanes", "%nlanes", e->lanes);
+    add_to_counter(e, text, "%steps", "%nsteps", e->steps);
     const unsigned v = e->values + 1;
     e->values += 3;
     kiln__text_printf(text, "  %%v%u = load i64, %s %%ncount\n  %%v%u = add i64 %%v%u, %u\n", v, jit_pointer(e, "i64"),
@@ -228,8 +233,8 @@ void jit_test(jit_emitter *e, unsigned good)
     jit_label(e, on);
 }
 
-/* Adds what the block has counted. */
-static void settle_counts(jit_emitter *e)
+/* Adds the block's counts to the variables. */
+static void flush_counts(jit_emitter *e)
 {
     const char *pointer = jit_pointer(e, "i64");
     const char *const counters[] = {"%ncount", "%nlanes", "%nsteps"};
@@ -260,8 +265,8 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
     memcpy(&address, &handler, sizeof handler);
     for (unsigned k = 0; k < insn->use_count; k++) {
         const jit_use *use = &insn->uses[k];
-        if (use->slot < e->u->function->sink && use->slot && e->dirty[var_of(e, use->slot, use->width)])
-            move_row(e, &e->body, var_of(e, use->slot, use->width), true);
+        if (use->slot < e->u->function->sink && use->slot && e->dirty[find_var(e, use->slot, use->width)])
+            move_row(e, &e->body, find_var(e, use->slot, use->width), true);
     }
     store_pc(e, &e->body, e->at + 1);
     if (e->u->typed)
@@ -272,7 +277,7 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
                  (unsigned long long)(uintptr_t)i);
     for (unsigned k = 0; k < insn->use_count; k++)
         if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink) {
-            move_row(e, &e->body, var_of(e, insn->uses[k].slot, insn->uses[k].width), false);
+            move_row(e, &e->body, find_var(e, insn->uses[k].slot, insn->uses[k].width), false);
             for (unsigned n = 0; n < e->group_count; n++)
                 if (e->groups[n].slot == insn->uses[k].slot)
                     e->groups[n--] = e->groups[--e->group_count];
@@ -289,8 +294,8 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
     jit_label(e, on);
 }
 
-/* The lanes of the guard; 0: all. */
-static unsigned guard_bits(jit_emitter *e, const vm_code *i)
+/* Returns the lanes of the guard as a value; 0: all lanes. */
+static unsigned get_guard(jit_emitter *e, const vm_code *i)
 {
     if (!(i->guard & ~2u))
         return 0;
@@ -298,22 +303,22 @@ static unsigned guard_bits(jit_emitter *e, const vm_code *i)
     return i->guard & 1 ? jit_value(e, "xor i32 %%v%u, -1", bits) : bits;
 }
 
-/* A label that continues at the instruction, within the region or at its end, after counting so much. */
-static unsigned way_to(jit_emitter *e, uint32_t at, unsigned count, unsigned lanes, unsigned steps)
+/* Returns a label that counts and then continues at the instruction, within the region or at its exit. */
+static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned lanes, unsigned steps)
 {
     unsigned label;
     e->count = count, e->lanes = lanes, e->steps = steps;
-    if (!inside(e, at)) {
+    if (!is_inside(e, at)) {
         const bool unseen = jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN;
         if (!unseen)
             e->stops[e->u->insns[at].kind == JIT_STOP ? at + 1 : at] = true;
         label = jit_exit(e, at, unseen);
     } else {
-        kiln__text hold = e->body; /* a block of its own, among the exits */
+        kiln__text hold = e->body; /* a separate block, written among the exits */
         e->body = e->exits;
         label = ++e->labels;
         jit_label(e, label);
-        settle_counts(e);
+        flush_counts(e);
         if (at > e->at && e->state[at - e->first] & LOOP) /* so that ways out of the loop need not */
             for (uint32_t k = 0; k < e->var_count; k++)
                 if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
@@ -339,23 +344,23 @@ static unsigned way_to(jit_emitter *e, uint32_t at, unsigned count, unsigned lan
 static void emit_branch(jit_emitter *e, const vm_code *i)
 {
     const uint32_t target = (uint32_t)(i->target - e->u->function->code);
-    const unsigned bits = guard_bits(e, i), step = i->guard >> 1 & 1, lanes = step ? 0 : VM_LANES;
-    settle_counts(e);
+    const unsigned bits = get_guard(e, i), step = i->guard >> 1 & 1, lanes = step ? 0 : VM_LANES;
+    flush_counts(e);
     if (!bits) {
-        jit_line(e, "br label %%l%u", way_to(e, target, 1, lanes, step));
+        jit_line(e, "br label %%l%u", make_way(e, target, 1, lanes, step));
         return;
     }
     const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", bits);
     const unsigned all = jit_value(e, "icmp eq i32 %%v%u, -1", bits), some = ++e->labels;
     const unsigned seen = e->u->seen[e->at], mixed = jit_exit(e, e->at, false); /* lanes go different ways */
-    const unsigned on = seen & JIT_PASSED ? way_to(e, e->at + 1, 1, 0, step) : jit_exit(e, e->at, true);
-    const unsigned go = seen & JIT_TAKEN ? way_to(e, target, 1, lanes, step) : jit_exit(e, e->at, true);
+    const unsigned on = seen & JIT_PASSED ? make_way(e, e->at + 1, 1, 0, step) : jit_exit(e, e->at, true);
+    const unsigned go = seen & JIT_TAKEN ? make_way(e, target, 1, lanes, step) : jit_exit(e, e->at, true);
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", all, go, some);
     jit_label(e, some);
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
 }
 
-/* What is done for all lanes or for none; lanes that disagree end the region. */
+/* Writes an instruction that all lanes execute or none. If the lanes disagree, the region ends. */
 static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     const unsigned act = ++e->labels, some = ++e->labels, on = ++e->labels;
@@ -394,7 +399,7 @@ static void emit_insn(jit_emitter *e)
         emit_branch(e, i);
         return;
     }
-    const unsigned bits = guard_bits(e, i);
+    const unsigned bits = get_guard(e, i);
     if (insn->kind == JIT_PLAIN && !access) {
         const unsigned mask = bits ? jit_value(e, "bitcast i32 %%v%u to " B1V, bits) : 0;
         if (!jit_emit_plain(e, i, insn, mask))
@@ -413,7 +418,9 @@ static void emit_insn(jit_emitter *e)
 
 /* ---- which instructions a region has ---- */
 
-static void reach(jit_emitter *e, uint32_t *stack)
+/* Marks the instructions that the region can reach from its head, and the leaders of basic blocks, by a depth-first
+ * search. Ways that were never observed are not followed. */
+static void find_reached(jit_emitter *e, uint32_t *stack)
 {
     uint32_t depth = 0, count = 0;
     const vm_code *code = e->u->function->code;
@@ -453,21 +460,21 @@ static void add_vars(jit_emitter *e)
     for (uint32_t at = e->first; at <= e->last; at++) {
         const jit_insn *insn = &e->u->insns[at];
         const uint32_t guard = e->u->function->code[at].guard & ~3u;
-        if (!inside(e, at))
+        if (!is_inside(e, at))
             continue;
         if (guard)
-            var_of(e, guard, JIT_MASK);
+            find_var(e, guard, JIT_MASK);
         for (unsigned k = 0; k < insn->use_count; k++)
             if (insn->uses[k].slot < e->u->function->sink && insn->uses[k].slot)
-                var_of(e, insn->uses[k].slot, insn->uses[k].width);
+                find_var(e, insn->uses[k].slot, insn->uses[k].width);
     }
 }
 
-/* To the set of another block; true: it grew. */
-static bool flow_to(jit_emitter *e, uint32_t from, uint32_t at, const uint8_t *dirty)
+/* Merges a set of changed variables into the set of another block. Returns true if that set has grown. */
+static bool merge_dirty(jit_emitter *e, uint32_t from, uint32_t at, const uint8_t *dirty)
 {
     bool grew = false;
-    if (!inside(e, at) || (at > from && e->state[at - e->first] & LOOP)) /* way_to() writes it back there */
+    if (!is_inside(e, at) || (at > from && e->state[at - e->first] & LOOP)) /* make_way() writes it back there */
         return false;
     uint8_t *in = e->block_in + e->block_of[at - e->first] * e->var_count;
     for (size_t k = 0; k < e->var_count; k++) {
@@ -477,7 +484,8 @@ static bool flow_to(jit_emitter *e, uint32_t from, uint32_t at, const uint8_t *d
     return grew;
 }
 
-/* What each block may find changed when it begins. */
+/* Computes for each block the variables that may have changed when it begins: a forward data-flow analysis, iterated to
+ * a fixed point. */
 static void flow_dirty(jit_emitter *e)
 {
     const vm_code *code = e->u->function->code;
@@ -485,18 +493,18 @@ static void flow_dirty(jit_emitter *e)
         changed = false;
         for (uint32_t at = e->first; at <= e->last; at++) {
             const jit_insn *insn = &e->u->insns[at];
-            if (!inside(e, at))
+            if (!is_inside(e, at))
                 continue;
             if (e->state[at - e->first] & LEADER)
                 memcpy(e->dirty, e->block_in + e->block_of[at - e->first] * e->var_count, e->var_count);
             for (unsigned k = 0; k < insn->use_count; k++)
                 if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink)
-                    e->dirty[var_of(e, insn->uses[k].slot, insn->uses[k].width)] = 1;
+                    e->dirty[find_var(e, insn->uses[k].slot, insn->uses[k].width)] = 1;
             if (insn->kind == JIT_BRANCH) /* also where it does not lead: that changes nothing */
-                changed = flow_to(e, at, (uint32_t)(code[at].target - code), e->dirty) || changed;
-            if ((insn->kind != JIT_BRANCH || code[at].guard & ~2u) && inside(e, at + 1) &&
+                changed = merge_dirty(e, at, (uint32_t)(code[at].target - code), e->dirty) || changed;
+            if ((insn->kind != JIT_BRANCH || code[at].guard & ~2u) && is_inside(e, at + 1) &&
                 e->state[at + 1 - e->first] & LEADER)
-                changed = flow_to(e, at, at + 1, e->dirty) || changed;
+                changed = merge_dirty(e, at, at + 1, e->dirty) || changed;
         }
     }
 }
@@ -505,7 +513,7 @@ static void emit_blocks(jit_emitter *e)
 {
     bool open = false; /* a block has begun and not ended */
     for (e->at = e->first; e->at <= e->last; e->at++) {
-        if (!inside(e, e->at))
+        if (!is_inside(e, e->at))
             continue;
         if (e->state[e->at - e->first] & LEADER) {
             kiln__text_printf(&e->body, "b%u:\n", e->at);
@@ -513,21 +521,21 @@ static void emit_blocks(jit_emitter *e)
             e->group_count = 0;
             open = true;
         }
-        if (!open) /* cannot be: what is reached is a leader, or follows what is reached */
+        if (!open) /* impossible: a reached instruction is a leader or follows a reached one */
             e->failed = true;
         emit_insn(e);
         if (e->u->insns[e->at].kind == JIT_BRANCH) {
             open = false;
-        } else if (!inside(e, e->at + 1) || e->state[e->at + 1 - e->first] & LEADER) {
+        } else if (!is_inside(e, e->at + 1) || e->state[e->at + 1 - e->first] & LEADER) {
             write_back(e, e->at + 1);
-            settle_counts(e);
-            jit_line(e, "br label %%l%u", way_to(e, e->at + 1, 0, 0, 0));
+            flush_counts(e);
+            jit_line(e, "br label %%l%u", make_way(e, e->at + 1, 0, 0, 0));
             open = false;
         }
     }
 }
 
-/* What stays the same while the region runs. */
+/* Writes the values that stay the same while the region runs. */
 static void emit_entry(jit_emitter *e)
 {
     const char *counter = jit_pointer(e, "i64");
@@ -547,7 +555,7 @@ static void emit_entry(jit_emitter *e)
     }
     jit_line(e, "%%ua = alloca " I32V "\n  %%ub = alloca " I32V "\n  %%ud = alloca " I32V "\n  %%uk = alloca i64");
     for (uint32_t k = 0; k < e->var_count; k++) {
-        jit_line(e, "%%s%u = alloca %s", k, type_of(e->vars[k].width));
+        jit_line(e, "%%s%u = alloca %s", k, get_type(e->vars[k].width));
         move_row(e, &e->body, k, false);
     }
     jit_line(e, "br label %%b%u", e->head);
@@ -577,7 +585,7 @@ void jit_emit_begin(const jit_unit *unit, kiln__text *text)
                       unit->wide ? "\"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" " : "");
 }
 
-static bool prepare(jit_emitter *e)
+static bool prepare_region(jit_emitter *e)
 {
     const kiln_allocator *mem = e->u->mem;
     const size_t span = e->last - e->first + 1;
@@ -585,7 +593,7 @@ static bool prepare(jit_emitter *e)
     e->state = kiln__calloc(mem, span + 1, 1);
     e->block_of = kiln__calloc(mem, span + 1, sizeof *e->block_of);
     if (stack && e->state)
-        reach(e, stack);
+        find_reached(e, stack);
     kiln__free(mem, stack);
     if (!stack || !e->state || !e->block_of)
         return false;
@@ -606,6 +614,7 @@ static bool prepare(jit_emitter *e)
     return !e->failed;
 }
 
+/* Plans the region, then writes its entry, its blocks and its exits. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops)
 {
@@ -615,7 +624,7 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
         return 0;
     *e = (jit_emitter){.u = unit, .first = first, .last = last, .head = head, .stops = stops};
     e->entry.mem = e->body.mem = e->exits.mem = unit->mem;
-    if (prepare(e) && e->need >= LEAST && e->calls <= e->need / CALLS) {
+    if (prepare_region(e) && e->need >= LEAST && e->calls <= e->need / CALLS) {
         emit_entry(e);
         e->entry = e->body;
         e->body = (kiln__text){.mem = unit->mem};

@@ -1,4 +1,4 @@
-/* emit.h - the writer of a region: values, registers, ways out. */
+/* emit.h - the writer of a region: values, registers, and the exits of the region. */
 #ifndef KILN_SIM_JIT_EMIT_H
 #define KILN_SIM_JIT_EMIT_H
 
@@ -11,43 +11,45 @@
 #define F32V "<32 x float>"
 #define F64V "<32 x double>"
 
+/* A register of the kernel as a variable of the region. */
 typedef struct jit_var {
     uint32_t slot;
     uint8_t width;
 } jit_var;
 
-/* Addresses that are known to be good in the rest of the block. */
+/* Addresses that were tested in this block. Accesses through the same register share one test. */
 typedef struct jit_group {
     uint32_t slot, span;
     uint8_t kind, pattern;
-    int64_t low, high; /* offsets, that is bytes behind the first lane's register, of accesses */
-    unsigned first;    /* value: i64, the first lane's register */
-    unsigned second;   /* the same of the upper half of the warp */
-    unsigned host;     /* value: i64, host address less address */
+    int64_t low, high; /* least and greatest offset of the accesses, in bytes from the first lane's register */
+    unsigned first;    /* an i64 value: the first lane's register */
+    unsigned second;   /* the same for the first lane of the upper half of the warp */
+    unsigned host;     /* an i64 value: host address minus address */
 } jit_group;
 enum { JIT_GROUPS = 16 };
 
+/* The state of one region while it is written. */
 typedef struct jit_emitter {
     const jit_unit *u;
     kiln__text entry, body, exits;
     char pointers[4][48];
     unsigned next_pointer, values, labels;
-    unsigned w, cache, params, shared, shared_low, shared_end; /* values, all i64 */
+    unsigned w, cache, params, shared, shared_low, shared_end; /* values, all of type i64 */
     uint32_t first, last, head, need, calls;
-    uint32_t at;    /* the instruction that is written */
-    uint8_t *state; /* of each in [first, last]: REACHED, LEADER */
+    uint32_t at;    /* the instruction that is written at the moment */
+    uint8_t *state; /* by instruction of [first, last]: REACHED, LEADER, LOOP */
     bool *stops;
     jit_var *vars;
     size_t var_count, var_capacity;
     uint32_t *var_of; /* hash table: index + 1 */
     size_t var_slots;
-    uint8_t *dirty;    /* by variable: may differ from the frame's row here */
-    uint8_t *block_in; /* the same at the beginning of each block: by block_of[] and variable */
+    uint8_t *dirty;    /* by variable: it may differ from the frame's row at this point */
+    uint8_t *block_in; /* the same at the beginning of each basic block, by block_of[] and variable */
     uint32_t *block_of;
-    unsigned count, steps, lanes; /* not yet added to the variables: since the block's beginning */
+    unsigned count, steps, lanes; /* counts since the block's beginning that are not yet added to the variables */
     jit_group groups[JIT_GROUPS];
     unsigned group_count;
-    bool fixed; /* no variable is added any more */
+    bool fixed; /* no variable may be added any more */
     bool failed;
 } jit_emitter;
 
@@ -60,19 +62,21 @@ const char *jit_pointer(jit_emitter *e, const char *type);
 unsigned jit_load_host(jit_emitter *e, unsigned base, uint64_t offset, const char *type, bool constant);
 unsigned jit_splat32(jit_emitter *e, uint32_t value);
 unsigned jit_splat64(jit_emitter *e, uint64_t value);
-unsigned jit_splat_of(jit_emitter *e, unsigned value); /* of an i64 */
+unsigned jit_splat_of(jit_emitter *e, unsigned value); /* Repeats an i64 value in all lanes. */
 unsigned jit_splat32_of(jit_emitter *e, unsigned value);
-bool jit_in_block(const jit_emitter *e, uint32_t at); /* it follows the one before it in the same block */
+/* Returns true if the instruction follows the one before it in the same basic block. */
+bool jit_in_block(const jit_emitter *e, uint32_t at);
 unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width);
-void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask); /* mask 0: all lanes */
-/* A label at which the region ends, before the instruction `at`. */
+/* Sets a variable in the lanes of `mask`, or in all lanes if `mask` is 0. */
+void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask);
+/* Returns a label at which the region ends, before the instruction `at`. `missed`: the exit counts as a miss. */
 unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed);
-/* The region ends before its instruction unless the i1 is true. */
+/* Ends the region before its instruction unless the i1 value is true. */
 void jit_test(jit_emitter *e, unsigned good);
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, bool event);
 
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /* memory.c */
 void jit_emit_update(jit_emitter *e, const vm_code *i);
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn,
-                    unsigned mask); /* arith.c; false: unknown */
+                    unsigned mask); /* Writes plain arithmetic (arith.c). Returns false for an unknown instruction. */
 #endif

@@ -1,6 +1,11 @@
-/* jit.c - which code is compiled, and when. A loop that has executed many instructions is: one region from its first
- * instruction, and one from each place behind an instruction that regions do not hold (a barrier, a shuffle). The thread
- * that finds it hot compiles; the others go on interpreting, and take the regions once they are there. */
+/* jit.c - decides what code is compiled, and when. A loop is compiled when it has executed many instructions: one
+ * region from its first instruction, and one after each instruction that regions do not hold (a barrier, a shuffle).
+ * The host thread that finds the loop hot compiles it. The other threads go on interpreting, and use the regions once
+ * they are installed.
+ *
+ * The states of a stretch of code: cold; observed several times in the second half of the count (observe()); compiled
+ * at the threshold (compile_regions()); compiled again or given up if it misses too often (handle_miss()), at most
+ * TRIES times. */
 #include "jit.h"
 
 #include <pthread.h>
@@ -11,17 +16,19 @@
 #include "llvm.h"
 #include "region.h"
 
-#define HEADS 24u       /* regions of one loop */
-#define TRIES 3u        /* for one head */
-#define LENGTH 1000000u /* characters of text at a time: longer ones took LLVM up to 12 s, these at most one */
-#define MOST 16384u     /* regions of a device: some kilobytes each; more only when modules are unloaded */
+#define HEADS 24u       /* most regions of one loop */
+#define TRIES 3u        /* most attempts for one head */
+#define LENGTH 1000000u /* most characters of text for LLVM: longer texts took LLVM up to 12 s, these at most one */
+#define MOST 16384u     /* most regions of a device, of some kilobytes each, until modules are unloaded */
 
+/* A region that was made. It stays until its module is unloaded, because other threads may be in it. */
 typedef struct made_region {
-    vm_native region; /* first: what the interpreter has */
+    vm_native region; /* first, so that the interpreter's pointer leads here */
     struct made_region *next;
     uint32_t first, last, tries;
 } made_region;
 
+/* The analysis and the regions of one function. */
 typedef struct made_function {
     jit_insn *insns;
     uint8_t *seen; /* jit_unit.seen */
@@ -30,27 +37,28 @@ typedef struct made_function {
     made_region *regions;
 } made_function;
 
-/* What a module has (vm_module.host_code). */
+/* The compiler's data of a module (vm_module.host_code). */
 typedef struct made_module {
-    jit_code *code; /* NULL: none yet */
+    jit_code *code; /* NULL until the first region */
     unsigned names;
     made_function functions[];
 } made_module;
 
+/* A device's compiler. `lock` guards everything but the counters. */
 typedef struct compiler {
-    struct vm_jit jit; /* first: what the interpreter has */
+    struct vm_jit jit; /* first, so that the interpreter's pointer leads here */
     const kiln_allocator *mem;
     jit_llvm *llvm;
-    bool refused;               /* there is no LLVM */
+    bool refused;               /* LLVM cannot be used */
     uint64_t found;             /* warp instructions of code that was hot before LLVM was opened */
-    atomic_ulong regions, live; /* made; of modules that are loaded */
+    atomic_ulong regions, live; /* regions that were made, and regions of modules that are loaded */
     jit_table table;
     pthread_mutex_t lock;
 } compiler;
 
 /* ---- what a function has ---- */
 
-static made_module *module_of(compiler *c, vm_module *module)
+static made_module *open_module(compiler *c, vm_module *module)
 {
     if (module->host_code)
         return module->host_code;
@@ -58,7 +66,8 @@ static made_module *module_of(compiler *c, vm_module *module)
                                             sizeof(made_module) + module->ptx->function_count * sizeof(made_function));
 }
 
-static bool function_look(compiler *c, made_function *made, const vm_function *function)
+/* Finds operands, constants and live registers of a function, once. Returns false if memory runs out. */
+static bool analyse_function(compiler *c, made_function *made, const vm_function *function)
 {
     if (made->live)
         return true;
@@ -79,8 +88,9 @@ static bool function_look(compiler *c, made_function *made, const vm_function *f
     return made->live != NULL;
 }
 
-/* How the addresses of an access lie, by the registers as they are: by the one in `slot`, a word or not. */
-static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, uint32_t slot, bool word)
+/* Returns how the addresses of an access lie, by the current contents of the register `slot`. `word`: the register has
+ * 32 bits. */
+static jit_pattern get_pattern(const vm_warp *w, const vm_code *i, uint32_t slot, bool word)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
     bool one = true, row = true, ones = true, rows = true;
@@ -103,8 +113,8 @@ static jit_pattern pattern_now(const vm_warp *w, const vm_code *i, uint32_t slot
     return JIT_ANY;
 }
 
-/* What holds both. */
-static jit_pattern join(unsigned a, unsigned b)
+/* Returns the pattern that covers both. */
+static jit_pattern merge_patterns(unsigned a, unsigned b)
 {
     if (a == b || a == JIT_UNSEEN)
         return (jit_pattern)b;
@@ -115,8 +125,8 @@ static jit_pattern join(unsigned a, unsigned b)
     return JIT_ANY;
 }
 
-/* Where a branch goes, by the predicates as they are. Loops may go on or end. */
-static unsigned way_now(const vm_warp *w, const vm_code *i)
+/* Returns the ways of a branch by the current predicates. A loop may go on or end. */
+static unsigned get_ways(const vm_warp *w, const vm_code *i)
 {
     const uint32_t taken = *vm_pred(w, i->guard & ~3u) ^ (i->guard & 1 ? VM_ALL : 0);
     if (i->target <= i || (taken && taken != VM_ALL))
@@ -124,24 +134,25 @@ static unsigned way_now(const vm_warp *w, const vm_code *i)
     return taken ? JIT_TAKEN : JIT_PASSED;
 }
 
-static void see(const vm_warp *w, made_function *made, const vm_function *function, uint32_t at)
+/* Merges what the warp's registers show about an instruction into what was observed before. */
+static void observe(const vm_warp *w, made_function *made, const vm_function *function, uint32_t at)
 {
     uint8_t *known = &made->seen[at];
     if (made->insns[at].kind == JIT_BRANCH) {
-        *known = (uint8_t)((*known == JIT_UNSEEN ? 0u : *known) | way_now(w, &function->code[at]));
+        *known = (uint8_t)((*known == JIT_UNSEEN ? 0u : *known) | get_ways(w, &function->code[at]));
     } else if (jit_is_access(&made->insns[at])) {
         const vm_code *i = &function->code[at];
         const uint32_t slot = jit_address(function, made->insns, at);
         const bool word = jit_shapes[made->insns[at].id].shared && slot == i->a;
         if (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0)
             return; /* registers are zero until they are written: this lane was not there */
-        *known = (uint8_t)join(*known, pattern_now(w, i, slot, word));
+        *known = (uint8_t)merge_patterns(*known, get_pattern(w, i, slot, word));
     }
 }
 
 /* ---- compiling ---- */
 
-/* The regions of one module's text. */
+/* The regions of one text for LLVM. */
 typedef struct batch {
     uint32_t heads[HEADS], need[HEADS];
     char names[HEADS][16];
@@ -155,7 +166,7 @@ static bool has_region(const vm_function *function, uint32_t at)
     return all && atomic_load(&all[at]);
 }
 
-static _Atomic(vm_native *) *table_of(compiler *c, const vm_function *function)
+static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function)
 {
     _Atomic(vm_native *) *all = atomic_load(&function->compiled->at);
     if (!all) {
@@ -165,11 +176,11 @@ static _Atomic(vm_native *) *table_of(compiler *c, const vm_function *function)
     return all;
 }
 
-/* From here on other threads run it. */
+/* Installs a region: from here on, other threads run it. */
 static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
                     uint32_t need, uint32_t first, uint32_t last)
 {
-    _Atomic(vm_native *) *all = table_of(c, function);
+    _Atomic(vm_native *) *all = open_table(c, function);
     made_region *r = all ? kiln__calloc(c->mem, 1, sizeof *r) : NULL;
     if (!r || !address) {
         kiln__free(c->mem, r);
@@ -190,15 +201,15 @@ static void install(compiler *c, made_function *made, const vm_function *functio
     atomic_fetch_add(&c->live, 1);
 }
 
-/* The place behind the next instruction that regions do not hold. */
-static uint32_t next_stop(const jit_unit *unit, uint32_t at, uint32_t last)
+/* Returns the place after the next instruction that regions do not hold. */
+static uint32_t find_next_stop(const jit_unit *unit, uint32_t at, uint32_t last)
 {
     while (at <= last && unit->insns[at].kind != JIT_STOP)
         at++;
     return at + 1;
 }
 
-/* Writes regions from `head`, and from where they end, while there are. */
+/* Writes regions from `head` on, and from the places at which regions end, until none are left. */
 static void write_all(const jit_unit *unit, made_module *module, uint32_t head, uint32_t first, uint32_t last,
                       kiln__text *text, batch *b)
 {
@@ -219,8 +230,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
             b->heads[b->count] = at;
             snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
             b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
-            if (!b->need[b->count]) /* nothing here: perhaps behind what regions do not hold */
-                stops[next_stop(unit, at, last)] = true;
+            if (!b->need[b->count]) /* nothing here: perhaps after an instruction that regions do not hold */
+                stops[find_next_stop(unit, at, last)] = true;
             b->count += b->need[b->count] != 0;
         }
     }
@@ -228,8 +239,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
     kiln__free(unit->mem, done);
 }
 
-static void build(compiler *c, made_module *module, made_function *made, const vm_function *function, uint32_t head,
-                  uint32_t first, uint32_t last)
+static void compile_regions(compiler *c, made_module *module, made_function *made, const vm_function *function,
+                            uint32_t head, uint32_t first, uint32_t last)
 {
     const jit_unit unit = {.mem = c->mem,
                            .function = function,
@@ -255,8 +266,9 @@ static void build(compiler *c, made_module *module, made_function *made, const v
     kiln__text_free(&text);
 }
 
-/* Opens LLVM when it is needed first: that takes a while, and most processes never need it. */
-static bool ready(compiler *c)
+/* Opens LLVM at the first need: opening takes a while, and most processes never need it. Returns false if it cannot be
+ * used. */
+static bool open_llvm(compiler *c)
 {
     if (!c->llvm && !c->refused) {
         c->llvm = jit_llvm_open(c->mem, getenv("KILN_SIM_ISA"));
@@ -265,15 +277,17 @@ static bool ready(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
-/* Has enough been executed that opening LLVM is worth its time? It takes about as long as 4 million warp instructions. */
-static bool opens(compiler *c, uint64_t executed)
+/* Returns true if enough hot code has been executed to make opening LLVM worth its time, which is about 4 million warp
+ * instructions. */
+static bool is_worth_opening(compiler *c, uint64_t executed)
 {
     enum { OPENING = 128 }; /* times the threshold */
     c->found += executed;
     return c->llvm || c->found >= (uint64_t)(c->jit.threshold - 1) * OPENING;
 }
 
-static void hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_code *to, bool enough)
+/* vm_jit.hot: observes warm code, and compiles it at the threshold. */
+static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_code *to, bool enough)
 {
     compiler *c = (compiler *)jit;
     const vm_function *function = w->frame->function;
@@ -285,21 +299,21 @@ static void hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, const vm_co
         return;
     }
     vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module; /* only its host code changes */
-    made_module *of_module = !c->refused && function->module == module ? module_of(c, module) : NULL;
+    made_module *of_module = !c->refused && function->module == module ? open_module(c, module) : NULL;
     made_function *made = of_module ? &of_module->functions[function - module->functions] : NULL;
-    if (made && !has_region(function, first) && function_look(c, made, function)) {
+    if (made && !has_region(function, first) && analyse_function(c, made, function)) {
         for (uint32_t at = first; at <= last; at++)
-            see(w, made, function, at);
-        if (enough && !opens(c, (uint64_t)__atomic_load_n(heat, __ATOMIC_RELAXED) * (last - first + 1)))
+            observe(w, made, function, at);
+        if (enough && !is_worth_opening(c, (uint64_t)__atomic_load_n(heat, __ATOMIC_RELAXED) * (last - first + 1)))
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
-        else if (enough && ready(c))
-            build(c, of_module, made, function, first, first, last);
+        else if (enough && open_llvm(c))
+            compile_regions(c, of_module, made, function, first, first, last);
     }
     pthread_mutex_unlock(&c->lock);
 }
 
-/* A region that ends too soon is made again, for what was seen this time, or given up. */
-static void missed(struct vm_jit *jit, vm_warp *w, const vm_code *head)
+/* vm_jit.missed: makes a region that ends too soon again, for the observations of this time, or gives it up. */
+static void handle_miss(struct vm_jit *jit, vm_warp *w, const vm_code *head)
 {
     compiler *c = (compiler *)jit;
     const vm_function *function = w->frame->function;
@@ -312,15 +326,15 @@ static void missed(struct vm_jit *jit, vm_warp *w, const vm_code *head)
     made_region *r = made ? (made_region *)atomic_load(&all[from]) : NULL;
     if (r && r->region.own != head->full) {
         const uint8_t before = made->seen[at];
-        see(w, made, function, at);
+        observe(w, made, function, at);
         __atomic_store_n(&function->code[from].full, r->region.own, __ATOMIC_RELEASE);
         if (before != made->seen[at] && r->tries < TRIES)
-            build(c, module, made, function, from, r->first, r->last);
+            compile_regions(c, module, made, function, from, r->first, r->last);
     }
     pthread_mutex_unlock(&c->lock);
 }
 
-static void drop(struct vm_jit *jit, vm_module *module)
+static void drop_module(struct vm_jit *jit, vm_module *module)
 {
     compiler *c = (compiler *)jit;
     made_module *made = module->host_code;
@@ -344,7 +358,7 @@ static void drop(struct vm_jit *jit, vm_module *module)
     module->host_code = NULL;
 }
 
-static void free_all(struct vm_jit *jit)
+static void free_compiler(struct vm_jit *jit)
 {
     compiler *c = (compiler *)jit;
     jit_llvm_close(c->llvm);
@@ -360,7 +374,8 @@ bool sim_jit_open(vm_device *device, uint32_t threshold)
     if (!c)
         return false;
     c->mem = device->mem;
-    c->jit = (struct vm_jit){.threshold = threshold, .hot = hot, .missed = missed, .drop = drop, .free = free_all};
+    c->jit = (struct vm_jit){
+        .threshold = threshold, .hot = handle_hot, .missed = handle_miss, .drop = drop_module, .free = free_compiler};
     if (pthread_mutex_init(&c->lock, NULL) != 0) {
         kiln__free(device->mem, c);
         return false;
@@ -381,7 +396,7 @@ bool sim_jit_usable(vm_device *device)
     if (!c)
         return false;
     pthread_mutex_lock(&c->lock);
-    const bool usable = ready(c);
+    const bool usable = open_llvm(c);
     pthread_mutex_unlock(&c->lock);
     return usable;
 }

@@ -1,10 +1,11 @@
-/* live.c - which registers may be read later. A region that ends does not write back the others. What is not known of
- * an instruction counts as a read of all. */
+/* live.c - liveness of registers. A region that ends writes back only the registers that may be read later. The
+ * analysis is the usual backward data-flow analysis, iterated to a fixed point. If nothing is known about an
+ * instruction, it counts as a read of all registers. */
 #include "region.h"
 
 #include <string.h>
 
-#define MOST_BYTES (64u << 20) /* of functions that would take more all registers count as read */
+#define MOST_BYTES (64u << 20) /* functions that would need more memory: all registers count as live */
 
 struct jit_live {
     uint32_t masks; /* that there are */
@@ -14,14 +15,14 @@ struct jit_live {
     uint64_t *shown; /* addresses that messages about endless loops show (vm_wait_of) */
 };
 
-/* Masks are 4 bytes, rows of registers at least 128. */
-static uint32_t number(const jit_live *live, uint32_t slot, unsigned width)
+/* Returns the number of a register. Masks have 4 bytes, rows of registers at least 128. */
+static uint32_t get_number(const jit_live *live, uint32_t slot, unsigned width)
 {
     return width == JIT_MASK ? slot / 4 : live->masks + slot / 128;
 }
 
-static void add(uint64_t *set, uint32_t n) { set[n / 64] |= 1ull << n % 64; }
-static void drop(uint64_t *set, uint32_t n) { set[n / 64] &= ~(1ull << n % 64); }
+static void add_member(uint64_t *set, uint32_t n) { set[n / 64] |= 1ull << n % 64; }
+static void remove_member(uint64_t *set, uint32_t n) { set[n / 64] &= ~(1ull << n % 64); }
 
 static uint32_t count_masks(const vm_function *function)
 {
@@ -32,14 +33,15 @@ static uint32_t count_masks(const vm_function *function)
     return end / 4 + 1;
 }
 
-static bool plain_barrier(const vm_code *i)
+static bool is_plain_barrier(const vm_code *i)
 {
     return i->masked == vm_op_bar && i->a & 1 && (i->b == 0 || i->b & 1) && i->size == 0;
 }
 
-/* What is needed before the instruction, of what is needed after it. */
-static void transfer(const jit_live *live, const vm_function *function, const jit_insn *insns, uint32_t at,
-                     uint64_t *set)
+/* The transfer function of an instruction: from the registers that are live after it to those that are live before
+ * it. */
+static void apply_insn(const jit_live *live, const vm_function *function, const jit_insn *insns, uint32_t at,
+                       uint64_t *set)
 {
     const vm_code *i = &function->code[at];
     const jit_insn *insn = &insns[at];
@@ -47,16 +49,16 @@ static void transfer(const jit_live *live, const vm_function *function, const ji
     const bool leaves = i->masked == vm_op_exit || (i->masked == vm_op_ret && function->ptx->entry);
     if (leaves && !guard)
         memset(set, 0, live->words * sizeof *set);
-    else if (insn->kind == JIT_STOP && !leaves && !plain_barrier(i))
+    else if (insn->kind == JIT_STOP && !leaves && !is_plain_barrier(i))
         memset(set, 0xff, live->words * sizeof *set);
     for (uint32_t k = 0; k < insn->use_count; k++)
         if (insn->uses[k].write && !guard)
-            drop(set, number(live, insn->uses[k].slot, insn->uses[k].width));
+            remove_member(set, get_number(live, insn->uses[k].slot, insn->uses[k].width));
     for (uint32_t k = 0; k < insn->use_count; k++)
         if (!insn->uses[k].write)
-            add(set, number(live, insn->uses[k].slot, insn->uses[k].width));
+            add_member(set, get_number(live, insn->uses[k].slot, insn->uses[k].width));
     if (guard)
-        add(set, number(live, guard & ~1u, JIT_MASK));
+        add_member(set, get_number(live, guard & ~1u, JIT_MASK));
     if (at == 0 || function->code[at - 1].insn != i->insn)
         for (size_t k = 0; k < live->words; k++)
             set[k] &= ~live->temps[k];
@@ -73,13 +75,14 @@ static void add_shown(jit_live *live, const vm_function *function, const jit_ins
         if (insns[at].kind == JIT_BRANCH && back->target <= back && back->insn < function->ptx->insn_count)
             wait = vm_wait_of(function, back->target->insn, back->insn, &number_of, &mbarrier);
         if (wait && !(wait->a & 1)) { /* of whatever width */
-            add(live->shown, number(live, wait->a, JIT_32));
-            add(live->shown, number(live, wait->a, JIT_64));
+            add_member(live->shown, get_number(live, wait->a, JIT_32));
+            add_member(live->shown, get_number(live, wait->a, JIT_64));
         }
     }
 }
 
-static bool pass(const jit_live *live, const vm_function *function, const jit_insn *insns, uint64_t *set)
+/* One backward pass over the function. Returns true if a set has grown. */
+static bool run_pass(const jit_live *live, const vm_function *function, const jit_insn *insns, uint64_t *set)
 {
     bool changed = false;
     for (uint32_t at = function->code_count; at-- > 0;) {
@@ -91,7 +94,7 @@ static bool pass(const jit_live *live, const vm_function *function, const jit_in
             if (branch)
                 set[k] |= live->in[(size_t)(i->target - function->code) * live->words + k];
         }
-        transfer(live, function, insns, at, set);
+        apply_insn(live, function, insns, at, set);
         changed = changed || memcmp(in, set, live->words * sizeof *set) != 0;
         memcpy(in, set, live->words * sizeof *set);
     }
@@ -116,9 +119,9 @@ jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, c
     live->temps = set + live->words;
     live->shown = live->temps + live->words;
     for (uint32_t slot = function->temp_base; slot < function->sink; slot += 128)
-        add(live->temps, number(live, slot, JIT_32));
+        add_member(live->temps, get_number(live, slot, JIT_32));
     add_shown(live, function, insns);
-    while (pass(live, function, insns, set))
+    while (run_pass(live, function, insns, set))
         ;
     return live;
 }
@@ -134,6 +137,6 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
 {
     if (!live->in)
         return true;
-    const uint32_t n = number(live, slot, width);
+    const uint32_t n = get_number(live, slot, width);
     return live->in[at * live->words + n / 64] >> n % 64 & 1;
 }

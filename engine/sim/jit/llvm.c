@@ -1,8 +1,8 @@
 /* llvm.c - LLVM by dlopen. Its C API is documented (llvm.org/doxygen, LLVM-C) and keeps its functions over many
- * versions; the few that are used are declared here, so that building Kiln needs no LLVM.
+ * versions. The few functions that are used are declared here, so building Kiln needs no LLVM.
  *
- * LLVM belongs to the process and not to a device: it is used by one thread at a time, and no more once the process exits,
- * has forked, or LLVM has met an error of which it would have ended the process. */
+ * LLVM belongs to the process and not to a device. One thread at a time uses it. It is no longer used once the process
+ * exits or has forked, or after an error at which LLVM would have ended the process. */
 #include "llvm.h"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct opaque opaque; /* any object of LLVM's */
+typedef struct opaque opaque; /* any object that belongs to LLVM */
 
 #if defined(__aarch64__)
 #define TARGET(name) "LLVMInitializeAArch64" name
@@ -27,8 +27,9 @@ typedef struct opaque opaque; /* any object of LLVM's */
 #endif
 
 enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERROR = 0 };
-#define STACK ((size_t)64 << 20)  /* of the thread that compiles; only what is used takes memory */
-#define SPARE ((size_t)256 << 20) /* bytes of address space without which nothing is compiled: LLVM cannot be without */
+#define STACK ((size_t)64 << 20) /* the stack of the compiling thread; only used pages take memory */
+/* free address space without which nothing is compiled, because LLVM ends the process when memory runs out */
+#define SPARE ((size_t)256 << 20)
 
 #define FUNCTIONS(X)                                                                                                   \
     X(opaque *, LLVMContextCreate, (void))                                                                             \
@@ -69,8 +70,8 @@ enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERRO
     X(opaque *, LLVMOrcLLJITAddObjectFile, (opaque * jit, opaque * library, opaque * buffer))                          \
     X(opaque *, LLVMOrcLLJITLookup, (opaque * jit, uint64_t * address, const char *name))
 
-/* Newest first. Each of these has run the suites, others have not. major: as LLVMGetVersion() gives it, which there is
- * since 16. */
+/* The supported versions, the newest first. Each of them has run the test suites; other versions have not. `major` is
+ * as LLVMGetVersion() gives it; that function exists since 16. */
 static const struct {
     const char *name;
     unsigned major;
@@ -106,9 +107,9 @@ static int armed;          /* how often at_exit() is registered */
 static jmp_buf escape;
 static _Thread_local bool calling; /* this thread is in LLVM */
 
-/* False: LLVM is not to be called. Otherwise the lock is held. The thread that waits for LLVM may itself be here, in a
- * signal's handler that exits: it has the lock, and waits here until LLVM is done. */
-static bool enter(void)
+/* Takes the lock on LLVM. Returns false if LLVM must not be called. The thread that waits for LLVM may come here from a
+ * signal's handler that exits: it holds the lock already, and waits here until LLVM is done. */
+static bool enter_llvm(void)
 {
     const int process = atomic_load(&owner);
     if (process && process != (int)getpid())
@@ -124,18 +125,19 @@ static bool enter(void)
     return false;
 }
 
-/* Before LLVM's own exit handlers: what they free is not used by another thread then. */
+/* Runs before LLVM's own exit handlers, so that no other thread uses the objects that they free. */
 static void at_exit(void)
 {
     if (calling)
         return;
-    const bool entered = enter();
+    const bool entered = enter_llvm();
     atomic_store(&closed, true);
     if (entered)
         pthread_mutex_unlock(&gate);
 }
 
-/* LLVM ends the process if this returns. It is also told of errors of others in this process that use the library. */
+/* LLVM's handler of fatal errors: LLVM ends the process if it returns. Other users of the library in this process reach
+ * it too. */
 static void fatal(const char *reason)
 {
     (void)reason;
@@ -150,7 +152,7 @@ typedef struct job {
     bool done;
 } job;
 
-static void *work(void *argument)
+static void *run_job(void *argument)
 {
     job *j = argument;
     calling = true;
@@ -168,8 +170,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Calls something of LLVM in a thread of its own: with a stack that is large enough, whatever the caller has, and without
- * the program's signals. False: not called, or LLVM is no longer usable. */
+/* Calls a function of LLVM in a new thread: with a large stack, whatever stack the caller has, and without the
+ * program's signals. Returns false if it was not called, or if LLVM is no longer usable. */
 static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
 {
     job j = {.llvm = llvm, .what = what, .of = of};
@@ -179,12 +181,12 @@ static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
     if (pthread_attr_init(&attributes) != 0)
         return false;
     pthread_attr_setstacksize(&attributes, STACK);
-    if (enter()) {
+    if (enter_llvm()) {
         atomic_store(&owner, (int)getpid());
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         atomic_store(&busy, true);
-        const bool started = pthread_create(&thread, &attributes, work, &j) == 0;
+        const bool started = pthread_create(&thread, &attributes, run_job, &j) == 0;
         if (!started)
             atomic_store(&busy, false);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -202,37 +204,37 @@ static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
 
 /* ---- opening it ---- */
 
-static bool load(void *library, const char *name, void *pointer)
+static bool load_symbol(void *library, const char *name, void *pointer)
 {
     void *symbol = dlsym(library, name);
     memcpy(pointer, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
     return symbol != NULL;
 }
 
-static bool fill(jit_llvm *llvm)
+static bool load_functions(jit_llvm *llvm)
 {
     bool all = true;
-#define X(result, name, arguments) all = load(llvm->library, #name, &llvm->name) && all;
+#define X(result, name, arguments) all = load_symbol(llvm->library, #name, &llvm->name) && all;
     FUNCTIONS(X)
 #undef X
     static const char *const begin[] = {TARGET("TargetInfo"), TARGET("Target"), TARGET("TargetMC"),
                                         TARGET("AsmPrinter")};
     for (size_t k = 0; k < KILN__COUNT(begin); k++) {
         void (*call)(void);
-        if (load(llvm->library, begin[k], &call))
+        if (load_symbol(llvm->library, begin[k], &call))
             call();
         else
             all = false;
     }
     void (*version)(unsigned *major, unsigned *minor, unsigned *patch);
     unsigned minor, patch;
-    if (load(llvm->library, "LLVMGetVersion", &version)) /* since 16 */
+    if (load_symbol(llvm->library, "LLVMGetVersion", &version)) /* since 16 */
         version(&llvm->major, &minor, &patch);
     return all;
 }
 
 /* The host's features, without those that KILN_SIM_ISA excludes. */
-static void features_of(jit_llvm *llvm, const char *isa, kiln__text *features)
+static void get_features(jit_llvm *llvm, const char *isa, kiln__text *features)
 {
     const bool base = isa && strcmp(isa, "base") == 0, narrow = base || (isa && strcmp(isa, "avx2") == 0);
     char *host = llvm->LLVMGetHostCPUFeatures();
@@ -253,7 +255,7 @@ static bool machine_new(jit_llvm *llvm, const char *isa)
     if (llvm->LLVMGetTargetFromTriple(triple, &target, &message) == 0) {
         kiln__text features = {.mem = llvm->mem};
         char *cpu = llvm->LLVMGetHostCPUName();
-        features_of(llvm, isa, &features);
+        get_features(llvm, isa, &features);
         if (!features.failed)
             llvm->machine = llvm->LLVMCreateTargetMachine(target, triple, cpu, kiln__text_get(&features), OPTIMISE,
                                                           RELOC_PIC, CODE_JIT);
@@ -292,7 +294,7 @@ static bool may_allocate(void)
 static bool is_alone(const jit_llvm *llvm)
 {
     opaque *(*seen)(void);
-    return !load(RTLD_DEFAULT, "LLVMContextCreate", &seen) || seen == llvm->LLVMContextCreate;
+    return !load_symbol(RTLD_DEFAULT, "LLVMContextCreate", &seen) || seen == llvm->LLVMContextCreate;
 }
 
 typedef struct opening {
@@ -310,7 +312,7 @@ static void open_library(void *of)
         o->llvm->name = names[k].name;
         wanted = names[k].major;
     }
-    o->good = o->llvm->library && fill(o->llvm) && o->llvm->major == wanted && is_alone(o->llvm) &&
+    o->good = o->llvm->library && load_functions(o->llvm) && o->llvm->major == wanted && is_alone(o->llvm) &&
               machine_new(o->llvm, o->isa);
 }
 
@@ -330,7 +332,7 @@ void jit_llvm_close(jit_llvm *llvm)
 {
     if (!llvm)
         return;
-    if (llvm->machine && enter()) {
+    if (llvm->machine && enter_llvm()) {
         llvm->LLVMDisposeTargetMachine(llvm->machine);
         pthread_mutex_unlock(&gate);
     }
@@ -344,8 +346,8 @@ bool jit_llvm_alive(void) { return !atomic_load(&closed) && atomic_load(&owner) 
 bool jit_llvm_typed(const jit_llvm *llvm) { return llvm->major == 0; }
 bool jit_llvm_wide(const jit_llvm *llvm) { return llvm->wide; }
 
-/* True: no error. */
-static bool passed(const jit_llvm *llvm, opaque *error)
+/* Returns true if there is no error. */
+static bool is_success(const jit_llvm *llvm, opaque *error)
 {
     if (!error)
         return true;
@@ -356,30 +358,30 @@ static bool passed(const jit_llvm *llvm, opaque *error)
 static void report(void *user, opaque *error)
 {
     const jit_llvm *llvm = user; /* the caller sees that it failed; by default this is printed */
-    passed(llvm, error);
+    is_success(llvm, error);
 }
 
 jit_code *jit_code_new(jit_llvm *llvm) { return kiln__calloc(llvm->mem, 1, sizeof(jit_code)); }
 
 void jit_code_free(jit_llvm *llvm, jit_code *code)
 {
-    if (code && code->jit && enter()) {
-        passed(llvm, llvm->LLVMOrcDisposeLLJIT(code->jit));
+    if (code && code->jit && enter_llvm()) {
+        is_success(llvm, llvm->LLVMOrcDisposeLLJIT(code->jit));
         pthread_mutex_unlock(&gate);
     }
     kiln__free(llvm->mem, code);
 }
 
-/* What the text leaves to do: variables in memory to values, repeated computations, and what is known beforehand. Since
- * 18 the process ends where one run of instcombine leaves work to the next, unless that is allowed. */
-static const char *passes_of(const jit_llvm *llvm)
+/* Returns the passes that optimise a region: variables in memory to values (mem2reg), common subexpressions, constants.
+ * Since version 18 the process ends if one run of instcombine leaves work for the next, unless that is allowed. */
+static const char *get_passes(const jit_llvm *llvm)
 {
 #define PASSES(combine)                                                                                                \
     "function(sroa,early-cse," combine ",simplifycfg,gvn,loop-mssa(licm)," combine ",adce,simplifycfg)"
     return llvm->major >= 18 ? PASSES("instcombine<no-verify-fixpoint>") : PASSES("instcombine");
 }
 
-static bool to_object(const jit_llvm *llvm, opaque *module, opaque **object)
+static bool write_object(const jit_llvm *llvm, opaque *module, opaque **object)
 {
     char *message = NULL, *triple = llvm->LLVMGetDefaultTargetTriple();
     opaque *options = llvm->LLVMCreatePassBuilderOptions(), *layout = llvm->LLVMCreateTargetDataLayout(llvm->machine);
@@ -387,7 +389,7 @@ static bool to_object(const jit_llvm *llvm, opaque *module, opaque **object)
     llvm->LLVMSetModuleDataLayout(module, layout);
     llvm->LLVMDisposeMessage(triple);
     llvm->LLVMDisposeTargetData(layout);
-    bool ok = passed(llvm, llvm->LLVMRunPasses(module, passes_of(llvm), llvm->machine, options));
+    bool ok = is_success(llvm, llvm->LLVMRunPasses(module, get_passes(llvm), llvm->machine, options));
     llvm->LLVMDisposePassBuilderOptions(options);
     if (ok && llvm->LLVMTargetMachineEmitToMemoryBuffer(llvm->machine, module, OBJECT_FILE, &message, object) != 0) {
         ok = false;
@@ -406,23 +408,23 @@ typedef struct compiling {
     bool good;
 } compiling;
 
-static void diagnosed(opaque *what, void *user) /* without a handler LLVM ends the process at an error */
+static void handle_diagnostic(opaque *what, void *user) /* without a handler LLVM ends the process at an error */
 {
     compiling *c = user;
     if (c->llvm->LLVMGetDiagInfoSeverity(what) == SEVERITY_ERROR)
         c->good = false;
 }
 
-static bool to_code(compiling *c, opaque **object)
+static bool compile_text(compiling *c, opaque **object)
 {
     const jit_llvm *llvm = c->llvm;
     opaque *context = llvm->LLVMContextCreate(), *module = NULL;
     opaque *buffer = llvm->LLVMCreateMemoryBufferWithMemoryRangeCopy(c->text, c->length, "region");
     char *message = NULL;
-    llvm->LLVMContextSetDiagnosticHandler(context, diagnosed, c);
+    llvm->LLVMContextSetDiagnosticHandler(context, handle_diagnostic, c);
     bool ok = llvm->LLVMParseIRInContext(context, buffer, &module, &message) == 0; /* takes the buffer */
     if (ok) {
-        ok = to_object(llvm, module, object);
+        ok = write_object(llvm, module, object);
         llvm->LLVMDisposeModule(module);
     } else {
         llvm->LLVMDisposeMessage(message);
@@ -438,17 +440,17 @@ static void compile(void *of)
     opaque *object = NULL;
     c->good = true;
     if (!c->code->jit) {
-        if (!passed(llvm, llvm->LLVMOrcCreateLLJIT(&c->code->jit, NULL)))
+        if (!is_success(llvm, llvm->LLVMOrcCreateLLJIT(&c->code->jit, NULL)))
             c->code->jit = NULL;
         else
             llvm->LLVMOrcExecutionSessionSetErrorReporter(llvm->LLVMOrcLLJITGetExecutionSession(c->code->jit), report,
                                                           llvm);
     }
     opaque *jit = c->code->jit;
-    c->good = jit && to_code(c, &object) && c->good &&
-              passed(llvm, llvm->LLVMOrcLLJITAddObjectFile(jit, llvm->LLVMOrcLLJITGetMainJITDylib(jit), object));
+    c->good = jit && compile_text(c, &object) && c->good &&
+              is_success(llvm, llvm->LLVMOrcLLJITAddObjectFile(jit, llvm->LLVMOrcLLJITGetMainJITDylib(jit), object));
     for (unsigned k = 0; k < c->count && c->good; k++)
-        if (!passed(llvm, llvm->LLVMOrcLLJITLookup(jit, &c->symbols[k].address, c->symbols[k].name)))
+        if (!is_success(llvm, llvm->LLVMOrcLLJITLookup(jit, &c->symbols[k].address, c->symbols[k].name)))
             c->symbols[k].address = 0;
 }
 

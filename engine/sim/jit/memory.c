@@ -1,6 +1,7 @@
-/* memory.c - loads and stores in a region. How the lanes' addresses lie was seen when the region was made (jit_pattern),
- * and is tested when it runs; so is that all lie in the allocation that the instruction accessed last, or in the block's
- * shared memory. If not, the region ends before the access. Accesses through one register share their test. */
+/* memory.c - loads and stores in a region. When the region is made, the layout of the lanes' addresses was observed
+ * (jit_pattern). When it runs, the region tests that layout, and that all addresses lie in the allocation that the
+ * instruction accessed last, or in the block's shared memory. If a test fails, the region ends before the access.
+ * Accesses through one register share one test. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 static const unsigned bytes_of[] = {[JIT_u8] = 1,  [JIT_s8] = 1,  [JIT_u16] = 2, [JIT_s16] = 2, [JIT_u32] = 4,
                                     [JIT_s32] = 4, [JIT_u64] = 8, [JIT_s64] = 8, [JIT_f32] = 4, [JIT_f64] = 8};
 
+/* One access of an instruction. */
 typedef struct access {
     const vm_code *i;
     const jit_shape *shape;
@@ -20,7 +22,7 @@ typedef struct access {
     const char *type; /* of an element in memory */
 } access;
 
-static access access_of(const jit_emitter *e, uint32_t at)
+static access get_access(const jit_emitter *e, uint32_t at)
 {
     const vm_code *i = &e->u->function->code[at];
     access a = {.i = i, .shape = &jit_shapes[e->u->insns[at].id]};
@@ -33,11 +35,12 @@ static access access_of(const jit_emitter *e, uint32_t at)
     return a;
 }
 
-/* Accesses of different kinds share no test: what a load may read is not always writable. */
-static uint8_t kind_of(const access *a) { return a->shape->shared ? 2 : a->shape->form == JIT_STORE; }
+/* Returns the kind of an access. Accesses of different kinds share no test: memory that a load may read is not always
+ * writable. */
+static uint8_t get_kind(const access *a) { return a->shape->shared ? 2 : a->shape->form == JIT_STORE; }
 
-/* The offsets of accesses that are alike and follow in the block. */
-static void extent(const jit_emitter *e, const access *a, int64_t *low, int64_t *high)
+/* Finds the least and greatest offset of the similar accesses that follow in the block. */
+static void find_extent(const jit_emitter *e, const access *a, int64_t *low, int64_t *high)
 {
     *low = a->offset, *high = a->offset + a->span;
     if (a->i->guard & ~2u)
@@ -47,8 +50,8 @@ static void extent(const jit_emitter *e, const access *a, int64_t *low, int64_t 
         if (at != e->at && (!jit_in_block(e, at) || insn->kind == JIT_BRANCH))
             return;
         if (jit_is_access(&e->u->insns[at])) {
-            const access b = access_of(e, at);
-            if (b.slot == a->slot && kind_of(&b) == kind_of(a) && b.span == a->span && b.pattern == a->pattern &&
+            const access b = get_access(e, at);
+            if (b.slot == a->slot && get_kind(&b) == get_kind(a) && b.span == a->span && b.pattern == a->pattern &&
                 !(b.i->guard & ~2u) && b.offset % b.span == a->offset % a->span) {
                 *low = b.offset < *low ? b.offset : *low;
                 *high = b.offset + b.span > *high ? b.offset + b.span : *high;
@@ -60,11 +63,11 @@ static void extent(const jit_emitter *e, const access *a, int64_t *low, int64_t 
     }
 }
 
-static unsigned both(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
+static unsigned emit_and(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
 
-/* All lanes hold what their place in a row of `stride` bytes says, which begins again with each `width` lanes. */
-static unsigned in_row(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride,
-                       unsigned width)
+/* Tests that the lanes' registers form a row of `stride` bytes, which begins again after each `width` lanes. */
+static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride,
+                              unsigned width)
 {
     char places[32 * 12], begins[32 * 8];
     size_t length = 0, used = 0;
@@ -81,12 +84,12 @@ static unsigned in_row(jit_emitter *e, unsigned row, const char *vector, const c
     return jit_value(e, "icmp eq i32 %%v%u, 0", jit_value(e, "bitcast " B1V " %%v%u to i32", odd));
 }
 
-/* [base, end) of what may be accessed, and how far host addresses are from it. */
+/* The memory that may be accessed, [base, end), and the distance from an address to its host address. */
 typedef struct window {
     unsigned base, end, host;
 } window;
 
-static window window_of(jit_emitter *e, const access *a)
+static window get_window(jit_emitter *e, const access *a)
 {
     window w;
     if (a->shape->shared)
@@ -99,19 +102,19 @@ static window window_of(jit_emitter *e, const access *a)
     return w;
 }
 
-static jit_group *group_of(jit_emitter *e, const access *a)
+static jit_group *find_group(jit_emitter *e, const access *a)
 {
     const int64_t end = a->offset + a->span;
     for (unsigned k = 0; k < e->group_count; k++) {
         jit_group *g = &e->groups[k];
-        if (g->slot == a->slot && g->kind == kind_of(a) && g->pattern == a->pattern && g->span == a->span &&
+        if (g->slot == a->slot && g->kind == get_kind(a) && g->pattern == a->pattern && g->span == a->span &&
             a->offset >= g->low && end <= g->high && (a->offset - g->low) % a->span == 0)
             return g;
     }
     return NULL;
 }
 
-static unsigned lane_of(jit_emitter *e, const access *a, unsigned row, unsigned lane)
+static unsigned emit_lane(jit_emitter *e, const access *a, unsigned row, unsigned lane)
 {
     if (!a->shape->shared)
         return jit_value(e, "extractelement " I64V " %%v%u, i32 %u", row, lane);
@@ -119,54 +122,58 @@ static unsigned lane_of(jit_emitter *e, const access *a, unsigned row, unsigned 
     return jit_value(e, "zext i32 %%v%u to i64", narrow);
 }
 
-/* [first + low, first + high) lies in the window, and is aligned. */
-static unsigned within(jit_emitter *e, const access *a, const window *w, unsigned first, int64_t from, int64_t to)
+/* Tests that [first + from, first + to) lies in the window, and that it is aligned. */
+static unsigned emit_bounds_test(jit_emitter *e, const access *a, const window *w, unsigned first, int64_t from,
+                                 int64_t to)
 {
     const unsigned low = jit_value(e, "add i64 %%v%u, %lld", first, (long long)from);
     const unsigned high = jit_value(e, "add i64 %%v%u, %lld", first, (long long)to);
     unsigned good = jit_value(e, "icmp uge i64 %%v%u, %%v%u", low, w->base);
-    good = both(e, good, jit_value(e, "icmp ule i64 %%v%u, %%v%u", high, w->end));
-    good = both(e, good, jit_value(e, "icmp ult i64 %%v%u, %%v%u", low, high));
+    good = emit_and(e, good, jit_value(e, "icmp ule i64 %%v%u, %%v%u", high, w->end));
+    good = emit_and(e, good, jit_value(e, "icmp ult i64 %%v%u, %%v%u", low, high));
     if (a->span > 1) {
         const unsigned odd = jit_value(e, "and i64 %%v%u, %u", low, a->span - 1);
-        good = both(e, good, jit_value(e, "icmp eq i64 %%v%u, 0", odd));
+        good = emit_and(e, good, jit_value(e, "icmp eq i64 %%v%u, 0", odd));
     }
     return good;
 }
 
-/* Tests a row, or one address, or those of both halves, with all that follows like it. */
+/* Tests a row, or one address, or the rows or addresses of both halves, together with all similar accesses that
+ * follow. */
 static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
 {
-    const window w = window_of(e, a);
+    const window w = get_window(e, a);
     const bool halves = a->pattern == JIT_ONES || a->pattern == JIT_ROWS;
     const unsigned stride = a->pattern == JIT_ROW || a->pattern == JIT_ROWS ? a->span : 0;
     const unsigned width = halves ? VM_LANES / 2 : VM_LANES;
-    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
-    extent(e, a, &g->low, &g->high);
+    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = get_kind(a), .pattern = (uint8_t)a->pattern};
+    find_extent(e, a, &g->low, &g->high);
     g->host = w.host;
-    g->first = lane_of(e, a, row, 0);
+    g->first = emit_lane(e, a, row, 0);
     const int64_t end = g->high + (int64_t)(width - 1) * stride;
-    unsigned good = in_row(e, row, a->shape->shared ? I32V : I64V, a->shape->shared ? "i32" : "i64", stride, width);
-    good = both(e, good, within(e, a, &w, g->first, g->low, end));
+    unsigned good = emit_row_test(e, row, a->shape->shared ? I32V : I64V, a->shape->shared ? "i32" : "i64", stride,
+                                  width);
+    good = emit_and(e, good, emit_bounds_test(e, a, &w, g->first, g->low, end));
     if (halves) {
-        g->second = lane_of(e, a, row, VM_LANES / 2);
-        good = both(e, good, within(e, a, &w, g->second, g->low, end));
+        g->second = emit_lane(e, a, row, VM_LANES / 2);
+        good = emit_and(e, good, emit_bounds_test(e, a, &w, g->second, g->low, end));
     }
     jit_test(e, good);
 }
 
-/* The same for lanes anywhere: `first` is then a vector, of their host addresses at offset 0. */
+/* The same for lanes at any addresses: `first` is then a vector of their host addresses at offset 0. */
 static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_group *g)
 {
-    const window w = window_of(e, a);
-    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = kind_of(a), .pattern = (uint8_t)a->pattern};
-    extent(e, a, &g->low, &g->high);
+    const window w = get_window(e, a);
+    *g = (jit_group){.slot = a->slot, .span = a->span, .kind = get_kind(a), .pattern = (uint8_t)a->pattern};
+    find_extent(e, a, &g->low, &g->high);
     if (a->shape->shared)
         row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
     const unsigned low = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat64(e, (uint64_t)g->low));
     const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, w.base);
     unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
-    fits = both(e, fits, jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end)); /* an empty span ends before it */
+    fits = emit_and(e, fits,
+                    jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end)); /* an empty span ends before it */
     const unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
     const unsigned from = jit_splat_of(e, w.base), limit = jit_splat_of(e, most);
     const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", low, from);
@@ -177,27 +184,27 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_gro
                         jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
     }
     bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
-    jit_test(e, both(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
+    jit_test(e, emit_and(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
     g->first = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, w.host));
 }
 
 /* ---- elements ---- */
 
-/* To the view of a register, or from it. */
-static unsigned widen(jit_emitter *e, const access *a, unsigned value)
+/* Converts an element to the type of its register. narrow_value() converts back. */
+static unsigned widen_value(jit_emitter *e, const access *a, unsigned value)
 {
     const bool sign = a->shape->a == JIT_s8 || a->shape->a == JIT_s16;
     return a->element >= 4 ? value
                            : jit_value(e, "%s <32 x %s> %%v%u to " I32V, sign ? "sext" : "zext", a->type, value);
 }
 
-static unsigned narrow(jit_emitter *e, const access *a, unsigned value)
+static unsigned narrow_value(jit_emitter *e, const access *a, unsigned value)
 {
     return a->element >= 4 ? value : jit_value(e, "trunc " I32V " %%v%u to <32 x %s>", value, a->type);
 }
 
-/* Numbers for a shufflevector: start, start + step, ... */
-static const char *places(char *text, size_t size, unsigned count, unsigned start, unsigned step)
+/* Writes the indices of a shufflevector: start, start + step, ... */
+static const char *write_places(char *text, size_t size, unsigned count, unsigned start, unsigned step)
 {
     size_t length = 0;
     for (unsigned l = 0; l < count; l++)
@@ -205,15 +212,15 @@ static const char *places(char *text, size_t size, unsigned count, unsigned star
     return text;
 }
 
-static uint32_t slot_of(const access *a, unsigned k)
+static uint32_t get_slot(const access *a, unsigned k)
 {
     const uint32_t *slots = a->i->extra;
     return a->i->count == 1 ? a->i->d : slots[k];
 }
 
-static unsigned width_of(const access *a) { return a->shape->d == JIT_u64 ? JIT_64 : JIT_32; }
+static unsigned get_width(const access *a) { return a->shape->d == JIT_u64 ? JIT_64 : JIT_32; }
 
-static unsigned pointer_to(jit_emitter *e, unsigned address, unsigned offset, const char *type)
+static unsigned emit_pointer(jit_emitter *e, unsigned address, unsigned offset, const char *type)
 {
     if (offset)
         address = jit_value(e, "add i64 %%v%u, %u", address, offset);
@@ -227,22 +234,22 @@ static void load_at(jit_emitter *e, const access *a, unsigned address)
     unsigned row = 0;
     if (a->pattern == JIT_ROW) {
         snprintf(type, sizeof type, "<%u x %s>", VM_LANES * count, a->type);
-        row = pointer_to(e, address, 0, type);
+        row = emit_pointer(e, address, 0, type);
         row = jit_value(e, "load %s, %s %%v%u, align %u", type, jit_pointer(e, type), row, a->element);
     }
     for (unsigned k = 0; k < count; k++) {
         unsigned value = row;
         if (a->pattern == JIT_ONE) {
-            value = pointer_to(e, address, k * a->element, a->type);
+            value = emit_pointer(e, address, k * a->element, a->type);
             value = jit_value(e, "load %s, %s %%v%u, align %u", a->type, jit_pointer(e, a->type), value, a->element);
             value = jit_value(e, "insertelement <32 x %s> poison, %s %%v%u, i32 0", a->type, a->type, value);
             value = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> poison, " I32V " zeroinitializer", a->type,
                               value, a->type);
         } else if (count > 1) {
             value = jit_value(e, "shufflevector %s %%v%u, %s poison, " I32V " <%s>", type, row, type,
-                              places(order, sizeof order, VM_LANES, k, count));
+                              write_places(order, sizeof order, VM_LANES, k, count));
         }
-        jit_put(e, slot_of(a, k), width_of(a), widen(e, a, value), 0);
+        jit_put(e, get_slot(a, k), get_width(a), widen_value(e, a, value), 0);
     }
 }
 
@@ -252,11 +259,11 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
     const unsigned count = a->i->count;
     unsigned value[4] = {0};
     for (unsigned k = 0; k < count; k++)
-        value[k] = narrow(e, a, jit_get(e, slot_of(a, k), width_of(a)));
+        value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
     if (a->pattern == JIT_ONE) { /* the last lane's value stays */
         for (unsigned k = 0; k < count; k++) {
             const unsigned x = jit_value(e, "extractelement <32 x %s> %%v%u, i32 31", a->type, value[k]);
-            const unsigned to = pointer_to(e, address, k * a->element, a->type);
+            const unsigned to = emit_pointer(e, address, k * a->element, a->type);
             jit_line(e, "store %s %%v%u, %s %%v%u, align %u", a->type, x, jit_pointer(e, a->type), to, a->element);
         }
         return;
@@ -264,7 +271,7 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
     unsigned row = value[0];
     for (unsigned k = 0; count > 1 && k < count; k += 2)
         value[k / 2] = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> %%v%u, <64 x i32> <%s>", a->type,
-                                 value[k], a->type, value[k + 1], places(order, sizeof order, 64, 0, 1));
+                                 value[k], a->type, value[k + 1], write_places(order, sizeof order, 64, 0, 1));
     if (count == 2 || count == 4) {
         size_t length = 0;
         for (unsigned n = 0; n < VM_LANES * count; n++)
@@ -277,24 +284,24 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
                               order);
     }
     snprintf(type, sizeof type, "<%u x %s>", VM_LANES * count, a->type);
-    const unsigned to = pointer_to(e, address, 0, type);
+    const unsigned to = emit_pointer(e, address, 0, type);
     jit_line(e, "store %s %%v%u, %s %%v%u, align %u", type, row, jit_pointer(e, type), to, a->element);
 }
 
-/* Two rows of 16 lanes, or two addresses; one element a lane. */
+/* Loads two rows of 16 lanes, or two addresses, with one element for each lane. */
 static void load_halves(jit_emitter *e, const access *a, unsigned address, unsigned upper)
 {
     char type[32], order[32 * 10];
     unsigned value;
     if (a->pattern == JIT_ROWS) {
         snprintf(type, sizeof type, "<16 x %s>", a->type);
-        unsigned low = pointer_to(e, address, 0, type), high = pointer_to(e, upper, 0, type);
+        unsigned low = emit_pointer(e, address, 0, type), high = emit_pointer(e, upper, 0, type);
         low = jit_value(e, "load %s, %s %%v%u, align %u", type, jit_pointer(e, type), low, a->element);
         high = jit_value(e, "load %s, %s %%v%u, align %u", type, jit_pointer(e, type), high, a->element);
         value = jit_value(e, "shufflevector %s %%v%u, %s %%v%u, " I32V " <%s>", type, low, type, high,
-                          places(order, sizeof order, VM_LANES, 0, 1));
+                          write_places(order, sizeof order, VM_LANES, 0, 1));
     } else {
-        unsigned low = pointer_to(e, address, 0, a->type), high = pointer_to(e, upper, 0, a->type);
+        unsigned low = emit_pointer(e, address, 0, a->type), high = emit_pointer(e, upper, 0, a->type);
         low = jit_value(e, "load %s, %s %%v%u, align %u", a->type, jit_pointer(e, a->type), low, a->element);
         high = jit_value(e, "load %s, %s %%v%u, align %u", a->type, jit_pointer(e, a->type), high, a->element);
         size_t length = 0;
@@ -305,30 +312,30 @@ static void load_halves(jit_emitter *e, const access *a, unsigned address, unsig
         value = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> poison, " I32V " <%s>", a->type, value, a->type,
                           order);
     }
-    jit_put(e, slot_of(a, 0), width_of(a), widen(e, a, value), 0);
+    jit_put(e, get_slot(a, 0), get_width(a), widen_value(e, a, value), 0);
 }
 
-/* The lower half first: where they meet, the later lanes' values stay. */
+/* Stores the lower half first: if both halves store to one place, the later lanes' values stay. */
 static void store_halves(jit_emitter *e, const access *a, unsigned address, unsigned upper)
 {
     char type[32], order[16 * 10];
-    const unsigned value = narrow(e, a, jit_get(e, slot_of(a, 0), width_of(a)));
+    const unsigned value = narrow_value(e, a, jit_get(e, get_slot(a, 0), get_width(a)));
     for (unsigned half = 0; half < 2; half++) {
         unsigned x;
         if (a->pattern == JIT_ROWS) {
             snprintf(type, sizeof type, "<16 x %s>", a->type);
             x = jit_value(e, "shufflevector <32 x %s> %%v%u, <32 x %s> poison, <16 x i32> <%s>", a->type, value,
-                          a->type, places(order, sizeof order, 16, 16 * half, 1));
+                          a->type, write_places(order, sizeof order, 16, 16 * half, 1));
         } else {
             snprintf(type, sizeof type, "%s", a->type);
             x = jit_value(e, "extractelement <32 x %s> %%v%u, i32 %u", a->type, value, 16 * half + 15);
         }
-        const unsigned to = pointer_to(e, half ? upper : address, 0, type);
+        const unsigned to = emit_pointer(e, half ? upper : address, 0, type);
         jit_line(e, "store %s %%v%u, %s %%v%u, align %u", type, x, jit_pointer(e, type), to, a->element);
     }
 }
 
-static void scattered(jit_emitter *e, const access *a, unsigned first)
+static void emit_scattered(jit_emitter *e, const access *a, unsigned first)
 {
     const char *typed = e->u->typed ? a->type : "";
     char pointer[24], all[32 * 9] = "";
@@ -338,7 +345,7 @@ static void scattered(jit_emitter *e, const access *a, unsigned first)
         snprintf(all + l * 9, sizeof all - l * 9, "i1 true%s", l < 31 ? ", " : "");
     const bool load = a->shape->form == JIT_LOAD;
     for (unsigned k = 0; k < a->i->count && !load; k++)
-        value[k] = narrow(e, a, jit_get(e, slot_of(a, k), width_of(a)));
+        value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
     for (unsigned k = 0; k < a->i->count; k++) {
         const uint64_t offset = (uint64_t)a->offset + k * a->element;
         unsigned to = jit_value(e, "add " I64V " %%v%u, %%v%u", first, jit_splat64(e, offset));
@@ -348,7 +355,7 @@ static void scattered(jit_emitter *e, const access *a, unsigned first)
                                            "call <32 x %s> @llvm.masked.gather.v32%s.v32p0%s(%s %%v%u, i32 %u, " B1V
                                            " <%s>, <32 x %s> zeroinitializer)",
                                            a->type, a->type, typed, pointer, to, a->element, all, a->type);
-            jit_put(e, slot_of(a, k), width_of(a), widen(e, a, got), 0);
+            jit_put(e, get_slot(a, k), get_width(a), widen_value(e, a, got), 0);
         } else {
             jit_line(e, "call void @llvm.masked.scatter.v32%s.v32p0%s(<32 x %s> %%v%u, %s %%v%u, i32 %u, " B1V " <%s>)",
                      a->type, typed, a->type, value[k], pointer, to, a->element, all);
@@ -356,12 +363,13 @@ static void scattered(jit_emitter *e, const access *a, unsigned first)
     }
 }
 
+/* Writes a load or store: opens a group for its addresses if there is none, then loads or stores by its pattern. */
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 {
-    const access a = access_of(e, e->at);
+    const access a = get_access(e, e->at);
     const unsigned row = jit_get(e, i->a, a.shape->shared ? JIT_32 : JIT_64);
     (void)insn;
-    jit_group made, *g = group_of(e, &a);
+    jit_group made, *g = find_group(e, &a);
     if (!g) {
         if (a.pattern == JIT_ANY)
             open_anywhere(e, &a, row, &made);
@@ -373,7 +381,7 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         *g = made;
     }
     if (a.pattern == JIT_ANY) {
-        scattered(e, &a, g->first);
+        emit_scattered(e, &a, g->first);
         return;
     }
     unsigned address = jit_value(e, "add i64 %%v%u, %%v%u", g->host, g->first);
@@ -392,7 +400,7 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 
 /* ---- atomic operations on shared memory ---- */
 
-/* A pointer to element `k` + `more` of a row on the stack. */
+/* Returns a pointer to element `k` + `more` of a row on the stack. */
 static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned more, const char *type)
 {
     unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, I32V), row);
@@ -401,7 +409,8 @@ static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned m
     return jit_value(e, "inttoptr i64 %%v%u to %s", at, jit_pointer(e, type));
 }
 
-/* The word at base + offset, an i64. operand: of all lanes, or NULL. Where the old value is wanted it goes to the stack. */
+/* Updates the word at base + offset, an i64. `operand`: the values of all lanes, or NULL. If the old value is wanted,
+ * it goes to the stack. */
 static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned offset, const uint32_t *operand,
                         unsigned k, unsigned lane, bool wanted)
 {
@@ -420,8 +429,8 @@ static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned 
         jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, stack_at(e, "%ud", k, lane, "i32"));
 }
 
-/* One lane after the other, as update_shared() of ops/atomic.c: words that lanes share are updated by each. Offsets are
- * read from the stack by twos. */
+/* Updates one lane after the other, like update_shared() of ops/atomic.c, because lanes may share words. Offsets are
+ * read from the stack in pairs. */
 static void update_lanes(jit_emitter *e, const char *op, unsigned base, const uint32_t *operand, bool wanted)
 {
     enum { AT_ONCE = 8 };
@@ -443,7 +452,7 @@ static void update_lanes(jit_emitter *e, const char *op, unsigned base, const ui
     jit_label(e, out);
 }
 
-/* Tests that all addresses are of words of the block's shared memory, and gives the bytes from its beginning: I32V. */
+/* Tests that all addresses are words of the block's shared memory. Returns their offsets in that memory, an I32V. */
 static unsigned update_offsets(jit_emitter *e, const vm_code *i, unsigned *good)
 {
     const bool narrow = i->flags & VM_ADDR32;
@@ -482,7 +491,7 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     if (i->d) { /* what changes nothing may be a wait: the interpreter counts those */
         const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
         const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
-        good = both(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));
+        good = emit_and(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));
     }
     jit_test(e, good);
     const unsigned base = jit_value(e, "add i64 %%v%u, %%v%u", e->shared, e->shared_low);

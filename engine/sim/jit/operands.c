@@ -1,4 +1,5 @@
-/* operands.c - which registers an instruction reads and writes. What is not known here ends a region. */
+/* operands.c - the registers that an instruction reads and writes. An instruction that is unknown here ends a
+ * region. */
 #include "region.h"
 
 #include <string.h>
@@ -16,12 +17,12 @@ const jit_shape jit_shapes[VM_H_COUNT] = {
 #include "vm_ops.def"
 };
 
-static jit_width width_of(unsigned type)
+static jit_width get_width(unsigned type)
 {
     return type == JIT_u64 || type == JIT_s64 || type == JIT_f64 ? JIT_64 : JIT_32;
 }
 
-static void use(jit_insn *out, uint32_t slot, unsigned width, bool write)
+static void add_use(jit_insn *out, uint32_t slot, unsigned width, bool write)
 {
     if (out->use_count == JIT_USES)
         out->kind = JIT_STOP;
@@ -29,19 +30,20 @@ static void use(jit_insn *out, uint32_t slot, unsigned width, bool write)
         out->uses[out->use_count++] = (jit_use){slot, (uint8_t)width, write};
 }
 
-static void look_memory(const vm_code *i, const jit_shape *shape, jit_insn *out)
+static void find_memory_uses(const vm_code *i, const jit_shape *shape, jit_insn *out)
 {
     const uint32_t *slots = i->extra;
-    use(out, i->a, shape->shared ? JIT_32 : JIT_64, false);
+    add_use(out, i->a, shape->shared ? JIT_32 : JIT_64, false);
     for (uint32_t k = 0; k < i->count; k++)
-        use(out, i->count == 1 ? i->d : slots[k], width_of(shape->d), shape->form == JIT_LOAD);
+        add_use(out, i->count == 1 ? i->d : slots[k], get_width(shape->d), shape->form == JIT_LOAD);
 }
 
-static void look_table(const vm_code *i, const jit_shape *shape, jit_insn *out)
+/* Finds the registers of an instruction in the table of handlers (vm_ops.def). */
+static void find_table_uses(const vm_code *i, const jit_shape *shape, jit_insn *out)
 {
     out->kind = JIT_PLAIN;
     if (shape->form == JIT_LOAD || shape->form == JIT_STORE) {
-        look_memory(i, shape, out);
+        find_memory_uses(i, shape, out);
         return;
     }
     if (shape->form == JIT_OWN) {
@@ -51,39 +53,39 @@ static void look_table(const vm_code *i, const jit_shape *shape, jit_insn *out)
         switch (out->id) {
         case VM_H_bfi_b32:
         case VM_H_bfi_b64:
-            use(out, i->c, JIT_32, false);
-            use(out, i->e, JIT_32, false);
-            use(out, i->a, width, false);
-            use(out, i->b, width, false);
+            add_use(out, i->c, JIT_32, false);
+            add_use(out, i->e, JIT_32, false);
+            add_use(out, i->a, width, false);
+            add_use(out, i->b, width, false);
             break;
         case VM_H_selp_b32:
         case VM_H_selp_b64:
-            use(out, i->a, width, false);
-            use(out, i->b, width, false);
-            use(out, i->c, JIT_MASK, false);
+            add_use(out, i->a, width, false);
+            add_use(out, i->b, width, false);
+            add_use(out, i->c, JIT_MASK, false);
             break;
-        case VM_H_rsqrt_f32: use(out, i->a, JIT_32, false); break;
+        case VM_H_rsqrt_f32: add_use(out, i->a, JIT_32, false); break;
         case VM_H_param_b32:
         case VM_H_param_b64: break;
         default: out->kind = JIT_STOP; return;
         }
-        use(out, i->d, width, true);
+        add_use(out, i->d, width, true);
         return;
     }
-    use(out, i->a, width_of(shape->a), false);
+    add_use(out, i->a, get_width(shape->a), false);
     if (shape->form != JIT_UN)
-        use(out, i->b, width_of(shape->b), false);
+        add_use(out, i->b, get_width(shape->b), false);
     if (shape->form == JIT_TER)
-        use(out, i->c, width_of(shape->c), false);
+        add_use(out, i->c, get_width(shape->c), false);
     if (shape->form != JIT_CMP) {
-        use(out, i->d, width_of(shape->d), true);
+        add_use(out, i->d, get_width(shape->d), true);
         return;
     }
     if (i->flags & (VM_BOOL_AND | VM_BOOL_OR | VM_BOOL_XOR))
-        use(out, i->c, JIT_MASK, false);
-    use(out, i->d, JIT_MASK, true);
+        add_use(out, i->c, JIT_MASK, false);
+    add_use(out, i->d, JIT_MASK, true);
     if (i->e)
-        use(out, i->e, JIT_MASK, true);
+        add_use(out, i->e, JIT_MASK, true);
 }
 
 const char *jit_update(const vm_code *i)
@@ -104,35 +106,35 @@ const char *jit_update(const vm_code *i)
     }
 }
 
-static void look_atomic(const vm_code *i, jit_insn *out)
+static void find_atomic_uses(const vm_code *i, jit_insn *out)
 {
     const uint32_t *how = i->extra;
     const unsigned width = i->flags & VM_REG64 ? JIT_64 : JIT_32;
     if (i->count != 1 || i->size > 8)
         return;
     out->kind = i->space == PTX_SPACE_SHARED && i->size == 4 && jit_update(i) ? JIT_UPDATE : JIT_CALL;
-    use(out, i->a, i->flags & VM_ADDR32 ? JIT_32 : JIT_64, false);
-    use(out, i->b, width, false);
+    add_use(out, i->a, i->flags & VM_ADDR32 ? JIT_32 : JIT_64, false);
+    add_use(out, i->b, width, false);
     if (how[1] == PTX_MOD_CAS)
-        use(out, i->c, width, false);
+        add_use(out, i->c, width, false);
     if (i->d)
-        use(out, i->d, width, true);
+        add_use(out, i->d, width, true);
 }
 
-/* Pairs of 32 bits; a slot of 0 is not wanted. */
-static void look_pair(const vm_code *i, jit_insn *out, bool split)
+/* Finds the registers of a move between a 64-bit register and two 32-bit ones. A slot of 0 is not wanted. */
+static void find_pair_uses(const vm_code *i, jit_insn *out, bool split)
 {
     const uint32_t *slots = i->extra;
     if (i->size != 32 || i->count != 2)
         return;
     out->kind = JIT_PLAIN;
     if (split)
-        use(out, i->a, JIT_64, false);
+        add_use(out, i->a, JIT_64, false);
     for (unsigned k = 0; k < 2; k++)
         if (slots[k])
-            use(out, slots[k], JIT_32, split);
+            add_use(out, slots[k], JIT_32, split);
     if (!split)
-        use(out, i->d, JIT_64, true);
+        add_use(out, i->d, JIT_64, true);
 }
 
 struct jit_moves {
@@ -180,7 +182,7 @@ bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slo
     return true;
 }
 
-/* A member mask that may name all lanes: a register, of which the region tests it, or a constant that does. */
+/* Returns true if a member mask may name all lanes: a constant that does, or a register, which the region tests. */
 static bool may_be_all(const vm_function *function, uint32_t slot)
 {
     uint32_t value;
@@ -188,34 +190,35 @@ static bool may_be_all(const vm_function *function, uint32_t slot)
     return !(slot & 1) || value == VM_ALL;
 }
 
-/* Operations of all lanes of a warp, which then need not wait for each other: where all run, and none is left out. */
-static void look_warp(const jit_moves *moves, const vm_function *function, const vm_code *i, jit_insn *out)
+/* Finds the registers of operations between lanes. If all lanes run and the mask names all, they need not wait for each
+ * other. */
+static void find_warp_uses(const jit_moves *moves, const vm_function *function, const vm_code *i, jit_insn *out)
 {
     const bool shuffle = i->masked == vm_op_shfl;
     const uint32_t members = jit_members(i);
     uint32_t value;
     if (i->guard & ~2u || !may_be_all(function, members))
         return;
-    use(out, members, JIT_32, false);
+    add_use(out, members, JIT_32, false);
     if (i->masked == vm_op_warp_sync) {
         out->kind = members & 1 ? JIT_MEET : JIT_PLAIN;
     } else if (!shuffle) {
         out->kind = JIT_PLAIN;
-        use(out, i->a, JIT_MASK, false);
-        use(out, i->d, i->size == 3 ? JIT_32 : JIT_MASK, true);
+        add_use(out, i->a, JIT_MASK, false);
+        add_use(out, i->d, i->size == 3 ? JIT_32 : JIT_MASK, true);
     } else if (jit_known(moves, function, i->b, &value) && jit_known(moves, function, i->c, &value)) {
         out->kind = JIT_PLAIN;
-        use(out, i->a, JIT_32, false);
-        use(out, i->b, JIT_32, false);
-        use(out, i->c, JIT_32, false);
-        use(out, i->d, JIT_32, true);
+        add_use(out, i->a, JIT_32, false);
+        add_use(out, i->b, JIT_32, false);
+        add_use(out, i->c, JIT_32, false);
+        add_use(out, i->d, JIT_32, true);
         if (i->e)
-            use(out, i->e, JIT_MASK, true);
+            add_use(out, i->e, JIT_MASK, true);
     }
 }
 
-/* Constant in a launch's thread, and nothing that counts. */
-static bool steady(unsigned which)
+/* Returns true for a special register that is constant for a thread of a launch. */
+static bool is_steady(unsigned which)
 {
     switch (which) {
     case PTX_SREG_TID_X:
@@ -235,7 +238,7 @@ static bool steady(unsigned which)
     }
 }
 
-static size_t slot_of(vm_handler handler)
+static size_t get_hash_slot(vm_handler handler)
 {
     uint64_t address = 0;
     memcpy(&address, &handler, sizeof handler);
@@ -248,16 +251,16 @@ void jit_table_fill(jit_table *table, const vm_handlers *of)
         return;
     *table = (jit_table){.of = of};
     for (unsigned k = 0; k < VM_H_COUNT; k++) { /* of equal ones the first is found */
-        size_t at = slot_of(of[k].masked);
+        size_t at = get_hash_slot(of[k].masked);
         while (table->slots[at])
             at = (at + 1) % KILN__COUNT(table->slots);
         table->slots[at] = (uint16_t)(k + 1);
     }
 }
 
-static uint16_t id_of(const jit_table *table, vm_handler masked)
+static uint16_t find_id(const jit_table *table, vm_handler masked)
 {
-    for (size_t at = slot_of(masked); table->slots[at]; at = (at + 1) % KILN__COUNT(table->slots))
+    for (size_t at = get_hash_slot(masked); table->slots[at]; at = (at + 1) % KILN__COUNT(table->slots))
         if (table->of[table->slots[at] - 1].masked == masked)
             return (uint16_t)(table->slots[at] - 1);
     return VM_H_COUNT;
@@ -267,26 +270,26 @@ void jit_look(const jit_table *table, const jit_moves *moves, const vm_function 
 {
     const vm_code *i = &function->code[at];
     memset(out, 0, sizeof *out);
-    out->id = id_of(table, i->masked);
+    out->id = find_id(table, i->masked);
     if (out->id < VM_H_COUNT) {
-        look_table(i, &jit_shapes[out->id], out);
+        find_table_uses(i, &jit_shapes[out->id], out);
     } else if (i->masked == vm_op_bra) {
         out->kind = JIT_BRANCH;
     } else if (i->masked == vm_op_meet || i->masked == vm_op_nop) {
         out->kind = JIT_MEET;
     } else if (i->masked == vm_op_pred_logic) {
         out->kind = JIT_PLAIN;
-        use(out, i->a, JIT_MASK, false);
-        use(out, i->b, JIT_MASK, false);
-        use(out, i->d, JIT_MASK, true);
+        add_use(out, i->a, JIT_MASK, false);
+        add_use(out, i->b, JIT_MASK, false);
+        add_use(out, i->d, JIT_MASK, true);
     } else if (i->masked == vm_op_atom) {
-        look_atomic(i, out);
+        find_atomic_uses(i, out);
     } else if (i->masked == vm_op_split || i->masked == vm_op_join) {
-        look_pair(i, out, i->masked == vm_op_split);
+        find_pair_uses(i, out, i->masked == vm_op_split);
     } else if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync) {
-        look_warp(moves, function, i, out);
-    } else if (i->masked == vm_op_special && steady(i->b)) {
+        find_warp_uses(moves, function, i, out);
+    } else if (i->masked == vm_op_special && is_steady(i->b)) {
         out->kind = JIT_CALL;
-        use(out, i->d, i->flags & VM_REG64 ? JIT_64 : JIT_32, true);
+        add_use(out, i->d, i->flags & VM_REG64 ? JIT_64 : JIT_32, true);
     }
 }

@@ -1,5 +1,5 @@
-/* region.h - what a region is made from: the operands of instructions, which registers are needed later, the stretch of
- * code that a region holds. */
+/* region.h - the input of a region: operands of instructions, registers that are live, and the stretch of code that the
+ * region holds. */
 #ifndef KILN_SIM_JIT_REGION_H
 #define KILN_SIM_JIT_REGION_H
 
@@ -29,7 +29,7 @@ typedef struct jit_shape {
 } jit_shape;
 extern const jit_shape jit_shapes[VM_H_COUNT];
 
-/* A register as it is used: its slot, and whether it is a mask or has 32 or 64 bits. */
+/* A use of a register: its slot, and whether it is a mask or has 32 or 64 bits. */
 typedef enum jit_width { JIT_MASK, JIT_32, JIT_64 } jit_width;
 typedef struct jit_use {
     uint32_t slot;
@@ -38,11 +38,12 @@ typedef struct jit_use {
 } jit_use;
 enum { JIT_USES = 24 };
 
-/* What an instruction is to a region. CALL: the interpreter's handler is called. STOP: the region ends before it. UPDATE:
- * an atomic operation on words of the block's shared memory, which belongs to one host thread. */
+/* How a region handles an instruction. STOP: the region ends before it. PLAIN: the region computes it. CALL: the region
+ * calls the interpreter's handler. BRANCH, MEET: control flow. UPDATE: an atomic operation on words of the block's
+ * shared memory, which belongs to one host thread. */
 typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET, JIT_UPDATE } jit_kind;
 typedef struct jit_insn {
-    uint16_t id; /* of the handler; VM_H_COUNT: none of the table */
+    uint16_t id; /* the handler's number; VM_H_COUNT: it is not in the table */
     uint8_t kind, use_count;
     jit_use uses[JIT_USES]; /* sources first; without the guard */
 } jit_insn;
@@ -51,28 +52,30 @@ static inline bool jit_is_access(const jit_insn *insn)
     return insn->kind == JIT_PLAIN && insn->id < VM_H_COUNT &&
            (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
 }
-/* The register that an access' address comes from: where shared memory is accessed through one of 64 bits, the instruction
- * before moves its low half to a register of this PTX instruction alone. */
+/* Returns the register from which an access gets its address. Shared memory may be accessed through a register of 64
+ * bits. In that case the instruction before has moved the low half to a register of this PTX instruction alone, and the
+ * wide register is returned. */
 static inline uint32_t jit_address(const vm_function *function, const jit_insn *insns, uint32_t at)
 {
     const vm_code *i = &function->code[at];
     const bool half = at > 0 && insns[at - 1].id == VM_H_low_b32 && i[-1].insn == i->insn && i[-1].d == i->a;
     return half && !(i[-1].a & 1) ? i[-1].a : i->a;
 }
-/* Which handler of the table a function is, by a hash of its address. */
+/* A hash table from the address of a handler to its number. */
 typedef struct jit_table {
-    const vm_handlers *of; /* what it was made for; NULL: nothing */
+    const vm_handlers *of; /* the handlers for which it was made; NULL: it is empty */
     uint16_t slots[1024];  /* the handler's number + 1 */
 } jit_table;
 _Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
 void jit_table_fill(jit_table *table, const vm_handlers *of);
-/* Which constants are moved to a function's registers. NULL: out of memory. Freed by kiln__free(). */
+/* The constants that a function moves to registers. NULL: memory ran out. Freed by kiln__free(). */
 typedef struct jit_moves jit_moves;
 jit_moves *jit_moves_new(const kiln_allocator *mem, const vm_function *function);
-/* The value of a constant, or the one constant that is moved to a register: probably that is what it holds, which the region
- * tests. */
+/* Gets the value of a constant, or the only constant that is ever moved to a register. The register probably holds that
+ * constant, and the region tests it. */
 bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slot, uint32_t *value);
-/* LLVM's name of an atomic operation on words that regions do themselves; NULL: they do not. */
+/* Returns LLVM's name of an atomic operation on words that regions perform themselves, or NULL if they do not perform
+ * it. */
 const char *jit_update(const vm_code *i);
 /* The slot of the member mask of a shuffle, a vote or a bar.warp.sync. */
 static inline uint32_t jit_members(const vm_code *i)
@@ -92,26 +95,30 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
 
 /* ---- emit.c ---- */
 
-/* How the addresses of an access lie: all lanes at one, or in a row; or each half of the warp so, as in blocks 16 wide. */
+/* How the addresses of an access lie. ONE: all lanes have one address. ROW: the lanes' addresses follow each other.
+ * ONES, ROWS: the same for each half of the warp, as in blocks that are 16 wide. ANY: otherwise. */
 typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW, JIT_ONES, JIT_ROWS } jit_pattern;
-/* Where a branch went. */
+/* The ways that a branch took, as bits. */
 enum { JIT_TAKEN = 1, JIT_PASSED = 2 };
-#define JIT_UNSEEN 0xffu /* neither is known */
+#define JIT_UNSEEN 0xffu /* the instruction was not observed */
 
+/* Everything that the writer of a region reads. */
 typedef struct jit_unit {
     const kiln_allocator *mem;
     const vm_function *function;
-    const jit_insn *insns; /* of all the function's code */
-    const uint8_t *seen;   /* of accesses: jit_pattern; of branches: a set of ways, others end the region */
+    const jit_insn *insns; /* for all instructions of the function */
+    /* by instruction: the jit_pattern of an access, or the ways of a branch; other ways end the region */
+    const uint8_t *seen;
     const jit_moves *moves;
     const jit_live *live;
     bool typed, wide;
 } jit_unit;
-/* Writes the function `name`, which executes what follows `head`, within [first, last]. Returns the most instructions
- * that it executes between looks at `left`; 0: not worth it, or out of memory. stops[]: set where a region might begin
- * that continues after this one has ended; it has an entry for each instruction. */
+/* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
+ * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs
+ * out. Sets stops[], which has an entry for each instruction, where another region might continue after this one. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops);
-void jit_emit_begin(const jit_unit *unit, kiln__text *text); /* what all functions of a module need */
+/* Writes the declarations that all functions of a module need. */
+void jit_emit_begin(const jit_unit *unit, kiln__text *text);
 
 #endif

@@ -1,9 +1,12 @@
-/* bound.c - what bounds a launch, of the shares that its replay found (vm_time.h). */
+/* bound.c - names the bottleneck of a launch, from the shares of time that its replay found (vm_time.h). */
 #include "vm_time.h"
 
-/* A unit that works most of the time bounds the launch; where none does, its warps wait for results. */
+/* A unit that works most of the time bounds the launch. If there is no such unit, latency bounds it: its warps wait for
+ * results. */
 #define BOUND_LEAST 0.6
 
+/* Names the launch's overhead or atomics at one address if they exceed the rest. Otherwise names the unit or path with
+ * the greatest share of at least BOUND_LEAST. */
 const char *vm_time_bound(const vm_time_result *result, double overhead)
 {
     static const char *const units[VM_UNITS] = {

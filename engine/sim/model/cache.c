@@ -38,7 +38,7 @@ void vm_cache_free(vm_cache *cache)
     kiln__free(cache->mem, cache);
 }
 
-static uint32_t mix(uint32_t x)
+static uint32_t hash_line(uint32_t x)
 {
     x ^= x >> 16;
     x *= 0x7feb352du;
@@ -47,9 +47,9 @@ static uint32_t mix(uint32_t x)
     return x ^ x >> 16;
 }
 
-static way *find(const vm_cache *cache, uint32_t line)
+static way *find_way(const vm_cache *cache, uint32_t line)
 {
-    way *set = cache->ways + (size_t)(mix(line) % cache->sets) * WAYS;
+    way *set = cache->ways + (size_t)(hash_line(line) % cache->sets) * WAYS;
     for (unsigned k = 0; k < WAYS; k++)
         if (set[k].sectors && set[k].line == line)
             return &set[k];
@@ -61,9 +61,9 @@ uint32_t vm_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_
     *pending = 0;
     if (cache->sets == 0)
         return sectors;
-    way *at = find(cache, line);
+    way *at = find_way(cache, line);
     if (!at) {
-        way *set = cache->ways + (size_t)(mix(line) % cache->sets) * WAYS;
+        way *set = cache->ways + (size_t)(hash_line(line) % cache->sets) * WAYS;
         at = set;
         for (unsigned k = 1; k < WAYS; k++)
             if (!set[k].sectors || (at->sectors && set[k].used < at->used))
@@ -80,7 +80,7 @@ uint32_t vm_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_
 
 void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
 {
-    way *there = cache->sets ? find(cache, line) : NULL;
+    way *there = cache->sets ? find_way(cache, line) : NULL;
     if (there && there->at < at)
         there->at = at;
 }
@@ -97,7 +97,7 @@ typedef struct lines {
     bool failed;
 } lines; /* room: a power of two */
 
-static bool widen(const kiln_allocator *mem, lines *set)
+static bool grow_lines(const kiln_allocator *mem, lines *set)
 {
     size_t room = set->room ? 2 * set->room : 4096;
     touched *items = room <= (size_t)1 << 26 ? kiln__calloc(mem, room, sizeof *items) : NULL;
@@ -107,7 +107,7 @@ static bool widen(const kiln_allocator *mem, lines *set)
     }
     for (size_t k = 0; k < set->room; k++)
         if (set->items[k].sectors) {
-            size_t at = mix(set->items[k].line) & (room - 1);
+            size_t at = hash_line(set->items[k].line) & (room - 1);
             while (items[at].sectors)
                 at = (at + 1) & (room - 1);
             items[at] = set->items[k];
@@ -118,12 +118,12 @@ static bool widen(const kiln_allocator *mem, lines *set)
     return true;
 }
 
-/* Adds sectors; returns those that were not in the set. */
-static uint32_t add(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors)
+/* Adds sectors to a set, an open-addressing hash table. Returns the sectors that are new. */
+static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors)
 {
-    if (2 * (set->count + 1) > set->room && !widen(mem, set))
+    if (2 * (set->count + 1) > set->room && !grow_lines(mem, set))
         return 0;
-    size_t at = mix(line) & (set->room - 1);
+    size_t at = hash_line(line) & (set->room - 1);
     while (set->items[at].sectors && set->items[at].line != line)
         at = (at + 1) & (set->room - 1);
     uint32_t fresh = sectors & ~(uint32_t)set->items[at].sectors;
@@ -138,7 +138,7 @@ static uint32_t add(const kiln_allocator *mem, lines *set, uint32_t line, uint32
 #define ALLOCATIONS 64
 #define BUSY_LINES 4096
 #define BUSY_REGION 16u    /* lines that one slice of the L2 has: 2 KiB */
-typedef struct part {      /* of device memory that the launch touches */
+typedef struct part {      /* a piece of device memory that the launch touches */
     uint32_t first, end;   /* lines */
     double each, together; /* sectors that the traced blocks access: summed over blocks, and counted once */
     double share;
@@ -160,7 +160,7 @@ struct vm_footprint {
 static void add_hits(vm_footprint *f, uint32_t line, double hits)
 {
     line /= BUSY_REGION;
-    unsigned at = mix(line) % BUSY_LINES;
+    unsigned at = hash_line(line) % BUSY_LINES;
     if (f->busy[at].hits > 0 && f->busy[at].line != line)
         return;
     f->busy[at].line = line;
@@ -170,7 +170,7 @@ static void add_hits(vm_footprint *f, uint32_t line, double hits)
 
 double vm_footprint_hottest(const vm_footprint *f) { return f->hottest; }
 
-static part *part_of(vm_footprint *f, vm_device *device, uint32_t line)
+static part *find_part(vm_footprint *f, vm_device *device, uint32_t line)
 {
     for (unsigned k = 0; k < f->part_count; k++)
         if (line >= f->parts[k].first && line < f->parts[k].end)
@@ -196,6 +196,8 @@ static uint32_t whole_granules(const vm_footprint *f, uint32_t sectors)
     return sectors;
 }
 
+/* Adds the lines and sectors of a warp's trace to the footprint: to the block's own set and to the common set. `scale`
+ * extrapolates a trace that ends early. */
 static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost, const vm_trace_warp *t, lines *own,
                         double scale)
 {
@@ -213,10 +215,11 @@ static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost,
             for (uint32_t k = first; k <= count && at + k < t->count; k++) {
                 uint32_t line = VM_TRACE_LINE(t->words[at + k]);
                 uint32_t sectors = whole_granules(f, VM_TRACE_SECTORS(t->words[at + k]));
-                part *p = part_of(f, device, line);
+                part *p = find_part(f, device, line);
                 if (first == 1 && word & VM_TRACE_COUNTED && at + count + k < t->count)
                     add_hits(f, line, t->words[at + count + k] * scale);
-                uint32_t fresh = add(f->mem, own, line, sectors), new = add(f->mem, &f->seen, line, sectors);
+                uint32_t fresh = add_sectors(f->mem, own, line, sectors),
+                         new = add_sectors(f->mem, &f->seen, line, sectors);
                 if (p) {
                     p->each += __builtin_popcount(fresh) * scale;
                     p->together += __builtin_popcount(new) * scale;
@@ -276,12 +279,12 @@ bool vm_footprint_failed(const vm_footprint *f) { return f->seen.failed; }
 
 double vm_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool cold, double *share, bool *missing)
 {
-    uint32_t fresh = add(f->mem, &f->seen, line, whole_granules(f, sectors));
+    uint32_t fresh = add_sectors(f->mem, &f->seen, line, whole_granules(f, sectors));
     if (fresh == 0)
         return 0;
-    const part *p = part_of(f, NULL, line & 0x0fffffffu);
+    const part *p = find_part(f, NULL, line & 0x0fffffffu);
     *share = p ? p->share : 1;
     /* Later, data that other blocks also need is mostly in the cache. */
-    *missing = cold || !p || !p->shared || mix(line ^ 0x9e3779b9u) < p->share * 4294967295.0;
+    *missing = cold || !p || !p->shared || hash_line(line ^ 0x9e3779b9u) < p->share * 4294967295.0;
     return 32.0 * __builtin_popcount(fresh);
 }

@@ -31,7 +31,7 @@ static void visit_vector(builder *b, uint32_t k, const ptx_operand *o, bool resu
             visit(b, k, b->f->elements[o->index + e].index, result);
 }
 
-/* Whether the first operand is a result. An [address] is never one. */
+/* Returns true if the first operand is a result. An [address] never is. */
 static bool has_result(const ptx_insn *in)
 {
     switch (ptx_effect_of(in)) {
@@ -129,7 +129,7 @@ static void count_use(builder *b, uint32_t k, uint32_t reg, bool result)
         b->writer[reg] = b->writer[reg] == ANY_REGISTER - 1 ? k : ANY_REGISTER;
 }
 
-static bool analyse(builder *b, const kiln_allocator *mem)
+static bool find_uses(builder *b, const kiln_allocator *mem)
 {
     size_t count = (size_t)b->f->reg_count + 1;
     b->wide = kiln__calloc(mem, count, sizeof *b->wide);
@@ -173,7 +173,7 @@ static double lanes_of(const sim_model *m, vm_unit unit)
     return 0;
 }
 
-static price arithmetic(const builder *b, const ptx_insn *in, unsigned wide_count)
+static price price_arithmetic(const builder *b, const ptx_insn *in, unsigned wide_count)
 {
     unsigned type = in->types[0];
     bool narrow = in->operands[0].kind == PTX_OPERAND_REG && !b->wide[in->operands[0].index];
@@ -186,9 +186,9 @@ static price arithmetic(const builder *b, const ptx_insn *in, unsigned wide_coun
     return (price){VM_UNIT_ALU, is_wide_integer(type) && !narrow ? wide_count : 1, 0};
 }
 
-static price product(const builder *b, const ptx_insn *in)
+static price price_product(const builder *b, const ptx_insn *in)
 {
-    price p = arithmetic(b, in, 1);
+    price p = price_arithmetic(b, in, 1);
     if (p.unit != VM_UNIT_ALU)
         return p;
     p.unit = VM_UNIT_MULTIPLY;
@@ -200,7 +200,7 @@ static price product(const builder *b, const ptx_insn *in)
     return p;
 }
 
-static price division(const ptx_insn *in)
+static price price_division(const ptx_insn *in)
 {
     bool quick = ptx_has(in, PTX_MOD_APPROX) || ptx_has(in, PTX_MOD_FULL);
     if (in->types[0] == PTX_F32)
@@ -210,7 +210,7 @@ static price division(const ptx_insn *in)
     return is_wide_integer(in->types[0]) ? (price){VM_UNIT_ALU, 70, 300} : (price){VM_UNIT_ALU, 18, 120};
 }
 
-static price conversion(const ptx_insn *in)
+static price price_conversion(const ptx_insn *in)
 {
     unsigned to = in->types[0], from = in->types[1];
     bool to_float = to == PTX_F32 || to == PTX_F64 || is_half(to);
@@ -226,7 +226,7 @@ static price conversion(const ptx_insn *in)
 }
 
 /* Copies of registers and constants are removed by the compiler; special registers are read. */
-static price move(const ptx_insn *in)
+static price price_move(const ptx_insn *in)
 {
     const ptx_operand *from = &in->operands[1];
     if (from->kind != PTX_OPERAND_SREG || (from->index >= PTX_SREG_NTID_X && from->index <= PTX_SREG_NTID_Z) ||
@@ -235,24 +235,24 @@ static price move(const ptx_insn *in)
     return (price){VM_UNIT_ALU, 1, 20};
 }
 
-static price function(const ptx_insn *in, unsigned times)
+static price price_special(const ptx_insn *in, unsigned times)
 {
     return in->types[0] == PTX_F64 ? (price){VM_UNIT_FP64, 12, 150} : (price){VM_UNIT_SFU, times, 0};
 }
 
-static price root(const ptx_insn *in)
+static price price_root(const ptx_insn *in)
 {
     bool quick = in->types[0] == PTX_F64 || ptx_has(in, PTX_MOD_APPROX);
-    return quick ? function(in, 1) : (price){VM_UNIT_FMA, 8, 60};
+    return quick ? price_special(in, 1) : (price){VM_UNIT_FMA, 8, 60};
 }
 
-static price selection(const builder *b, const ptx_insn *in)
+static price price_selection(const builder *b, const ptx_insn *in)
 {
-    price p = arithmetic(b, in, 2);
+    price p = price_arithmetic(b, in, 2);
     return p.unit == VM_UNIT_ALU ? p : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* Whether a 64-bit addition is fused with the product or the shift before it: IMAD.WIDE, LEA. */
+/* Returns true if a 64-bit addition is fused with the product or shift before it (IMAD.WIDE, LEA). */
 static bool is_taken_in(const builder *b, uint32_t k)
 {
     const ptx_insn *in = &b->f->insns[k];
@@ -301,8 +301,8 @@ static tensor tensor_of(const ptx_insn *in)
     return t;
 }
 
-/* Products of one SM and clock. Integers of 4 bits and bits: 2 and 8 times those of 8 bits, as the whitepapers of Turing
- * and Ampere say; later devices do them otherwise. */
+/* Returns the products of one SM in a clock. Integers of 4 bits and of 1 bit run at 2 and 8 times the rate of 8 bits,
+ * as the whitepapers of Turing and Ampere say; later devices differ. */
 static double tensor_rate(const sim_model *m, const ptx_insn *in)
 {
     bool halves = in->types[0] == PTX_F16;
@@ -351,13 +351,13 @@ static price price_of(const builder *b, uint32_t k)
     case PTX_COST_SHUFFLE: return (price){VM_UNIT_SHUFFLE, 1, 0};
     case PTX_COST_MEMORY: return in->space == PTX_SPACE_PARAM ? none : (price){VM_UNIT_MEMORY, 1, 0};
     case PTX_COST_TENSOR: return product_of_matrices(b, in);
-    case PTX_COST_SUM: return arithmetic(b, in, 2);
-    case PTX_COST_LOGIC: return type == PTX_PRED ? none : arithmetic(b, in, 2);
-    case PTX_COST_SHIFT_LEFT: return is_taken_in(b, k) ? none : arithmetic(b, in, 2);
-    case PTX_COST_SELECT: return selection(b, in);
-    case PTX_COST_FMA: return arithmetic(b, in, 1);
-    case PTX_COST_PRODUCT: return is_taken_in(b, k) ? none : product(b, in);
-    case PTX_COST_DIVISION: return division(in);
+    case PTX_COST_SUM: return price_arithmetic(b, in, 2);
+    case PTX_COST_LOGIC: return type == PTX_PRED ? none : price_arithmetic(b, in, 2);
+    case PTX_COST_SHIFT_LEFT: return is_taken_in(b, k) ? none : price_arithmetic(b, in, 2);
+    case PTX_COST_SELECT: return price_selection(b, in);
+    case PTX_COST_FMA: return price_arithmetic(b, in, 1);
+    case PTX_COST_PRODUCT: return is_taken_in(b, k) ? none : price_product(b, in);
+    case PTX_COST_DIVISION: return price_division(in);
     case PTX_COST_SIGN: return type == PTX_F32 || type == PTX_F64 ? none : (price){VM_UNIT_ALU, 1 + wide, 0};
     case PTX_COST_MIN_MAX: return type == PTX_F64 ? (price){VM_UNIT_FP64, 2, 0} : (price){VM_UNIT_ALU, wide ? 4 : 1, 0};
     case PTX_COST_BIT_COUNT: return (price){VM_UNIT_SFU, 1 + wide, 0};
@@ -365,11 +365,11 @@ static price price_of(const builder *b, uint32_t k)
     case PTX_COST_COMPARE: /* set has the result's type first, which is never wide */
         return in->types[in->op == PTX_OP_SET] == PTX_F64 ? (price){VM_UNIT_FP64, 1, 0}
                                                           : (price){VM_UNIT_ALU, 1 + wide, 0};
-    case PTX_COST_MOVE: return move(in);
-    case PTX_COST_CONVERT: return conversion(in);
-    case PTX_COST_FUNCTION: return function(in, 1);
-    case PTX_COST_FUNCTION_TWICE: return function(in, 2);
-    case PTX_COST_ROOT: return root(in);
+    case PTX_COST_MOVE: return price_move(in);
+    case PTX_COST_CONVERT: return price_conversion(in);
+    case PTX_COST_FUNCTION: return price_special(in, 1);
+    case PTX_COST_FUNCTION_TWICE: return price_special(in, 2);
+    case PTX_COST_ROOT: return price_root(in);
     }
     return none;
 }
@@ -392,7 +392,7 @@ static unsigned latency_of(const sim_model *m, vm_unit unit)
     return (unsigned)m->alu_latency;
 }
 
-/* Of commit and wait instructions. */
+/* Returns the queue of a commit or wait instruction. */
 static vm_queue queue_of(const ptx_insn *in)
 {
     switch (in->op) {
@@ -488,6 +488,7 @@ static void price_queue(const ptx_insn *in, vm_cost_insn *c)
         c->pending = (uint8_t)(in->operands[0].imm < UINT8_MAX ? in->operands[0].imm : UINT8_MAX);
 }
 
+/* Sets cost, registers and queue of each instruction of a function. Returns false if memory runs out. */
 static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out)
 {
     for (uint32_t k = 0; k < b->f->insn_count; k++) {
@@ -521,7 +522,7 @@ static bool add_function(vm_cost *cost, const vm_function *function, const sim_m
 {
     builder b = {.cost = cost, .f = function->ptx, .model = model};
     vm_cost_insn *out = cost->insns + function->first_tally;
-    bool ok = analyse(&b, cost->mem) && price_function(&b, model, out);
+    bool ok = find_uses(&b, cost->mem) && price_function(&b, model, out);
     if (ok)
         ok = vm_schedule_function(cost, function->ptx, (uint32_t)function->first_tally, model);
     if (ok && b.f->reg_count > cost->register_count)

@@ -53,16 +53,17 @@
     X(block_clocks, "clocks_per_block", 0, 10000) /* of the whole device, from the start of one to the next */         \
     X(launch, "launch_microseconds", 0, 10000)    /* of a kernel that does nothing */
 
-/* Of the way between host and device, for copies in the timeline of a program (timeline.h): no part of a kernel's
- * estimate. A profile may leave them out. X(member, key, least, most, what it is then) */
+/* Figures of the link between host and device, for copies in the timeline of a program (timeline.h). A kernel's
+ * estimate does not use them. A profile may leave them out. X(member, key, least, most, default) */
 #define SIM_LINK_MAP(X)                                                                                                \
     X(host_rate, "host_gb_per_second", 0.01, 100000, 31.5) /* each way; PCIe 4.0, 16 lanes */                          \
-    X(host_share, "host_efficiency", 0.01, 1, 0.9)         /* of that: what packets of 256 bytes leave for data */
+    X(host_share, "host_efficiency", 0.01, 1, 0.9)         /* the share that packets of 256 bytes leave for data */
 
 /* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).
  * tests/sim/test_estimate.c pins some estimates to it. */
 #define SIM_MODEL_VERSION 5
 
+/* The figures of a device. */
 typedef struct sim_model {
 #define SIM_X(member, key, least, most) double member;
     SIM_MODEL_MAP(SIM_X)

@@ -22,12 +22,12 @@
     X(blocks_per_sm, 1, 1024)                                                                                          \
     X(threads_per_sm, 32, 65536)
 
-typedef enum told {
+typedef enum figure_use {
 #define SIM_X(key, least, most) TOLD_##key,
     TOLD(SIM_X)
 #undef SIM_X
         TOLD_COUNT
-} told;
+} figure_use;
 
 typedef struct figure {
     const char *key;
@@ -56,8 +56,8 @@ typedef struct reader {
     bool failed;
 } reader;
 
-static void complain(reader *r, const char *format, ...) KILN__PRINTF(2, 3);
-static void complain(reader *r, const char *format, ...)
+static void report_problem(reader *r, const char *format, ...) KILN__PRINTF(2, 3);
+static void report_problem(reader *r, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -91,21 +91,21 @@ static void read_list(reader *r, const number_list *l, const char *text)
 {
     double value;
     if (*l->count)
-        complain(r, "%s occurs twice", l->key);
+        report_problem(r, "%s occurs twice", l->key);
     while (read_number(text, &value, &text)) {
         const bool grows = !l->ascending || *l->count == 0 || value * l->unit > l->values[*l->count - 1];
         if (value < l->least || value > l->most || !grows || *l->count == LIST_MOST) {
-            complain(r, "%s: at most %zu numbers, %sfrom %g to %g", l->key, LIST_MOST,
-                     l->ascending ? "ascending, " : "", l->least, l->most);
+            report_problem(r, "%s: at most %zu numbers, %sfrom %g to %g", l->key, LIST_MOST,
+                           l->ascending ? "ascending, " : "", l->least, l->most);
             return;
         }
         l->values[(*l->count)++] = value * l->unit;
     }
     if (*text || *l->count == 0)
-        complain(r, "%s: expected numbers separated by spaces", l->key);
+        report_problem(r, "%s: expected numbers separated by spaces", l->key);
 }
 
-/* Whether `key` is that of a list, which is read. */
+/* Returns true if `key` names a list, and reads it. */
 static bool read_as_list(reader *r, const char *key, const char *text)
 {
     sim_model *m = r->model;
@@ -130,18 +130,19 @@ static void read_figure(reader *r, const char *key, const char *text)
         if (strcmp(key, known[k]) != 0)
             continue;
         if (r->set[k])
-            complain(r, "%s occurs twice", key);
+            report_problem(r, "%s occurs twice", key);
         else if (!read_number(text, &value, &rest) || *rest)
-            complain(r, "%s: '%.40s' is not a number", key, text);
+            report_problem(r, "%s: '%.40s' is not a number", key, text);
         else if (value < figures[k].least || value > figures[k].most)
-            complain(r, "%s: %g is not between %g and %g", key, value, figures[k].least, figures[k].most);
+            report_problem(r, "%s: %g is not between %g and %g", key, value, figures[k].least, figures[k].most);
         else
             r->values[k] = value;
         r->set[k] = true;
         return;
     }
     const char *near = kiln__nearest(key, known, KILN__COUNT(figures));
-    complain(r, "unknown key '%.40s'%s%s%s", key, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    report_problem(r, "unknown key '%.40s'%s%s%s", key, near ? "; did you mean " : "", near ? near : "",
+                   near ? "?" : "");
 }
 
 /* One line without its comment: `key: value`. */
@@ -156,14 +157,14 @@ static void read_line(reader *r, char *line)
         return;
     char *colon = strchr(line, ':');
     if (!colon) {
-        complain(r, "'%.40s': a line must be `key: value`", line);
+        report_problem(r, "'%.40s': a line must be `key: value`", line);
         return;
     }
     *colon = '\0';
     const char *value = colon + 1 + strspn(colon + 1, " \t");
     if (strcmp(line, "title") == 0) {
         if (!*value || strlen(value) >= sizeof r->title)
-            complain(r, "title: must have 1 to %zu characters", sizeof r->title - 1);
+            report_problem(r, "title: must have 1 to %zu characters", sizeof r->title - 1);
         else
             memcpy(r->title, value, strlen(value) + 1);
     } else if (!read_as_list(r, line, value)) {
@@ -171,6 +172,7 @@ static void read_line(reader *r, char *line)
     }
 }
 
+/* Reads a profile line by line, then reports figures that are missing. */
 static void read_text(reader *r, const char *text, size_t length)
 {
     char line[512];
@@ -179,7 +181,7 @@ static void read_text(reader *r, const char *text, size_t length)
         size_t count = end ? (size_t)(end - text) - at : length - at;
         r->line++;
         if (count >= sizeof line || memchr(text + at, '\0', count)) {
-            complain(r, "expected a line of text of at most %zu characters", sizeof line - 1);
+            report_problem(r, "expected a line of text of at most %zu characters", sizeof line - 1);
             return;
         }
         memcpy(line, text + at, count);
@@ -188,7 +190,7 @@ static void read_text(reader *r, const char *text, size_t length)
         at += count + 1;
     }
     if (!*r->title)
-        complain(r, "title is missing");
+        report_problem(r, "title is missing");
     size_t missing = 0;
     for (size_t k = 0; k < KILN__COUNT(figures); k++) {
         if (r->set[k])
@@ -198,20 +200,21 @@ static void read_text(reader *r, const char *text, size_t length)
             continue;
         }
         if (missing++ == 0)
-            complain(r, "missing:");
+            report_problem(r, "missing:");
         kiln__text_printf(r->log, " %s", figures[k].key);
     }
     double cc = r->values[TOLD_compute_capability];
     if (!r->failed && fabs(cc * 10 - round(cc * 10)) > 1e-6)
-        complain(r, "compute_capability: expected a major and a minor number, such as 9.0");
+        report_problem(r, "compute_capability: expected a major and a minor number, such as 9.0");
     double sms = 0;
     for (unsigned k = 0; k < r->model->gpc_count; k++)
         sms += r->model->gpcs[k];
     if (!r->failed && r->model->gpc_count && sms != r->values[TOLD_sm_count])
-        complain(r, "gpc_sms: %g in sum, but sm_count is %g", sms, r->values[TOLD_sm_count]);
+        report_problem(r, "gpc_sms: %g in sum, but sm_count is %g", sms, r->values[TOLD_sm_count]);
 }
 
-static void tell(sim_profile_data *data, const reader *r)
+/* Copies the figures into the profile, as the model's members and the device's attributes. */
+static void set_profile(sim_profile_data *data, const reader *r)
 {
     const double *v = r->values;
     int cc = (int)lround(v[TOLD_compute_capability] * 10);
@@ -255,6 +258,6 @@ bool sim_profile_read(const char *text, size_t length, const char *name, sim_pro
     if (r.failed || log->failed)
         return false;
     memcpy(data->title, r.title, sizeof data->title);
-    tell(data, &r);
+    set_profile(data, &r);
     return true;
 }

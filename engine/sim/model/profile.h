@@ -1,4 +1,4 @@
-/* profile.h - device profiles as text. profile.c reads them, cuda/device.c has those that are known. */
+/* profile.h - device profiles as text. profile.c reads them; cuda/device.c has the profiles that are built in. */
 #ifndef KILN_SIM_PROFILE_H
 #define KILN_SIM_PROFILE_H
 

@@ -1,5 +1,5 @@
-/* schedule.c - regions of instructions, and a list schedule for each, by the longest path to the region's end. PTX is
- * in the order of the front end; ptxas reorders it. */
+/* schedule.c - divides functions into regions and gives each region an order by list scheduling: the longest path to
+ * the region's end goes first. PTX has the order of the front end, and ptxas reorders it. */
 #include <string.h>
 
 #include "vm_schedule.h"
@@ -35,7 +35,7 @@ typedef struct scheduler {
 
 /* ---- regions ---- */
 
-static void note(scheduler *s, uint32_t target, uint32_t branch)
+static void add_target(scheduler *s, uint32_t target, uint32_t branch)
 {
     if (s->low[target] > branch)
         s->low[target] = branch;
@@ -51,9 +51,9 @@ static void find_targets(scheduler *s)
         for (uint32_t n = 0; n < in->operand_count; n++) {
             const ptx_operand *o = &in->operands[n];
             if (o->kind == PTX_OPERAND_LABEL)
-                note(s, o->index, k);
+                add_target(s, o->index, k);
             for (uint32_t e = 0; o->kind == PTX_OPERAND_TARGETS && e < o->count; e++)
-                note(s, s->f->elements[o->index + e].index, k);
+                add_target(s, s->f->elements[o->index + e].index, k);
         }
     }
 }
@@ -83,8 +83,8 @@ static bool can_join(const scheduler *s, uint32_t k, uint32_t first)
     return true;
 }
 
-/* One past the last instruction of the region that starts at `first`. */
-static uint32_t region_end(scheduler *s, uint32_t first)
+/* Returns the place one past the last instruction of the region that starts at `first`. */
+static uint32_t find_region_end(scheduler *s, uint32_t first)
 {
     uint32_t k = first, until = 0; /* until: joined branches lead no further than this */
     for (; k < s->f->insn_count; k++) {
@@ -136,7 +136,7 @@ static bool is_fence(const scheduler *s, uint32_t k)
            (act == VM_ACT_STORE && in->space != PTX_SPACE_GLOBAL) || ptx_effect_of(in) == PTX_EFFECT_CALL;
 }
 
-/* Up to GROUP loads from the same register at consecutive offsets, the least of them first. */
+/* Combines up to GROUP loads from the same register at consecutive offsets; the least of them leads. */
 static void join_loads(scheduler *s, uint32_t first, uint32_t end)
 {
     for (uint32_t k = first; k < end; k++) {
@@ -179,7 +179,7 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
 
 /* ---- dependences ---- */
 
-static bool depend(scheduler *s, uint32_t before, uint32_t after)
+static bool add_dependence(scheduler *s, uint32_t before, uint32_t after)
 {
     if (before == after)
         return true;
@@ -202,7 +202,7 @@ static void open_register(scheduler *s, uint32_t reg)
 static bool read_register(scheduler *s, uint32_t reg, uint32_t at)
 {
     open_register(s, reg);
-    if (s->writer[reg] && !depend(s, s->writer[reg] - 1, at))
+    if (s->writer[reg] && !add_dependence(s, s->writer[reg] - 1, at))
         return false;
     size_t n = ++s->reader_count;
     if (!kiln__grow(s->cost->mem, &s->readers, &s->readers_capacity, n + 1, sizeof *s->readers) ||
@@ -217,9 +217,9 @@ static bool read_register(scheduler *s, uint32_t reg, uint32_t at)
 static bool write_register(scheduler *s, uint32_t reg, uint32_t at)
 {
     open_register(s, reg);
-    bool ok = !s->writer[reg] || depend(s, s->writer[reg] - 1, at);
+    bool ok = !s->writer[reg] || add_dependence(s, s->writer[reg] - 1, at);
     for (uint32_t n = s->reader[reg]; ok && n; n = s->reader_next[n])
-        ok = depend(s, s->readers[n], at);
+        ok = add_dependence(s, s->readers[n], at);
     s->reader[reg] = 0;
     s->writer[reg] = at + 1;
     return ok;
@@ -236,18 +236,18 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
         bool whole = is_fence(s, first + k) && c->act != VM_ACT_STORE;
         if (!c->traced.memory && !whole)
             continue;
-        bool ok = fence == UINT32_MAX || depend(s, fence, k);
+        bool ok = fence == UINT32_MAX || add_dependence(s, fence, k);
         unsigned space = in->space & 7u;
         bool ordered = c->act != VM_ACT_LOAD || !ptx_has(in, PTX_MOD_NC);
         if (ok && store[space] != UINT32_MAX && ordered)
-            ok = depend(s, store[space], k);
+            ok = add_dependence(s, store[space], k);
         if (whole || c->act == VM_ACT_STORE) /* earlier accesses */
             for (uint32_t n = oldest; ok && n < k; n++) {
                 const vm_cost_insn *other = &s->cost->insns[s->first + first + n];
                 bool same = (s->f->insns[first + n].space & 7u) == space &&
                             !ptx_has(&s->f->insns[first + n], PTX_MOD_NC);
                 if (other->traced.memory && (whole || same))
-                    ok = depend(s, n, k);
+                    ok = add_dependence(s, n, k);
             }
         if (!ok)
             return false;
@@ -279,10 +279,10 @@ static bool find_dependences(scheduler *s, uint32_t first, uint32_t count)
         for (uint32_t n = 0; ok && n < c->result_count; n++)
             ok = write_register(s, regs[c->source_count + n], k);
         if (ok && !c->traced.merge_lead)
-            ok = depend(s, c->leader - s->first - first, k);
+            ok = add_dependence(s, c->leader - s->first - first, k);
         if (c->act == VM_ACT_BRANCH)
             for (uint32_t n = k > WINDOW ? k - WINDOW : 0; ok && n < k; n++)
-                ok = depend(s, n, k); /* it ends the region */
+                ok = add_dependence(s, n, k); /* it ends the region */
     }
     return ok && order_memory(s, first, count);
 }
@@ -307,7 +307,9 @@ static void find_heights(scheduler *s, uint32_t first, uint32_t count)
     }
 }
 
-static void place(scheduler *s, uint32_t first, uint32_t count, uint32_t *order)
+/* List scheduling: of the instructions whose dependences are scheduled, takes the one with the greatest height, but
+ * lets no more than a window of instructions be overtaken. */
+static void schedule_region(scheduler *s, uint32_t first, uint32_t count, uint32_t *order)
 {
     uint32_t now = 0, oldest = 0;
     memset(s->ready, 0, count * sizeof *s->ready);
@@ -358,10 +360,11 @@ static bool add_region(scheduler *s, uint32_t first, uint32_t end)
     if (!find_dependences(s, first, region->count))
         return false;
     find_heights(s, first, region->count);
-    place(s, first, region->count, cost->order + region->order);
+    schedule_region(s, first, region->count, cost->order + region->order);
     return true;
 }
 
+/* Finds regions and combined loads of a function, and schedules each region. The scratch memory is freed at the end. */
 bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model)
 {
     const kiln_allocator *mem = cost->mem;
@@ -383,7 +386,7 @@ bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, 
     if (ok)
         find_targets(&s);
     for (uint32_t k = 0; ok && k < f->insn_count;) {
-        uint32_t end = region_end(&s, k);
+        uint32_t end = find_region_end(&s, k);
         ok = add_region(&s, k, end);
         k = end;
     }

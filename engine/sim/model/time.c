@@ -1,5 +1,10 @@
-/* time.c - replays the traces of blocks on one SM: warp schedulers, units, caches, the SM's share of common resources.
- * The time of the launch is computed from that of the replayed blocks. */
+/* time.c - an operational model of one SM: replays the traces of blocks on warp schedulers, functional units, queues
+ * and caches, clock by clock. Latency is hidden as on a GPU: a warp that waits for an operand lets the other resident
+ * warps issue. The time of the launch is extrapolated from the time of the replayed blocks.
+ *
+ * The states of a warp: ready from the clock `soonest` on; waiting at a barrier (`waits`); blocked in a phase of an
+ * mbarrier (`blocked`); ended. In the last three states `soonest` is NEVER. release_barrier() and complete_arrival()
+ * make it ready again. */
 #include <math.h>
 #include <string.h>
 
@@ -11,12 +16,14 @@
 
 typedef struct replay replay;
 
-enum { GROUPS = 16 }; /* that a warp waits for at most; more are never in use */
+enum { GROUPS = 16 }; /* most groups that are open at once */
+/* Asynchronous work that a warp has started, in groups. */
 typedef struct queue {
     uint32_t open, count;
-    uint32_t at[GROUPS]; /* when the last groups are complete, of number % GROUPS */
+    uint32_t at[GROUPS]; /* by number modulo GROUPS: when each of the last groups is complete */
 } queue;
 
+/* A resident warp and its position in its trace. */
 typedef struct warp {
     const vm_trace_warp *trace;
     uint32_t slot;           /* the place of its block */
@@ -25,27 +32,29 @@ typedef struct warp {
     uint32_t round;          /* of its block, in the upper bits: see vm_cache.h */
     const vm_region *region; /* NULL: to be filled */
     uint32_t position;       /* in the region's order */
-    uint32_t *executed;      /* by position in the region: its record in the trace + 2; 1: has none; 0: did not
-                           run */
+    /* By position in the region: the index of its record in the trace + 2; 1: it has no record; 0: it did not run. */
+    uint32_t *executed;
     uint32_t *ready;         /* by register: the clock at which it can be read */
     uint32_t soonest;        /* earliest clock of the next instruction; NEVER: it waits or has ended */
-    uint32_t free;           /* the warp itself can issue again */
-    queue queues[VM_QUEUES]; /* what it has started */
-    uint32_t read;           /* when its bulk stores have read shared memory */
+    uint32_t free;           /* the clock at which the warp itself can issue again */
+    queue queues[VM_QUEUES]; /* asynchronous work that it has started */
+    uint32_t read;           /* the clock at which its bulk stores have read shared memory */
     uint32_t blocked;        /* the phase of an mbarrier that it waits for; 0: none */
-    uint32_t line;           /* of code, that it is in */
+    uint32_t line;           /* the line of code that it executes */
     uint32_t current;        /* the instruction to be issued, in cost->insns */
     bool waits, ended;
 } warp;
 
-typedef struct place {
+/* A slot of the SM for a resident block. The number of slots is the occupancy in blocks. */
+typedef struct block_slot {
     uint32_t warps_left, arrived;
     uint32_t next_warp;
     uint32_t block;
     bool used;
-    uint32_t *left, *complete; /* by phase - 1 of mbarriers: what it still waits for; when all was there */
-} place;
+    uint32_t *left, *complete; /* By phase - 1 of mbarriers: how many arrivals are missing, and when all had come. */
+} block_slot;
 
+/* The state of the SM. Fields that end in _free are the clocks at which a unit or queue is free again. */
 struct replay {
     const kiln_allocator *mem;
     const vm_time_launch *launch;
@@ -53,23 +62,24 @@ struct replay {
     const vm_cost *cost;
     uint32_t schedulers, places, warps_per_block, blocks_left, next_block;
     warp *warps;
-    place *slots;
+    block_slot *slots;
     double unit_free[16][VM_UNITS];
-    uint32_t now[16], best[16], soonest[16]; /* of each scheduler: its clock; which warp goes next, and when */
-    bool dirty[16], vacant;                  /* best and soonest must be computed again; a slot is free */
+    uint32_t now[16], best[16], soonest[16]; /* by scheduler: its clock, the warp that goes next, and when */
+    /* dirty: best and soonest must be computed again. vacant: a slot is free */
+    bool dirty[16], vacant;
     double memory_free;                      /* the load/store unit of the SM */
     double engine_free;                      /* shared memory, for tensor cores and bulk copies */
     double l2_free, write_free, dram_free;   /* reads and writes are independent in the L2 */
-    double l2_bytes, copy_bytes, dram_bytes; /* of a clock, this SM's share: loads, bulk copies, memory */
-    double active;                           /* SMs that share with it */
+    double l2_bytes, copy_bytes, dram_bytes; /* bytes of a clock that this SM may have: loads, bulk copies, memory */
+    double active;                           /* how many SMs share with it */
     double started;                          /* the clock at which the device last started a block for this SM */
     vm_cache *cache, *code;
     double code_free;
     vm_footprint *footprint;
     uint64_t issued, traffic_l2, traffic_dram;
     double unit_busy[VM_UNITS], shared_busy; /* clocks, of all schedulers */
-    uint32_t first_round;                    /* the clock at which as many blocks as slots were done */
-    uint32_t done;                           /* blocks */
+    uint32_t first_round;                    /* the clock at which as many blocks were done as there are slots */
+    uint32_t done;                           /* how many blocks are done */
     uint32_t finished, half_time;
     uint64_t half; /* instructions after which half_time is taken */
     bool cold;
@@ -77,10 +87,12 @@ struct replay {
 
 /* ---- memory ---- */
 
-static uint32_t later(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
+/* Returns the first whole clock at or after a time. */
+static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
-/* When sectors from the L2, or on a miss from memory, arrive. `blocks`: that a bulk copy goes to; 0: it is a load. */
-static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
+/* Returns when sectors arrive from the L2, or on a miss from memory. `blocks`: how many blocks a bulk copy goes to; 0:
+ * it is a load. */
+static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
     double *way = write ? &r->write_free : &r->l2_free;
@@ -104,21 +116,23 @@ static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bo
     return there;
 }
 
-/* The load/store unit: per clock one wavefront of shared memory, or a number of L1 tags. */
-static double through_unit(replay *r, double now, double clocks)
+/* Queues at the load/store unit, which handles one wavefront of shared memory for each clock, or a number of L1 tags.
+ * Returns when it is done. */
+static double pass_load_store_unit(replay *r, double now, double clocks)
 {
     r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;
     r->shared_busy += clocks;
     return r->memory_free;
 }
 
+/* Replays an access to global memory line by line: L1, L2 on a miss, atomics. Returns when the result is there. */
 static double access_global(replay *r, const uint32_t *record, uint32_t round, double now, vm_act act)
 {
     uint32_t lines = VM_TRACE_LINES(*record), sectors = 0;
     for (uint32_t k = 0; k < lines; k++)
         sectors += (uint32_t)__builtin_popcount(VM_TRACE_SECTORS(record[1 + k]));
     double tags = lines / r->model->l1_lines, data = sectors * 32.0 / r->model->shared_bytes;
-    double start = through_unit(r, now, tags > data ? tags : data), there = start + r->model->l1_latency;
+    double start = pass_load_store_unit(r, now, tags > data ? tags : data), there = start + r->model->l1_latency;
     for (uint32_t k = 0; k < lines; k++) {
         uint32_t line = VM_TRACE_LINE(record[1 + k]) | round, wanted = VM_TRACE_SECTORS(record[1 + k]);
         double at = start;
@@ -128,35 +142,35 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
             if (pending > at)
                 at = pending;
             if (missing) {
-                double arrived = from_l2(r, line, missing, start, false, 0);
-                vm_cache_fill(r->cache, line, later(arrived));
+                double arrived = fetch_from_l2(r, line, missing, start, false, 0);
+                vm_cache_fill(r->cache, line, round_up_clock(arrived));
                 at = arrived > at ? arrived : at;
             }
         } else if (act == VM_ACT_ATOMIC) {
             double passes = record[1 + lines + k];
-            at = from_l2(r, line, wanted, start, false, 0) + passes * r->model->atomic_clocks;
+            at = fetch_from_l2(r, line, wanted, start, false, 0) + passes * r->model->atomic_clocks;
             r->l2_free += passes / r->model->l2_atomics * r->active;
         } else {
-            from_l2(r, line, wanted, start, true, 0);
+            fetch_from_l2(r, line, wanted, start, true, 0);
         }
         there = at > there ? at : there;
     }
     return there;
 }
 
-/* ---- what works while warps go on ---- */
+/* ---- asynchronous work ---- */
 
 static void start_work(queue *q, uint32_t done) { q->open = done > q->open ? done : q->open; }
 
-static void commit(queue *q)
+static void commit_group(queue *q)
 {
     uint32_t last = q->count ? q->at[(q->count - 1) % GROUPS] : 0; /* groups are complete in order */
     q->at[q->count++ % GROUPS] = q->open > last ? q->open : last;
     q->open = 0;
 }
 
-/* When the warp can go on. */
-static uint32_t waited(const warp *w, const vm_cost_insn *c)
+/* Returns when a wait for groups ends. */
+static uint32_t get_wait_end(const warp *w, const vm_cost_insn *c)
 {
     const queue *q = &w->queues[c->queue];
     uint32_t at = c->open ? q->open : 0;
@@ -165,68 +179,69 @@ static uint32_t waited(const warp *w, const vm_cost_insn *c)
     return c->reading && w->read < at ? w->read : at;
 }
 
-static double through_engine(replay *r, double now, double bytes)
+static double pass_engine(replay *r, double now, double bytes)
 {
     r->engine_free = (r->engine_free > now ? r->engine_free : now) + bytes / r->model->shared_bytes;
     r->shared_busy += bytes / r->model->shared_bytes;
     return r->engine_free;
 }
 
-/* wgmma: its scheduler's tensor core multiplies in order, no faster than shared memory delivers. */
+/* Issues a wgmma: its scheduler's tensor core multiplies in order, at most as fast as shared memory delivers the
+ * operands. */
 static uint32_t issue_product(replay *r, warp *w, unsigned s, const vm_cost_insn *c, uint32_t now)
 {
-    double *pipe = &r->unit_free[s][VM_UNIT_TENSOR], read = through_engine(r, now, c->operands);
+    double *pipe = &r->unit_free[s][VM_UNIT_TENSOR], read = pass_engine(r, now, c->operands);
     *pipe = fmax((*pipe > now ? *pipe : now) + c->busy, read);
     r->unit_busy[VM_UNIT_TENSOR] += c->busy;
-    uint32_t done = later(*pipe + c->latency);
+    uint32_t done = round_up_clock(*pipe + c->latency);
     start_work(&w->queues[VM_QUEUE_PRODUCTS], done);
     return done;
 }
 
-static void advance(replay *r, warp *w, uint32_t now);
+static void find_next_insn(replay *r, warp *w, uint32_t now);
 
-static void all_dirty(replay *r)
+static void mark_all_dirty(replay *r)
 {
     for (unsigned s = 0; s < r->schedulers; s++)
         r->dirty[s] = true;
 }
 
-/* One of the things that a phase waits for is there. The last one lets the warps go on that wait for it. */
-static void arrive(replay *r, warp *w, uint32_t phase, uint32_t at)
+/* Counts one arrival of a phase. The last arrival makes the warps ready that wait for the phase. */
+static void complete_arrival(replay *r, warp *w, uint32_t phase, uint32_t at)
 {
-    place *p = &r->slots[w->slot];
+    block_slot *p = &r->slots[w->slot];
     if (phase == 0 || p->left[phase - 1] == 0)
         return;
     uint32_t *complete = &p->complete[phase - 1];
     *complete = at > *complete ? at : *complete;
     if (--p->left[phase - 1] > 0)
         return;
-    all_dirty(r);
+    mark_all_dirty(r);
     for (uint32_t k = 0; k < r->warps_per_block; k++) {
         warp *other = &r->warps[w->slot * r->warps_per_block + k];
         if (other->blocked != phase)
             continue;
         other->blocked = 0;
-        advance(r, other, other->free);
+        find_next_insn(r, other, other->free);
     }
 }
 
-/* A bulk copy: its lines come from the L2, and go through shared memory, without the load/store unit. */
+/* Issues a bulk copy: its lines come from the L2 and go through shared memory, without the load/store unit. */
 static void issue_copy(replay *r, warp *w, const uint32_t *record, uint32_t now)
 {
     bool store = VM_TRACE_KIND(*record) == VM_ENGINE_STORE;
-    double shared = through_engine(r, now, record[2]), start = store ? shared : now + r->model->bulk_latency,
+    double shared = pass_engine(r, now, record[2]), start = store ? shared : now + r->model->bulk_latency,
            there = shared;
     for (uint32_t k = VM_TRACE_COPY_LINES; k < VM_TRACE_SIZE(*record); k++) {
         uint32_t line = VM_TRACE_LINE(record[k]) | w->round;
-        double at = from_l2(r, line, VM_TRACE_SECTORS(record[k]), start, store, record[3]);
+        double at = fetch_from_l2(r, line, VM_TRACE_SECTORS(record[k]), start, store, record[3]);
         there = at > there ? at : there;
     }
     if (store) {
-        w->read = later(shared) > w->read ? later(shared) : w->read;
-        start_work(&w->queues[VM_QUEUE_BULK], later(there));
+        w->read = round_up_clock(shared) > w->read ? round_up_clock(shared) : w->read;
+        start_work(&w->queues[VM_QUEUE_BULK], round_up_clock(there));
     } else {
-        arrive(r, w, record[1], later(there));
+        complete_arrival(r, w, record[1], round_up_clock(there));
     }
 }
 
@@ -236,18 +251,19 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
     case VM_ENGINE_COPY:
     case VM_ENGINE_STORE: issue_copy(r, w, record, now); break;
     case VM_ENGINE_ARRIVE: {
-        uint32_t copied = c->open ? waited(w, c) : now; /* cp.async.mbarrier.arrive: when they are there */
-        arrive(r, w, record[1], copied > now ? copied : now);
+        uint32_t copied = c->open ? get_wait_end(w, c) : now; /* cp.async.mbarrier.arrive: when they are there */
+        complete_arrival(r, w, record[1], copied > now ? copied : now);
         break;
     }
     default: break;
     }
 }
 
-/* When the phase is complete of which the record says that the warp waits for it; NEVER: more has to happen before. */
-static uint32_t phase_complete(const replay *r, const warp *w, const uint32_t *record)
+/* Returns when the phase is complete for which the warp waits, according to its record. Returns NEVER if arrivals are
+ * missing. */
+static uint32_t get_phase_end(const replay *r, const warp *w, const uint32_t *record)
 {
-    const place *p = &r->slots[w->slot];
+    const block_slot *p = &r->slots[w->slot];
     if (VM_TRACE_KIND(*record) != VM_ENGINE_WAIT || record[1] == 0)
         return 0;
     return p->left[record[1] - 1] ? NEVER : p->complete[record[1] - 1];
@@ -261,15 +277,16 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         there = lead->result_count ? w->ready[r->cost->registers[lead->first + lead->source_count]] : now;
     } else {
         if (waves) {
-            double done = through_unit(r, now, waves * 128.0 / r->model->shared_bytes) + r->model->shared_latency;
-            there = later(done);
+            double done = pass_load_store_unit(r, now, waves * 128.0 / r->model->shared_bytes) +
+                          r->model->shared_latency;
+            there = round_up_clock(done);
         }
         if (lines) {
             double done = access_global(r, record, w->round, now, (vm_act)c->act);
-            uint32_t at = later(done);
+            uint32_t at = round_up_clock(done);
             if (c->act ==
                 VM_ACT_STORE) { /* a warp goes on when its store is on its way: as many are as fit in the latency */
-                const uint32_t sent = later(fmax(r->write_free - r->model->l2_latency, 0));
+                const uint32_t sent = round_up_clock(fmax(r->write_free - r->model->l2_latency, 0));
                 w->free = sent > w->free ? sent : w->free;
             }
             if (c->act == VM_ACT_COPY)
@@ -284,8 +301,8 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
 
 /* ---- a warp's position in its trace ---- */
 
-/* Fills w->executed for the next region; false at the trace's end. */
-static bool next_region(replay *r, warp *w)
+/* Reads the records of the next region into w->executed. Returns false at the end of the trace. */
+static bool read_next_region(replay *r, warp *w)
 {
     const vm_trace_warp *t = w->trace;
     uint32_t which;
@@ -330,9 +347,9 @@ static bool next_region(replay *r, warp *w)
 
 static void end_warp(replay *r, warp *w, uint32_t now);
 
-/* When the instruction has been fetched: warps fetch lines of eight through one cache; misses are limited by a rate,
- * and prefetched. */
-static uint32_t fetch(replay *r, warp *w, uint32_t now)
+/* Returns when the next instruction has been fetched. Warps fetch lines of eight instructions through one cache. Misses
+ * are limited by a rate, and prefetched. */
+static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
 {
     uint32_t line = r->cost->place[w->current] / 8 + 1, pending;
     if (line == w->line)
@@ -340,18 +357,18 @@ static uint32_t fetch(replay *r, warp *w, uint32_t now)
     w->line = line;
     if (vm_cache_load(r->code, line, 1, &pending)) {
         r->code_free = (r->code_free > now ? r->code_free : now) + 128 / r->model->code_rate;
-        pending = later(r->code_free);
+        pending = round_up_clock(r->code_free);
         vm_cache_fill(r->code, line, pending);
     }
     return pending > now ? pending : now;
 }
 
-/* Finds the warp's next machine instruction, and when it can be issued. An instruction that the compiler removes passes
- * on the clock of its operands. */
-static void advance(replay *r, warp *w, uint32_t now)
+/* Finds the warp's next machine instruction and the clock at which it can be issued. An instruction that the compiler
+ * removes passes the clock of its operands to its result. */
+static void find_next_insn(replay *r, warp *w, uint32_t now)
 {
     for (;;) {
-        if (!w->region && !next_region(r, w)) {
+        if (!w->region && !read_next_region(r, w)) {
             end_warp(r, w, now);
             return;
         }
@@ -376,10 +393,10 @@ static void advance(replay *r, warp *w, uint32_t now)
                         w->ready[regs[c->source_count + n]] = at;
                 continue;
             }
-            if (c->act == VM_ACT_WAIT && waited(w, c) > at)
-                at = waited(w, c);
+            if (c->act == VM_ACT_WAIT && get_wait_end(w, c) > at)
+                at = get_wait_end(w, c);
             if (engine) {
-                uint32_t complete = phase_complete(r, w, record);
+                uint32_t complete = get_phase_end(r, w, record);
                 if (complete == NEVER) {
                     w->blocked = record[1];
                     w->soonest = NEVER;
@@ -388,7 +405,7 @@ static void advance(replay *r, warp *w, uint32_t now)
                 at = complete > at ? complete : at;
             }
             w->current = region->first + k;
-            at = fetch(r, w, at > w->free ? at : w->free);
+            at = fetch_code(r, w, at > w->free ? at : w->free);
             w->soonest = at > w->free ? at : w->free;
             return;
         }
@@ -398,11 +415,11 @@ static void advance(replay *r, warp *w, uint32_t now)
 
 /* ---- blocks ---- */
 
-static void release(replay *r, place *p, uint32_t now)
+static void release_barrier(replay *r, block_slot *p, uint32_t now)
 {
     uint32_t slot = (uint32_t)(p - r->slots);
     p->arrived = 0;
-    all_dirty(r);
+    mark_all_dirty(r);
     for (uint32_t k = 0; k < r->warps_per_block; k++) {
         warp *w = &r->warps[slot * r->warps_per_block + k];
         if (!w->waits)
@@ -410,16 +427,17 @@ static void release(replay *r, place *p, uint32_t now)
         w->waits = false;
         w->free = now + (uint32_t)r->model->barrier_latency;
         w->position++;
-        advance(r, w, w->free);
+        find_next_insn(r, w, w->free);
     }
 }
 
+/* Starts the next block in a slot: its warps begin at the start of their traces. */
 static void start_block(replay *r, uint32_t slot, uint32_t now)
 {
-    place *p = &r->slots[slot];
+    block_slot *p = &r->slots[slot];
     const struct vm_trace *trace = r->launch->trace;
     uint32_t *left = p->left, *complete = p->complete, from = r->next_block % trace->block_count;
-    *p = (place){
+    *p = (block_slot){
         .used = true, .warps_left = r->warps_per_block, .block = r->next_block, .left = left, .complete = complete};
     for (size_t n = 0; n < trace->blocks[from].phase_count; n++) {
         left[n] = trace->blocks[from].phases[n];
@@ -440,21 +458,21 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
             ready[n] = now;
     }
     for (uint32_t k = 0; k < r->warps_per_block; k++)
-        advance(r, &r->warps[slot * r->warps_per_block + k], now);
+        find_next_insn(r, &r->warps[slot * r->warps_per_block + k], now);
 }
 
-/* Only the end waits for stores and for unused loads. */
-static uint32_t drained(const replay *r, uint32_t now)
+/* Returns when all queues are empty: the end of the launch waits for stores and unused loads, a warp does not. */
+static uint32_t get_drain_end(const replay *r, uint32_t now)
 {
     double last = fmax(fmax(r->l2_free, r->write_free), fmax(r->dram_free, r->memory_free));
     for (unsigned s = 0; s < r->schedulers; s++)
         last = fmax(last, r->unit_free[s][VM_UNIT_TENSOR]);
-    return last > now ? later(last) : now;
+    return last > now ? round_up_clock(last) : now;
 }
 
 static void end_warp(replay *r, warp *w, uint32_t now)
 {
-    place *p = &r->slots[w->slot];
+    block_slot *p = &r->slots[w->slot];
     w->ended = true;
     w->soonest = NEVER;
     now = w->free > now ? w->free : now;
@@ -463,14 +481,15 @@ static void end_warp(replay *r, warp *w, uint32_t now)
         p->used = false;
         r->vacant = true;
         if (++r->done == r->places)
-            r->first_round = drained(r, now);
+            r->first_round = get_drain_end(r, now);
         return;
     }
     if (p->arrived && p->arrived >= p->warps_left)
-        release(r, p, now);
+        release_barrier(r, p, now);
 }
 
-static void issue(replay *r, warp *w, unsigned s, uint32_t now)
+/* Issues the warp's current instruction: occupies its unit, and sets the clock of its results. */
+static void issue_insn(replay *r, warp *w, unsigned s, uint32_t now)
 {
     const vm_cost_insn *c = &r->cost->insns[w->current];
     uint32_t k = w->current - w->region->first;
@@ -493,26 +512,27 @@ static void issue(replay *r, warp *w, unsigned s, uint32_t now)
         if (record)
             issue_engine(r, w, c, now, record);
         if (c->act == VM_ACT_COMMIT)
-            commit(&w->queues[c->queue]);
+            commit_group(&w->queues[c->queue]);
         for (uint32_t n = 0; n < c->result_count; n++)
             w->ready[r->cost->registers[c->first + c->source_count + n]] = there;
     }
     if (c->act == VM_ACT_BRANCH)
         w->free = now + (uint32_t)r->model->branch_latency;
     if (c->act == VM_ACT_BARRIER) {
-        place *p = &r->slots[w->slot];
+        block_slot *p = &r->slots[w->slot];
         w->waits = true;
         w->soonest = NEVER;
         if (++p->arrived >= p->warps_left)
-            release(r, p, now);
+            release_barrier(r, p, now);
         return;
     }
     w->position++;
-    advance(r, w, w->free);
+    find_next_insn(r, w, w->free);
 }
 
-/* Which of its warps the scheduler selects next, and when: the first that is ready, of several the oldest. */
-static void choose(replay *r, unsigned s)
+/* Chooses the warp that a scheduler issues next, and the clock: the first that is ready, and among several the
+ * oldest. */
+static void choose_warp(replay *r, unsigned s)
 {
     uint32_t count = r->places * r->warps_per_block;
     r->dirty[s] = false;
@@ -524,7 +544,7 @@ static void choose(replay *r, unsigned s)
         uint32_t at = w->soonest > r->now[s] ? w->soonest : r->now[s];
         double unit = r->unit_free[s][r->cost->insns[w->current].unit];
         if (unit > at)
-            at = later(unit);
+            at = round_up_clock(unit);
         if (at < r->soonest[s]) {
             r->soonest[s] = at;
             r->best[s] = k;
@@ -532,13 +552,13 @@ static void choose(replay *r, unsigned s)
     }
 }
 
-/* Issues the next instruction of the SM. False: all warps wait. */
-static bool step(replay *r)
+/* Issues the next instruction of the SM. Returns false if all warps wait. */
+static bool issue_next(replay *r)
 {
     unsigned s = 0;
     for (unsigned k = 0; k < r->schedulers; k++) {
         if (r->dirty[k])
-            choose(r, k);
+            choose_warp(r, k);
         s = r->soonest[k] < r->soonest[s] ? k : s;
     }
     if (r->soonest[s] == NEVER)
@@ -546,11 +566,11 @@ static bool step(replay *r)
     warp *w = &r->warps[r->best[s]];
     uint32_t now = r->soonest[s];
     r->now[s] = now + r->cost->insns[w->current].issue;
-    issue(r, w, s, now);
+    issue_insn(r, w, s, now);
     return true;
 }
 
-static void refill(replay *r)
+static void start_blocks(replay *r)
 {
     r->vacant = false;
     for (uint32_t p = 0; p < r->places && r->blocks_left; p++) {
@@ -564,15 +584,15 @@ static void refill(replay *r)
         /* The device starts one block after the other, alternating between SMs. */
         r->started += r->active * r->model->block_clocks;
         r->started = r->started > now ? r->started : now;
-        now = later(r->started);
+        now = round_up_clock(r->started);
         r->cold = r->next_block < r->places;
         start_block(r, p, now);
     }
-    all_dirty(r);
+    mark_all_dirty(r);
 }
 
-/* Warps wait at a barrier at which no others will arrive, or for a phase: the trace ends early, the barrier is not for all
- * warps, or other blocks of the cluster arrive. */
+/* Releases warps that would wait for ever: at a barrier at which no others arrive, or for a phase. This happens if a
+ * trace ends early, if a barrier is not for all warps, or if other blocks of the cluster arrive. */
 static bool release_any(replay *r)
 {
     uint32_t now = 0;
@@ -580,24 +600,24 @@ static bool release_any(replay *r)
         now = r->now[s] > now ? r->now[s] : now;
     for (uint32_t p = 0; p < r->places; p++)
         if (r->slots[p].used && r->slots[p].arrived) {
-            release(r, &r->slots[p], now);
+            release_barrier(r, &r->slots[p], now);
             return true;
         }
     for (uint32_t k = 0; k < r->places * r->warps_per_block; k++)
         if (r->warps[k].blocked) {
             r->slots[r->warps[k].slot].left[r->warps[k].blocked - 1] = 1;
-            arrive(r, &r->warps[k], r->warps[k].blocked, now);
+            complete_arrival(r, &r->warps[k], r->warps[k].blocked, now);
             return true;
         }
     return false;
 }
 
-static void run(replay *r)
+static void run_replay(replay *r)
 {
     for (;;) {
         if (r->vacant && r->blocks_left)
-            refill(r);
-        else if (!step(r) && !release_any(r))
+            start_blocks(r);
+        else if (!issue_next(r) && !release_any(r))
             return;
     }
 }
@@ -619,8 +639,8 @@ static void close_replay(replay *r)
     vm_footprint_free(r->footprint);
 }
 
-/* The L1 gets the rest after shared memory; the driver reserves the smallest size for shared memory that the blocks
- * need. */
+/* Returns the size of the L1: the rest after shared memory, for which the driver reserves the smallest size that the
+ * blocks need. */
 static double l1_size(const vm_time_launch *launch, uint32_t places)
 {
     const sim_model *m = launch->model;
@@ -633,13 +653,14 @@ static double l1_size(const vm_time_launch *launch, uint32_t places)
     return m->l1_bytes > taken ? m->l1_bytes - taken : 0;
 }
 
-/* SMs that have blocks: clusters may not find room on all. */
+/* Returns how many SMs have blocks: clusters may not find room on all. */
 static double used_sms(const vm_time_launch *launch)
 {
     const double all = launch->model->sm_count, room = (double)launch->at_once / launch->resident;
     return launch->at_once && room < all ? room : all;
 }
 
+/* Sets up an SM with `places` resident blocks. Returns false if memory runs out. */
 static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places,
                         uint32_t blocks)
 {
@@ -700,15 +721,16 @@ static double beyond_trace(const struct vm_trace *trace)
     return traced > 0 ? issued / traced : 1;
 }
 
-/* `blocks` blocks on an SM that holds `places` of them. Negative: out of memory. */
+/* Replays `blocks` blocks on an SM that holds `places` of them. Returns clocks, or a negative number if memory runs
+ * out. */
 static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
                             double *rate, vm_time_result *result)
 {
     replay r;
     double clocks = -1;
     if (open_replay(&r, mem, launch, places, blocks)) {
-        run(&r);
-        r.finished = drained(&r, r.finished);
+        run_replay(&r);
+        r.finished = get_drain_end(&r, r.finished);
         clocks = r.finished;
         if (rate && blocks > places)
             *rate = (double)(r.finished - r.first_round) / (blocks - places);

@@ -1,11 +1,11 @@
 /* timeline.c - when the work of a program would run on the device (timeline.h). */
 #include "timeline.h"
 
-static double later(double a, double b) { return a > b ? a : b; }
+static double get_later(double a, double b) { return a > b ? a : b; }
 
-/* The first time from `ready` on at which the kernels that overlap leave `share` of the SMs. All that overlap count,
- * also those that do not overlap one another, so that the answer may be late, and is never too early. */
-static double room(const sim_timeline_device *d, double ready, double seconds, double share)
+/* Returns the first time from `ready` on at which the overlapping kernels leave `share` of the SMs. All overlapping
+ * kernels count, also if they do not overlap one another. So the answer may be too late, and is never too early. */
+static double find_room(const sim_timeline_device *d, double ready, double seconds, double share)
 {
     const double little = 1e-9;
     for (;;) {
@@ -26,38 +26,38 @@ static double room(const sim_timeline_device *d, double ready, double seconds, d
 sim_span sim_timeline_put(sim_timeline *t, sim_timeline_device *d, double *end, bool blocking, sim_lane lane,
                           double seconds, double share)
 {
-    double *own = end ? end : &d->legacy, start = later(t->host, *own);
+    double *own = end ? end : &d->legacy, start = get_later(t->host, *own);
     if (!end)
-        start = later(start, d->blocking);
+        start = get_later(start, d->blocking);
     else if (blocking)
-        start = later(start, d->legacy);
+        start = get_later(start, d->legacy);
     if (lane == SIM_LANE_KERNEL)
-        start = room(d, start, seconds, share);
+        start = find_room(d, start, seconds, share);
     else
-        start = later(start, d->lanes[lane]);
+        start = get_later(start, d->lanes[lane]);
     const sim_span span = {start, start + seconds};
     if (lane == SIM_LANE_KERNEL) {
         const size_t k = d->next_kernel++ % SIM_TIMELINE_KERNELS;
         d->kernels[k].span = span;
         d->kernels[k].share = share;
     }
-    d->lanes[lane] = later(d->lanes[lane], span.end);
-    d->end = later(d->end, span.end);
+    d->lanes[lane] = get_later(d->lanes[lane], span.end);
+    d->end = get_later(d->end, span.end);
     *own = span.end;
     if (end && blocking)
-        d->blocking = later(d->blocking, span.end);
+        d->blocking = get_later(d->blocking, span.end);
     return span;
 }
 
 double sim_timeline_mark(const sim_timeline *t, const sim_timeline_device *d, const double *end)
 {
-    return end ? later(t->host, *end) : later(t->host, later(d->legacy, d->blocking));
+    return end ? get_later(t->host, *end) : get_later(t->host, get_later(d->legacy, d->blocking));
 }
 
 void sim_timeline_after(sim_timeline_device *d, double *end, double time)
 {
     double *own = end ? end : &d->legacy;
-    *own = later(*own, time);
+    *own = get_later(*own, time);
 }
 
-void sim_timeline_host_waits(sim_timeline *t, double time) { t->host = later(t->host, time); }
+void sim_timeline_host_waits(sim_timeline *t, double time) { t->host = get_later(t->host, time); }

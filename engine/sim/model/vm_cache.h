@@ -5,8 +5,8 @@
 #include "vm_cost.h"
 #include "vm_trace.h"
 
-/* Lines are those of a trace, with the round in which a block is replayed in the upper four bits: a block that is
- * replayed again represents another block, with its own lines. */
+/* The number of a line is its number in the trace. The upper four bits hold the round in which its block is replayed: a
+ * block that is replayed again represents another block, with its own lines. */
 typedef struct vm_cache vm_cache;
 vm_cache *vm_cache_new(const kiln_allocator *mem, double bytes); /* 0 bytes: nothing ever hits; NULL: out of memory */
 void vm_cache_free(vm_cache *cache);

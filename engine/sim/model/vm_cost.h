@@ -6,6 +6,7 @@
 #include "model.h"
 #include "vm_trace.h"
 
+/* The functional units of an SM. */
 typedef enum vm_unit {
     VM_UNIT_NONE,
     VM_UNIT_ALU,
@@ -20,6 +21,7 @@ typedef enum vm_unit {
     VM_UNITS
 } vm_unit;
 
+/* How the replay handles an instruction. */
 typedef enum vm_act {
     VM_ACT_PLAIN,
     VM_ACT_LOAD,
@@ -31,23 +33,24 @@ typedef enum vm_act {
     VM_ACT_FENCE,   /* orders memory accesses; costs only its instruction */
     VM_ACT_PRODUCT, /* wgmma: the tensor core works while the warp goes on */
     VM_ACT_ENGINE,  /* a bulk copy, or something with an mbarrier, as its record says */
-    VM_ACT_COMMIT,  /* of a queue: what is open becomes a group */
-    VM_ACT_WAIT     /* ... until at most `pending` groups are not complete */
+    VM_ACT_COMMIT,  /* the open work of a queue becomes a group */
+    VM_ACT_WAIT     /* waits until at most `pending` groups of a queue are not complete */
 } vm_act;
 
-/* What a warp has started and not waited for, in groups. */
+/* The queues of asynchronous work of a warp. */
 typedef enum vm_queue { VM_QUEUE_COPIES, VM_QUEUE_PRODUCTS, VM_QUEUE_BULK, VM_QUEUES } vm_queue;
 
+/* The cost of one instruction. */
 typedef struct vm_cost_insn {
     uint8_t unit, act;
     uint8_t issue; /* machine instructions; 0: the compiler removes it */
     vm_traced traced;
     bool joined;            /* a branch inside of a region */
-    uint8_t queue, pending; /* of COMMIT and WAIT */
-    bool open;              /* WAIT: for what is not committed too */
+    uint8_t queue, pending; /* for COMMIT and WAIT */
+    bool open;              /* WAIT: also for work that is not committed */
     bool reading;           /* WAIT: only until stores have read shared memory */
     uint16_t latency;
-    uint16_t operands;                          /* PRODUCT: bytes that this warp's part has in shared memory */
+    uint16_t operands;                          /* PRODUCT: bytes of this warp's operands in shared memory */
     float busy;                                 /* clocks that it keeps the unit of its scheduler busy */
     uint32_t first, source_count, result_count; /* registers: vm_cost.registers[first ..] sources, then results */
     uint32_t region, leader;                    /* leader: the combined load that includes this one */
@@ -60,6 +63,7 @@ typedef struct vm_region {
     uint32_t order; /* in vm_cost.order, count of them */
 } vm_region;
 
+/* The costs of a module on a device, and the order of its regions. */
 typedef struct vm_cost {
     const kiln_allocator *mem;
     uint32_t insn_count, region_count, register_count, longest; /* longest: instructions of a region */
@@ -70,9 +74,9 @@ typedef struct vm_cost {
     uint32_t *place; /* by instruction: number of machine instructions before it */
 } vm_cost;
 
-/* NULL: out of memory, or the module is too large to be timed. */
+/* Computes the costs of a module. Returns NULL if memory runs out, or if the module is too large to be timed. */
 vm_cost *vm_cost_new(const kiln_allocator *mem, const vm_module *module, const sim_model *model);
 void vm_cost_free(vm_cost *cost);
-/* The trace records what the cost says of each instruction. */
+/* Tells the trace what to record of each instruction. */
 void vm_cost_trace(const vm_cost *cost, struct vm_trace *trace);
 #endif

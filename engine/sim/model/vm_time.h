@@ -5,6 +5,7 @@
 #include "vm_cost.h"
 #include "vm_trace.h"
 
+/* The launch to be estimated. */
 typedef struct vm_time_launch {
     const sim_model *model;
     const struct vm_trace *trace;
@@ -16,20 +17,21 @@ typedef struct vm_time_launch {
     double shared_bytes;  /* per block, including the system's part */
 } vm_time_launch;
 
+/* The estimate, and the shares that explain it. */
 typedef struct vm_time_result {
-    double clocks; /* of the whole launch, without its overhead */
+    double clocks; /* clocks of the whole launch, without its overhead */
     /* shares of an SM's time, as an explanation */
     double issue, unit[VM_UNITS], l2, dram;
-    double shared;     /* of the path to shared memory and the L1 */
-    double starting;   /* of the device's, while it starts blocks */
-    double l2_bytes;   /* that the SM had from the L2 or wrote there */
+    double shared;     /* share of the path to shared memory and the L1 */
+    double starting;   /* share of the time in which the device starts blocks */
+    double l2_bytes;   /* bytes that the SM has read from the L2 or written to it */
     double hottest;    /* clocks of the atomics at one address */
     uint64_t replayed; /* instructions */
 } vm_time_result;
 
-/* False: out of memory. */
+/* Estimates the time of a launch. Returns false if memory runs out. */
 bool vm_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result);
-/* What bounds the launch, in a few words ("memory", "fp32 units"); its overhead is `overhead` clocks beyond `clocks`. A
- * static text. */
+/* Names the bottleneck of the launch in a few words: "memory", "fp32 units". `overhead` is the launch's overhead in
+ * clocks, which `clocks` does not include. The text is static. */
 const char *vm_time_bound(const vm_time_result *result, double overhead);
 #endif

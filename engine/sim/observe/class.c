@@ -1,4 +1,4 @@
-/* class.c - the class of an opcode for the counters: translates the classes of ptx_trait.h to those of kiln.h. */
+/* class.c - translates the classes of opcodes in ptx_trait.h to the classes of counters in kiln.h. */
 #include "vm_count.h"
 
 #pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
@@ -10,7 +10,7 @@ static bool is_half(unsigned type)
 
 static bool is_float(unsigned type) { return is_half(type) || type == PTX_F32 || type == PTX_F64 || type == PTX_F32X2; }
 
-static kiln_class by_type(const ptx_insn *in, kiln_class fp32, kiln_class fp64)
+static kiln_class choose_by_type(const ptx_insn *in, kiln_class fp32, kiln_class fp64)
 {
     unsigned type = in->types[0];
     if (is_half(type))
@@ -20,7 +20,7 @@ static kiln_class by_type(const ptx_insn *in, kiln_class fp32, kiln_class fp64)
     return type == PTX_F64 ? fp64 : fp32;
 }
 
-static kiln_class by_space(const ptx_insn *in, bool load)
+static kiln_class choose_by_space(const ptx_insn *in, bool load)
 {
     switch (in->space) {
     case PTX_SPACE_GLOBAL: return load ? KILN_CLASS_load_global : KILN_CLASS_store_global;
@@ -32,18 +32,20 @@ static kiln_class by_space(const ptx_insn *in, bool load)
     }
 }
 
+/* Returns the class in which an instruction is counted. */
 kiln_class vm_class_of(const ptx_insn *in)
 {
     switch (ptx_class_of(in)) {
     case PTX_CLASS_ADD:
-    case PTX_CLASS_SIGN: return by_type(in, KILN_CLASS_fp32_add, KILN_CLASS_fp64_add);
-    case PTX_CLASS_MUL: return by_type(in, KILN_CLASS_fp32_mul, KILN_CLASS_fp64_mul);
-    case PTX_CLASS_FMA: return by_type(in, KILN_CLASS_fp32_fma, KILN_CLASS_fp64_fma);
+    case PTX_CLASS_SIGN: return choose_by_type(in, KILN_CLASS_fp32_add, KILN_CLASS_fp64_add);
+    case PTX_CLASS_MUL: return choose_by_type(in, KILN_CLASS_fp32_mul, KILN_CLASS_fp64_mul);
+    case PTX_CLASS_FMA: return choose_by_type(in, KILN_CLASS_fp32_fma, KILN_CLASS_fp64_fma);
     case PTX_CLASS_MIN_MAX:
-        return in->types[0] == PTX_F32 ? KILN_CLASS_compare : by_type(in, KILN_CLASS_fp32_add, KILN_CLASS_fp64_add);
+        return in->types[0] == PTX_F32 ? KILN_CLASS_compare
+                                       : choose_by_type(in, KILN_CLASS_fp32_add, KILN_CLASS_fp64_add);
     case PTX_CLASS_DIVIDE: return is_float(in->types[0]) ? KILN_CLASS_special : KILN_CLASS_int;
-    case PTX_CLASS_LOAD: return by_space(in, true);
-    case PTX_CLASS_STORE: return by_space(in, false);
+    case PTX_CLASS_LOAD: return choose_by_space(in, true);
+    case PTX_CLASS_STORE: return choose_by_space(in, false);
     case PTX_CLASS_INT: return KILN_CLASS_int;
     case PTX_CLASS_LOGIC: return KILN_CLASS_logic;
     case PTX_CLASS_CONVERT: return KILN_CLASS_convert;
@@ -64,8 +66,8 @@ kiln_class vm_class_of(const ptx_insn *in)
     return KILN_CLASS_other;
 }
 
-/* For one lane and one element. */
-static unsigned operations_of(ptx_class class)
+/* Returns the floating-point operations of one lane and one element. */
+static unsigned count_operations(ptx_class class)
 {
     switch (class) {
     case PTX_CLASS_FMA: return 2;
@@ -99,5 +101,5 @@ static unsigned operations_of(ptx_class class)
 unsigned vm_flops_of(const ptx_insn *in)
 {
     unsigned type = in->types[0], elements = type == PTX_F16X2 || type == PTX_BF16X2 ? 2 : 1;
-    return is_float(type) ? operations_of(ptx_class_of(in)) * elements : 0;
+    return is_float(type) ? count_operations(ptx_class_of(in)) * elements : 0;
 }

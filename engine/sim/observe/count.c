@@ -1,4 +1,5 @@
-/* count.c - counters of an observed launch: counts each access by the rules of a GPU's memory (COUNTERS.md). */
+/* count.c - counters of an observed launch. Each access is counted by the rules of a GPU's memory (COUNTERS.md):
+ * coalescing into sectors and lines, bank conflicts, serialised atomics. */
 #include <string.h>
 
 #include "vm_count.h"
@@ -11,7 +12,7 @@ static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (un
 
 /* ---- sets of numbers ---- */
 
-/* A set of at most 32 numbers; more than half of its slots stay empty, so that look-ups are fast. */
+/* A set of at most 32 numbers: a hash table of which more than half stays empty. */
 typedef struct set {
     uint64_t used;
     uint64_t key[SLOTS];
@@ -76,12 +77,14 @@ unsigned vm_pieces(const vm_access *a, unsigned shift, uint64_t out[2 * VM_LANES
 
 /* ---- global and local memory: sectors and lines ---- */
 
+/* The sectors and lines that an access touches. */
 typedef struct extent {
     uint64_t lanes, bytes, used, sectors, lines;
 } extent;
 
-/* Bytes that several lanes request are moved once. Accesses are aligned to their size, so two are equal or disjoint. */
-static uint64_t used_bytes(const vm_access *a)
+/* Returns the bytes that an access uses. Bytes that several lanes request are moved once. Accesses are aligned to their
+ * size, so two of them are equal or disjoint. */
+static uint64_t count_used_bytes(const vm_access *a)
 {
     uint64_t next = 0;
     bool ascending = true;
@@ -97,7 +100,7 @@ static extent extent_of(const vm_access *a)
 {
     enum { NEAR = 64 << SECTOR }; /* a window that has one bit for each of its sectors */
     uint64_t low = UINT64_MAX, high = 0, lanes = lanes_in(a->lanes);
-    extent e = {.lanes = lanes, .bytes = lanes * a->bytes, .used = used_bytes(a)};
+    extent e = {.lanes = lanes, .bytes = lanes * a->bytes, .used = count_used_bytes(a)};
     VM_EACH(lane, a->lanes) {
         low = a->address[lane] < low ? a->address[lane] : low;
         high = a->address[lane] > high ? a->address[lane] : high;
@@ -121,9 +124,9 @@ static extent extent_of(const vm_access *a)
     return e;
 }
 
-/* Lanes of local memory have addresses of their own, each in its own memory. A GPU interleaves them, so that the words
- * at one offset of 32 lanes are one line; counted so as COUNTERS.md says. */
-static vm_access interleaved(const vm_access *a)
+/* Returns an access to local memory with the addresses of a GPU. Here each lane has separate memory. A GPU interleaves
+ * it, so that the words of 32 lanes at one offset are one line (COUNTERS.md). */
+static vm_access interleave(const vm_access *a)
 {
     vm_access out = *a;
     VM_EACH(lane, a->lanes) {
@@ -140,7 +143,7 @@ static extent extent_of_local(const vm_access *a)
     part.bytes = a->bytes < 4 ? a->bytes : 4;
     extent sum = {0};
     for (uint32_t at = 0; at < a->bytes; at += 4) {
-        vm_access word = interleaved(&part);
+        vm_access word = interleave(&part);
         extent e = extent_of(&word);
         sum.bytes += e.bytes, sum.used += e.used, sum.sectors += e.sectors, sum.lines += e.lines;
         sum.lanes = e.lanes;
@@ -152,8 +155,8 @@ static extent extent_of_local(const vm_access *a)
 
 /* ---- shared memory: banks ---- */
 
-/* True if no bank must deliver two different words, as for most accesses of good kernels. */
-static bool one_pass(const vm_access *a, uint32_t lanes)
+/* Returns true if no bank must deliver two different words, as in most accesses of good kernels. */
+static bool is_one_pass(const vm_access *a, uint32_t lanes)
 {
     uint32_t first[BANKS], used = 0, apart = 0;
     if (a->bytes > 4 || (a->kind & VM_ATOMIC && !(a->kind & VM_JOINED)))
@@ -168,8 +171,9 @@ static bool one_pass(const vm_access *a, uint32_t lanes)
     return apart == 0;
 }
 
-/* The largest number of different words (for atomics: operations) in one bank, for some of the lanes. */
-static unsigned passes(const vm_access *a, uint32_t lanes, bool each)
+/* Returns the largest number of different words in one bank, for some of the lanes. For atomics (`each`) it counts
+ * operations. */
+static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
 {
     enum { MOST_WORDS = 4 * VM_LANES };
     uint64_t word_of[MOST_WORDS];
@@ -193,8 +197,8 @@ static unsigned passes(const vm_access *a, uint32_t lanes, bool each)
     return worst;
 }
 
-/* Wide loads in which pairs of lanes (neighbours, or every second lane) use the same address need half as many
- * passes. */
+/* Returns true if pairs of lanes (neighbours, or every second lane) use the same address. Such wide loads need half as
+ * many passes. */
 static bool in_pairs(const vm_access *a, uint32_t lanes)
 {
     for (uint32_t apart = 1; apart <= 2; apart++) {
@@ -209,14 +213,14 @@ static bool in_pairs(const vm_access *a, uint32_t lanes)
     return false;
 }
 
-static unsigned wavefronts(const vm_access *a, unsigned *ideal)
+static unsigned count_wavefronts(const vm_access *a, unsigned *ideal)
 {
     unsigned together = a->bytes <= 4 ? VM_LANES : a->bytes >= 32 ? 4 : 128 / a->bytes; /* lanes that 128 bytes serve */
     uint32_t group = together == VM_LANES ? VM_ALL : (1u << together) - 1;
     bool pairs = (a->bytes == 8 || a->bytes == 16) && !(a->kind & (VM_WRITE | VM_ATOMIC));
     unsigned sum = 0;
     *ideal = 0;
-    if (a->lanes && one_pass(a, a->lanes)) {
+    if (a->lanes && is_one_pass(a, a->lanes)) {
         *ideal = 1;
         return 1;
     }
@@ -228,14 +232,14 @@ static unsigned wavefronts(const vm_access *a, unsigned *ideal)
             at += together;
         }
         if (lanes) {
-            sum += passes(a, lanes, a->kind & VM_ATOMIC && !(a->kind & VM_JOINED));
+            sum += count_passes(a, lanes, a->kind & VM_ATOMIC && !(a->kind & VM_JOINED));
             *ideal += 1;
         }
     }
     return sum;
 }
 
-/* Each block of a cluster has banks of its own. */
+/* Counts the blocks of a cluster separately, because each has its own banks. */
 unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
 {
     uint32_t left = a->lanes;
@@ -249,8 +253,8 @@ unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
             part.lanes |= (uint32_t)(a->address[lane] / VM_SHARED_WINDOW == window) << lane;
         left &= ~part.lanes;
         if (part.lanes == a->lanes)
-            return wavefronts(a, ideal);
-        sum += wavefronts(&part, &best);
+            return count_wavefronts(a, ideal);
+        sum += count_wavefronts(&part, &best);
         *ideal += best;
     }
     return sum;
@@ -284,8 +288,9 @@ static void count_shared(kiln_counters *c, const vm_access *a)
     }
 }
 
-/* Lanes on one address are serialised: a sector counts as often as its most used address has lanes. */
-static uint64_t sectors_in_series(const vm_access *a)
+/* Returns the sectors of an atomic: lanes at one address are serialised, so a sector counts as often as its most used
+ * address has lanes. */
+static uint64_t count_serial_sectors(const vm_access *a)
 {
     uint64_t sum = 0;
     uint32_t left = a->lanes;
@@ -311,7 +316,7 @@ static void count_memory(kiln_counters *c, const vm_access *a)
     if (a->kind & VM_ATOMIC) {
         unsigned most, addresses = vm_addresses(a, &most);
         if (most > 1)
-            e.sectors = sectors_in_series(a);
+            e.sectors = count_serial_sectors(a);
         COUNT_TRAFFIC(global_atomic, e);
         COUNT_ATOMIC(global_atomic);
     } else if (a->kind & VM_WRITE) {
@@ -410,7 +415,7 @@ void vm_count_insn(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, v
 
 /* ---- a profile ---- */
 
-/* An unconditional branch cannot diverge. */
+/* Returns true if the instruction can have counts of its own. An unconditional branch cannot diverge. */
 static bool has_site(const ptx_insn *in)
 {
     switch (vm_class_of(in)) {
@@ -452,8 +457,8 @@ static bool has_site(const ptx_insn *in)
     return true;
 }
 
-/* How often a register is used: as an operand, in a vector or list, as a guard or second destination. */
-static unsigned times_named(const ptx_function *f, uint32_t reg)
+/* Returns how often a register is used: as an operand, in a vector or list, as a guard or second destination. */
+static unsigned count_uses(const ptx_function *f, uint32_t reg)
 {
     unsigned times = 0;
     for (uint32_t n = 0; n < f->insn_count && times < 2; n++) {
@@ -481,9 +486,10 @@ static bool is_joined(const ptx_function *f, const ptx_insn *in)
         return false;
     const ptx_operand *by = &in->operands[red ? 1 : 2], *to = &in->operands[0];
     return by->kind == PTX_OPERAND_IMM && by->imm == 1 &&
-           (red || to->kind == PTX_OPERAND_SINK || (to->kind == PTX_OPERAND_REG && times_named(f, to->index) == 1));
+           (red || to->kind == PTX_OPERAND_SINK || (to->kind == PTX_OPERAND_REG && count_uses(f, to->index) == 1));
 }
 
+/* Numbers the sites of a module: the instructions that can have more counts than their executions. */
 vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module)
 {
     const ptx_module *ptx = vm_module_ptx(module);

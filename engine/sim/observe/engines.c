@@ -1,4 +1,4 @@
-/* engines.c - counts what tensor cores multiply and what copies move that no thread waits for (COUNTERS.md). */
+/* engines.c - counts the work of tensor cores, and of copies that no thread waits for (ENGINES.md). */
 #include "vm_count.h"
 #include "vm_matrix.h"
 #include "vm_tensor.h"
@@ -9,8 +9,9 @@ enum { SECTOR = 5, WHOLE_MASK = 0xffff };
 
 /* ---- tensor cores ---- */
 
-/* A multiplication and an addition each; of a sparse matrix only what is stored is multiplied. */
-static uint64_t operations_of(const vm_matrix *x, unsigned tiles)
+/* Returns the operations of a product: a multiplication and an addition for each stored element pair. Of a sparse
+ * matrix, only stored elements are multiplied. */
+static uint64_t count_matrix_operations(const vm_matrix *x, unsigned tiles)
 {
     uint64_t products = (uint64_t)x->m * x->n * x->k * tiles * (x->quads ? 4 : 1);
     products *= x->a.type == PTX_B1 ? 32 : 1; /* k counts words */
@@ -19,7 +20,7 @@ static uint64_t operations_of(const vm_matrix *x, unsigned tiles)
 
 static void count_matrix(kiln_counters *c, const vm_matrix *x, unsigned tiles, bool group)
 {
-    uint64_t operations = operations_of(x, tiles);
+    uint64_t operations = count_matrix_operations(x, tiles);
     switch (x->a.type) {
     case PTX_F16: c->tensor_fp16 += operations; break;
     case PTX_BF16: c->tensor_bf16 += operations; break;
@@ -39,12 +40,12 @@ static void count_matrix(kiln_counters *c, const vm_matrix *x, unsigned tiles, b
 
 /* ---- bulk copies ---- */
 
-static uint64_t sectors_of(uint64_t address, uint64_t bytes)
+static uint64_t count_sectors(uint64_t address, uint64_t bytes)
 {
     return bytes ? ((address + bytes - 1) >> SECTOR) - (address >> SECTOR) + 1 : 0;
 }
 
-static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
+static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lane)
 {
     uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
     return address + (uint64_t)side->offset;
@@ -57,8 +58,8 @@ static uint64_t masked_bytes(const vm_warp *w, const vm_code *i, uint32_t lane, 
     return bytes / 16 * (unsigned)__builtin_popcount(mask);
 }
 
-/* How many blocks get a copy. */
-static unsigned blocks_of(const vm_warp *w, uint32_t slot, uint32_t lane)
+/* Returns how many blocks get a copy. */
+static unsigned count_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 {
     return slot ? (unsigned)__builtin_popcount(vm_r32(w, slot)[lane] & WHOLE_MASK) : 1;
 }
@@ -71,13 +72,13 @@ static void count_bulk(kiln_counters *c, const vm_warp *w, const vm_code *i, uin
         if (b->to.space == PTX_SPACE_GLOBAL) {
             c->bulk_stores++;
             c->bulk_store_bytes += masked_bytes(w, i, lane, bytes);
-            c->bulk_store_sectors += sectors_of(address_of(w, &b->to, lane), bytes);
+            c->bulk_store_sectors += count_sectors(read_address(w, &b->to, lane), bytes);
         } else if (b->from.space == PTX_SPACE_GLOBAL) {
             c->bulk_loads++;
             c->bulk_multicasts += b->multicast != 0;
-            c->bulk_load_bytes += bytes * blocks_of(w, b->multicast, lane);
+            c->bulk_load_bytes += bytes * count_blocks(w, b->multicast, lane);
             c->bulk_load_read += bytes;
-            c->bulk_load_sectors += sectors_of(address_of(w, &b->from, lane), bytes);
+            c->bulk_load_sectors += count_sectors(read_address(w, &b->from, lane), bytes);
         } else {
             c->bulk_shared++;
             c->bulk_shared_bytes += bytes;
@@ -86,7 +87,8 @@ static void count_bulk(kiln_counters *c, const vm_warp *w, const vm_code *i, uin
     }
 }
 
-/* Of the rows of a box the parts that are inside the tensor: bytes, and sectors, of which neighbours may share one. */
+/* Adds the parts of a box's rows that lie inside the tensor: their bytes, and their sectors, of which neighbours may
+ * share one. */
 static void add_box(vm_box *box, uint64_t *bytes, uint64_t *sectors)
 {
     uint64_t last = UINT64_MAX;
@@ -95,7 +97,7 @@ static void add_box(vm_box *box, uint64_t *bytes, uint64_t *sectors)
         if (!here)
             continue;
         *bytes += here;
-        *sectors += sectors_of(box->address, here) - (box->address >> SECTOR == last);
+        *sectors += count_sectors(box->address, here) - (box->address >> SECTOR == last);
         last = (box->address + here - 1) >> SECTOR;
     } while (vm_box_next(box));
 }
@@ -119,7 +121,7 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
         }
         c->bulk_multicasts += x->multicast != 0;
         c->bulk_loads++;
-        c->bulk_load_bytes += blocks_of(w, x->multicast, lane) * vm_box_bytes(&box);
+        c->bulk_load_bytes += count_blocks(w, x->multicast, lane) * vm_box_bytes(&box);
         c->bulk_load_read += bytes;
         c->bulk_load_sectors += sectors;
     }

@@ -1,5 +1,5 @@
-/* trace.c - records what the warps of some blocks execute. Each warp has its own record, so host threads need no
- * lock. */
+/* trace.c - records the instructions that the warps of some blocks execute. Each warp has its own trace, so host
+ * threads need no lock. */
 #include <string.h>
 
 #include "vm_trace.h"
@@ -75,9 +75,9 @@ void vm_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word)
 
 /* ---- the cost of an access ---- */
 
-/* Wavefronts of shared memory: the largest number of different words in one bank. Wide accesses need one for each of
- * their words. Atomics need one more for each further lane at the same word. */
-static uint32_t wavefronts(const vm_access *a, uint32_t bytes)
+/* Returns the wavefronts of an access to shared memory: the largest number of different words in one bank. Wide
+ * accesses need one wavefront for each of their words. Atomics need one more for each further lane at the same word. */
+static uint32_t get_wavefronts(const vm_access *a, uint32_t bytes)
 {
     uint32_t seen[VM_LANES][8], most = 0;
     uint8_t used[VM_LANES] = {0}, more[VM_LANES] = {0};
@@ -109,7 +109,7 @@ static uint64_t local_address(const vm_warp *w, uint64_t offset, uint32_t lane)
     return VM_GLOBAL_BASE + ((uint64_t)1 << 34) + (thread_set << 20) + (offset / 4 * VM_LANES + lane) * 4 + offset % 4;
 }
 
-static uint32_t meeting(const vm_access *a)
+static uint32_t count_meeting(const vm_access *a)
 {
     uint32_t most = 0, left = a->lanes;
     while (left) {
@@ -129,7 +129,7 @@ static uint32_t line_of(uint64_t address) { return (uint32_t)(address / VM_TRACE
 uint32_t vm_trace_line(uint64_t address, uint32_t sectors) { return line_of(address) << 4 | sectors; }
 
 /* Passes of an atomic in the L2: for each sector of the line, the number of lanes that share one address in it. */
-static uint32_t passes(const vm_access *list, unsigned count, uint32_t line)
+static uint32_t count_l2_passes(const vm_access *list, unsigned count, uint32_t line)
 {
     uint32_t sum = 0;
     for (unsigned n = 0; n < count; n++) {
@@ -139,7 +139,7 @@ static uint32_t passes(const vm_access *list, unsigned count, uint32_t line)
                 if (line_of(in.address[lane]) != line || in.address[lane] / 32 % 4 != sector)
                     in.lanes &= ~(1u << lane);
             }
-            sum += in.lanes ? meeting(&in) : 0;
+            sum += in.lanes ? count_meeting(&in) : 0;
         }
     }
     return sum;
@@ -158,7 +158,8 @@ static void add_line(uint32_t *lines, uint32_t *count, uint64_t address)
         lines[(*count)++] = line << 4 | sector;
 }
 
-static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, const vm_traced *insn)
+/* Adds the record of an instruction's accesses to the trace. */
+static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, const vm_traced *insn)
 {
     vm_access access[VM_ACCESSES];
     uint32_t lines[128], line_count = 0, shared = 0, meet = 0, flags = 0;
@@ -168,7 +169,7 @@ static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, c
         if (a->lanes == 0)
             continue;
         if (a->kind & VM_ATOMIC) {
-            uint32_t here = meeting(a);
+            uint32_t here = count_meeting(a);
             meet = here > meet ? here : meet;
         }
         if (a->space == PTX_SPACE_SHARED) {
@@ -184,7 +185,7 @@ static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, c
             if (aligned)
                 VM_EACH(lane, a->lanes)
                     whole.address[lane] -= first;
-            shared += wavefronts(&whole, aligned ? wide : bytes);
+            shared += get_wavefronts(&whole, aligned ? wide : bytes);
             continue;
         }
         if (a->space == PTX_SPACE_CONST) { /* a wavefront for each different address */
@@ -210,16 +211,16 @@ static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, c
     for (uint32_t k = 0; k < line_count; k++)
         vm_trace_put(w, t, lines[k]);
     for (uint32_t k = 0; flags & VM_TRACE_COUNTED && k < line_count; k++)
-        vm_trace_put(w, t, passes(access, count, VM_TRACE_LINE(lines[k])));
+        vm_trace_put(w, t, count_l2_passes(access, count, VM_TRACE_LINE(lines[k])));
 }
 
 /* ---- recording ---- */
 
-/* A loop that waits for a phase: how often it goes round depends on the order in which warps run here. So when it comes
- * to its test again, what the trace has of it since the last time is taken back. */
+/* A loop that waits for a phase runs as often as the order of warps here makes it. So when it comes to its test again,
+ * the trace is cut back to the state before the previous test. */
 enum { LOOP_MOST = 16 }; /* instructions of such a loop */
 
-static void take_back(vm_trace_warp *t, uint32_t at)
+static void cut_back(vm_trace_warp *t, uint32_t at)
 {
     const vm_trace_mark *mark = &t->failed_test;
     if (mark->valid && mark->insn == at) {
@@ -235,6 +236,7 @@ static void take_back(vm_trace_warp *t, uint32_t at)
     }
 }
 
+/* Adds an instruction to the warp's trace: to the growing run, or as a new run, and then its record. */
 void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;
@@ -242,7 +244,7 @@ void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     struct vm_trace *trace = w->runner->run->launch->watch->trace;
     uint32_t at = (uint32_t)w->frame->function->first_tally + i->insn;
-    take_back(t, at);
+    cut_back(t, at);
     t->here = (vm_trace_mark){.valid = true,
                               .insn = at,
                               .next = t->next,
@@ -263,7 +265,7 @@ void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
     if (insn->engine && !t->closed)
         vm_trace_engine(w, t, i, m);
     else if (insn->memory && !t->closed)
-        record(w, t, i, m, insn);
+        record_access(w, t, i, m, insn);
     if (++t->traced >= trace->limit)
         t->closed = true;
 }

@@ -1,21 +1,21 @@
-/* trace_engine.c - records bulk copies and what warps do with mbarriers. Copies are complete here when they are issued; a
- * record says which phase of which mbarrier they complete in, so that the replay can do it later. */
+/* trace_engine.c - records bulk copies and operations on mbarriers. Copies are complete here when they are issued.
+ * Their record says in which phase of which mbarrier they complete, so that the replay can complete them later. */
 #include "vm_tensor.h"
 #include "vm_trace.h"
 
 enum { BARS_MOST = 1 << 12 };
 
-static struct vm_trace *trace_of(const vm_warp *w) { return w->runner->run->launch->watch->trace; }
+static struct vm_trace *get_trace(const vm_warp *w) { return w->runner->run->launch->watch->trace; }
 
-static vm_trace_block *block_of(const vm_warp *w)
+static vm_trace_block *find_block(const vm_warp *w)
 {
-    struct vm_trace *trace = trace_of(w);
+    struct vm_trace *trace = get_trace(w);
     return &trace->blocks[(size_t)(w->block->trace - trace->warps) / trace->warps_per_block];
 }
 
 /* ---- phases ---- */
 
-static uint32_t new_phase(const kiln_allocator *mem, vm_trace_block *b)
+static uint32_t add_phase(const kiln_allocator *mem, vm_trace_block *b)
 {
     if (!kiln__grow(mem, &b->phases, &b->phase_capacity, b->phase_count + 1, sizeof *b->phases))
         return 0;
@@ -25,10 +25,10 @@ static uint32_t new_phase(const kiln_allocator *mem, vm_trace_block *b)
 
 /* The mbarrier with its phases up to now; NULL: there is none in this block, or no memory to note it. Each of its
  * operations comes here before it is done, so that at most one phase has ended since the last one. */
-static vm_trace_bar *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
+static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
-    vm_trace_block *b = block_of(w);
-    const kiln_allocator *mem = trace_of(w)->mem;
+    vm_trace_block *b = find_block(w);
+    const kiln_allocator *mem = get_trace(w)->mem;
     address -= space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0;
     if (address >= VM_SHARED_WINDOW && address / VM_SHARED_WINDOW != w->block->rank + 1)
         return NULL; /* another block's of the cluster */
@@ -42,26 +42,26 @@ static vm_trace_bar *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
     if (at == b->bar_count) {
         if (at == BARS_MOST || !kiln__grow(mem, &b->bars, &b->bar_capacity, at + 1, sizeof *b->bars))
             return NULL;
-        b->bars[b->bar_count++] = (vm_trace_bar){.address = address, .parity = parity, .phase = new_phase(mem, b)};
+        b->bars[b->bar_count++] = (vm_trace_bar){.address = address, .parity = parity, .phase = add_phase(mem, b)};
     }
     vm_trace_bar *bar = &b->bars[at];
     if (bar->parity != parity) {
         bar->parity = parity;
         bar->last = bar->phase;
-        bar->phase = new_phase(mem, b);
+        bar->phase = add_phase(mem, b);
     }
     return bar;
 }
 
-/* One more thing that the current phase waits for; which phase that is, 0: not known. */
-static uint32_t contribute(vm_warp *w, const vm_trace_bar *bar)
+/* Counts one more arrival or copy of the current phase. Returns the phase, or 0 if it is unknown. */
+static uint32_t count_contribution(vm_warp *w, const vm_trace_bar *bar)
 {
     if (bar && bar->phase)
-        block_of(w)->phases[bar->phase - 1]++;
+        find_block(w)->phases[bar->phase - 1]++;
     return bar ? bar->phase : 0;
 }
 
-static void head(vm_warp *w, vm_trace_warp *t, uint32_t kind, uint32_t words)
+static void begin_record(vm_warp *w, vm_trace_warp *t, uint32_t kind, uint32_t words)
 {
     vm_trace_put(w, t, VM_TRACE_ENGINE | words << 4 | kind);
 }
@@ -73,23 +73,23 @@ static void record_mbarrier(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint
     uint32_t lane = (uint32_t)__builtin_ctz(m), phase = 0;
     uint64_t address = vm_lane_address(w, i, i->a, lane);
     bool none = i->masked != vm_op_mbarrier || i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL;
-    vm_trace_bar *bar = none ? NULL : bar_at(w, i, lane, i->space, address);
+    vm_trace_bar *bar = none ? NULL : open_bar(w, i, lane, i->space, address);
     bool test = !none && i->size == VM_BAR_TEST;
     const bool failed = bar && test && !vm_mbarrier_passes(w, i, m);
     if (test)
         t->failed_test = failed ? t->here : (vm_trace_mark){0};
     if (!bar || failed) {
-        head(w, t, VM_ENGINE_NOTHING, 0);
+        begin_record(w, t, VM_ENGINE_NOTHING, 0);
         return;
     }
-    phase = test ? bar->last : contribute(w, bar);
-    head(w, t, test ? VM_ENGINE_WAIT : VM_ENGINE_ARRIVE, 1);
+    phase = test ? bar->last : count_contribution(w, bar);
+    begin_record(w, t, test ? VM_ENGINE_WAIT : VM_ENGINE_ARRIVE, 1);
     vm_trace_put(w, t, phase);
 }
 
 /* ---- copies ---- */
 
-static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
+static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lane)
 {
     uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
     address += (uint64_t)side->offset;
@@ -97,7 +97,7 @@ static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
 }
 
 /* The blocks of a multicast, one bit each; of other copies the own one. */
-static uint32_t blocks_of(const vm_warp *w, uint32_t slot, uint32_t lane)
+static uint32_t get_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 {
     return slot ? vm_r32(w, slot)[lane] & 0xffff : 1u << w->block->rank;
 }
@@ -153,13 +153,13 @@ static void record_bulk(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
     VM_EACH(lane, m) {
         uint64_t bytes = vm_r32(w, i->a)[lane];
         const vm_side *memory = store ? &b->to : &b->from;
-        const uint32_t blocks = blocks_of(w, b->multicast, lane);
+        const uint32_t blocks = get_blocks(w, b->multicast, lane);
         c.blocks = (unsigned)__builtin_popcount(blocks);
         c.bytes += bytes * c.blocks;
         if (bytes <= VM_SHARED_WINDOW && memory->space == PTX_SPACE_GLOBAL)
-            add_bytes(w, t, &c, address_of(w, memory, lane), bytes);
+            add_bytes(w, t, &c, read_address(w, memory, lane), bytes);
         if (b->bar.space && !c.phase && blocks >> w->block->rank & 1) /* of several lanes the first one's */
-            c.phase = contribute(w, bar_at(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
+            c.phase = count_contribution(w, open_bar(w, i, lane, b->bar.space, read_address(w, &b->bar, lane)));
     }
     end_copy(t, &c);
 }
@@ -172,14 +172,14 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
         vm_box box;
         if (!vm_box_open(w, i, lane, &box)) /* a fault */
             break;
-        const uint32_t blocks = blocks_of(w, x->multicast, lane);
+        const uint32_t blocks = get_blocks(w, x->multicast, lane);
         c.blocks = (unsigned)__builtin_popcount(blocks);
         c.bytes += vm_box_bytes(&box) * c.blocks;
         do
             add_bytes(w, t, &c, box.address, (uint64_t)box.count * box.bytes);
         while (vm_box_next(&box));
         if (x->bar.space && !c.phase && blocks >> w->block->rank & 1)
-            c.phase = contribute(w, bar_at(w, i, lane, x->bar.space, address_of(w, &x->bar, lane)));
+            c.phase = count_contribution(w, open_bar(w, i, lane, x->bar.space, read_address(w, &x->bar, lane)));
     }
     end_copy(t, &c);
 }
@@ -188,7 +188,7 @@ void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
     if (m == 0 || i->guard & 2)
-        head(w, t, VM_ENGINE_NOTHING, 0);
+        begin_record(w, t, VM_ENGINE_NOTHING, 0);
     else if (ptx_effect_of(in) == PTX_EFFECT_BULK)
         record_bulk(w, t, i, m);
     else if (ptx_effect_of(in) == PTX_EFFECT_TENSOR)

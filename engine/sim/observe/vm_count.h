@@ -1,5 +1,5 @@
-/* vm_count.h - counters of one observed launch, for each PTX instruction. COUNTERS.md says what is counted, and the
- * rules. kiln_sim.h has the list of the counters (KILN_COUNTER_MAP) and of the classes (KILN_CLASS_MAP). */
+/* vm_count.h - counters of one observed launch, for each PTX instruction. COUNTERS.md has the rules. kiln_sim.h lists
+ * the counters (KILN_COUNTER_MAP) and the classes (KILN_CLASS_MAP). */
 #ifndef KILN_SIM_VM_COUNT_H
 #define KILN_SIM_VM_COUNT_H
 
@@ -26,10 +26,11 @@ void vm_profile_clear(vm_profile *profile);
 void vm_counters_add(kiln_counters *sum, const kiln_counters *more);
 /* The counters of one instruction, executed and lanes with them, added to *sum. */
 void vm_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum);
-/* Of all instructions: the sum, and by class (either may be NULL). */
+/* The counts of all instructions by class. */
 typedef struct vm_class_counts {
     uint64_t executed[KILN_CLASS_COUNT], lanes[KILN_CLASS_COUNT];
 } vm_class_counts;
+/* Adds the counts of all instructions to *sum and to *classes. Either may be NULL. */
 void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes);
 
 kiln_class vm_class_of(const ptx_insn *in);
@@ -37,11 +38,12 @@ kiln_class vm_class_of(const ptx_insn *in);
 unsigned vm_flops_of(const ptx_insn *in);
 
 /* ---- the rules; also for models of caches that use vm_watch.see ---- */
-/* The different pieces of 2^shift bytes that the lanes touch, ascending: their numbers (address >> shift). */
+/* Returns the different pieces of 2^shift bytes that the lanes touch, as numbers (address >> shift) in ascending
+ * order. */
 unsigned vm_pieces(const vm_access *access, unsigned shift, uint64_t out[2 * VM_LANES]);
-/* The number of different addresses; *most: the lanes at the most used one. */
+/* Returns the number of different addresses. *most: how many lanes have the most used one. */
 unsigned vm_addresses(const vm_access *access, unsigned *most);
-/* Passes of the access through the banks; *ideal: the passes without conflicts. */
+/* Returns the passes of the access through the banks. *ideal: the passes without conflicts. */
 unsigned vm_wavefronts(const vm_access *access, unsigned *ideal);
 
 /* ---- for watch.c: each runner counts for itself ---- */

@@ -1,4 +1,4 @@
-/* vm_watch.h - observers of a launch: counters (count.c), traces (trace.c) and checks (sim/check).
+/* vm_watch.h - the observers of a launch: counters (count.c), traces (trace.c) and checks (sim/check).
  *
  * An observed launch uses the same handlers through a second copy of the inner loop (vm/warp.c), which calls the
  * observers before each instruction. A launch without observers has no overhead. */
@@ -7,27 +7,31 @@
 
 #include "vm_machine.h"
 
+/* The kinds of an access, as bits. ORDERED: volatile, relaxed, acquire or release. ASYNC: by an asynchronous copy.
+ * JOINED: an atomic that counts lanes at one address together (count.c). */
 enum { VM_READS = 1, VM_WRITE = 2, VM_ATOMIC = 4, VM_ORDERED = 8, VM_ASYNC = 16, VM_JOINED = 32 };
 
 /* The accesses of one instruction of a warp to one space. Generic addresses are distinguished by their window, so an
  * instruction may have several of these, one for each space that its lanes access. */
 typedef struct vm_access {
     uint8_t space;              /* ptx_space: GLOBAL SHARED LOCAL CONST */
-    uint8_t kind;               /* VM_READS ... ; ORDERED: volatile, relaxed, acquire, release; JOINED: count.c */
-    uint32_t lanes;             /* that take part */
-    uint32_t bytes;             /* of each lane */
-    uint64_t address[VM_LANES]; /* in that space: device addresses, or offsets in shared or local memory */
+    uint8_t kind;               /* VM_READS, VM_WRITE and so on */
+    uint32_t lanes;             /* the lanes that take part */
+    uint32_t bytes;             /* bytes that each lane accesses */
+    uint64_t address[VM_LANES]; /* device addresses, or offsets in shared or local memory */
 } vm_access;
-#define VM_ACCESSES 48u /* of wmma.load, if the elements of a register are not contiguous */
+/* the most accesses of an instruction: wmma.load, if the elements of a register are not contiguous */
+#define VM_ACCESSES 48u
 
-/* The accesses that the instruction is about to make for the lanes of the mask: their number. */
+/* Lists the accesses that the instruction is about to make for the lanes of the mask. Returns how many there are. */
 unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES]);
 
-/* What was executed of one instruction of the PTX, in one launch. */
+/* The executions of one PTX instruction in one launch. */
 typedef struct vm_tally {
-    uint64_t executed, lanes; /* times a warp executed it, with how many lanes in all */
+    uint64_t executed, lanes; /* times that a warp executed it, and the sum of its lanes */
 } vm_tally;
-/* The instructions of all functions of a module, one after the other, each function's with one more for its end. */
+/* The tally index numbers the instructions of all functions of a module one after the other. Each function has one more
+ * number for its end. */
 size_t vm_tally_count(const vm_module *module);
 size_t vm_tally_first(const vm_module *module, uint32_t function);
 

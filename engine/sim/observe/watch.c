@@ -1,5 +1,5 @@
-/* watch.c - which memory an instruction is about to access, and the hooks that pass an observed launch to the counters
- * (count.c), the trace (trace.c) and the checks, which are a table of the same kind. */
+/* watch.c - lists the memory accesses of an instruction, and passes an observed launch on to the counters (count.c),
+ * the trace (trace.c) and the checks, which are a table of hooks themselves. */
 #include "vm_count.h"
 #include "vm_matrix.h"
 #include "vm_hooks.h"
@@ -7,8 +7,8 @@
 
 #pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
 
-static unsigned add(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
-                    uint64_t address)
+static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
+                         uint64_t address)
 {
     unsigned at = 0;
     while (at < count && (out[at].space != space || out[at].kind != kind))
@@ -27,7 +27,7 @@ static unsigned add(vm_access *out, unsigned count, unsigned space, unsigned kin
     return count;
 }
 
-static unsigned window(uint64_t *address)
+static unsigned split_window(uint64_t *address)
 {
     if (*address >= VM_GLOBAL_BASE)
         return PTX_SPACE_GLOBAL;
@@ -43,7 +43,8 @@ static unsigned window(uint64_t *address)
 }
 
 /* A load, a store or an atomic: its address is in slot a, with the offset imm. */
-static unsigned plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m, unsigned kind, vm_access *out)
+static unsigned list_plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m, unsigned kind,
+                           vm_access *out)
 {
     uint32_t bytes = (uint32_t)i->size * i->count;
     if (i->space != PTX_SPACE_GENERIC) {
@@ -63,13 +64,13 @@ static unsigned plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, ui
     unsigned count = 0;
     VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
-        unsigned space = window(&address);
-        count = add(out, count, space, kind, lane, bytes, address);
+        unsigned space = split_window(&address);
+        count = add_lane(out, count, space, kind, lane, bytes, address);
     }
     return count;
 }
 
-static unsigned copy_async(const vm_warp *w, const vm_code *i, uint32_t m, vm_access *out)
+static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_access *out)
 {
     const int64_t *offset = i->extra;
     uint32_t ignore = i->count ? *vm_pred(w, i->c) ^ (i->count == 2 ? VM_ALL : 0) : 0;
@@ -80,8 +81,8 @@ static unsigned copy_async(const vm_warp *w, const vm_code *i, uint32_t m, vm_ac
         out[0].address[lane] = (uint32_t)(to + (uint64_t)*offset);
         uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
         if (!(ignore >> lane & 1) && bytes) /* lanes read less at the end of an array */
-            count = 1 + add(out + 1, count - 1, PTX_SPACE_GLOBAL, VM_READS | VM_ASYNC, lane,
-                            bytes < i->size ? bytes : i->size, vm_lane_address(w, i, i->a, lane));
+            count = 1 + add_lane(out + 1, count - 1, PTX_SPACE_GLOBAL, VM_READS | VM_ASYNC, lane,
+                                 bytes < i->size ? bytes : i->size, vm_lane_address(w, i, i->a, lane));
     }
     return count;
 }
@@ -90,21 +91,21 @@ static unsigned copy_async(const vm_warp *w, const vm_code *i, uint32_t m, vm_ac
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
 /* ldmatrix and stmatrix: the rows of the matrices; the first lanes have their addresses. */
-static unsigned matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
+static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
     unsigned rows = (ptx_has(in, PTX_MOD_M16N16) ? 16u : 8u) * i->count, count = 0;
     for (uint32_t lane = 0; is_whole(w, m) && lane < rows && lane < VM_LANES; lane++) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
-        unsigned space = i->space == PTX_SPACE_GENERIC ? window(&address) : i->space;
-        count = add(out, count, space, kind, lane, 16, address);
+        unsigned space = i->space == PTX_SPACE_GENERIC ? split_window(&address) : i->space;
+        count = add_lane(out, count, space, kind, lane, 16, address);
     }
     return count;
 }
 
 /* wmma.load and wmma.store: an access for each register of the fragment, or for each element if they are not
  * contiguous. */
-static unsigned fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
+static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     enum { SPACES = 3 }; /* that a generic address may be in */
     if (!is_whole(w, m))
@@ -118,8 +119,8 @@ static unsigned fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigne
             unsigned here = 0; /* of this part: one access for each space */
             VM_EACH(lane, m) {
                 uint64_t address = vm_tile_address(&t, r, s, lane);
-                unsigned space = i->space == PTX_SPACE_GENERIC ? window(&address) : i->space;
-                here = add(out + count, here, space, kind, lane, bytes, address);
+                unsigned space = i->space == PTX_SPACE_GENERIC ? split_window(&address) : i->space;
+                here = add_lane(out + count, here, space, kind, lane, bytes, address);
             }
             count += here;
         }
@@ -127,13 +128,14 @@ static unsigned fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigne
     return count;
 }
 
-/* Parameters are not memory, unless their address is taken: then they are in local memory. */
+/* Returns true for a parameter. Parameters are not memory, unless their address is taken: then they are in local
+ * memory. */
 static bool is_param(const vm_code *i, const ptx_insn *in)
 {
     return in->space == PTX_SPACE_PARAM && i->space != PTX_SPACE_LOCAL;
 }
 
-static unsigned order_of(const ptx_insn *in)
+static unsigned get_order(const ptx_insn *in)
 {
     bool ordered = ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
                    ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO);
@@ -147,15 +149,15 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
         return 0;
     const ptx_insn *in = &f->insns[i->insn];
     switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_LOAD: return is_param(i, in) ? 0 : plain(w, i, in, m, VM_READS | order_of(in), out);
-    case PTX_EFFECT_STORE: return is_param(i, in) ? 0 : plain(w, i, in, m, VM_WRITE | order_of(in), out);
+    case PTX_EFFECT_LOAD: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_READS | get_order(in), out);
+    case PTX_EFFECT_STORE: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_WRITE | get_order(in), out);
     case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_REDUCTION: return plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
-    case PTX_EFFECT_COPY: return copy_async(w, i, m, out);
-    case PTX_EFFECT_ROWS_LOAD: return matrix_rows(w, i, m, VM_READS, out);
-    case PTX_EFFECT_ROWS_STORE: return matrix_rows(w, i, m, VM_WRITE, out);
-    case PTX_EFFECT_FRAGMENT_LOAD: return fragment(w, i, m, VM_READS, out);
-    case PTX_EFFECT_FRAGMENT_STORE: return fragment(w, i, m, VM_WRITE, out);
+    case PTX_EFFECT_REDUCTION: return list_plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
+    case PTX_EFFECT_COPY: return list_copy(w, i, m, out);
+    case PTX_EFFECT_ROWS_LOAD: return list_matrix_rows(w, i, m, VM_READS, out);
+    case PTX_EFFECT_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);
+    case PTX_EFFECT_FRAGMENT_LOAD: return list_fragment(w, i, m, VM_READS, out);
+    case PTX_EFFECT_FRAGMENT_STORE: return list_fragment(w, i, m, VM_WRITE, out);
     case PTX_EFFECT_TEXTURE:
     case PTX_EFFECT_BULK:
     case PTX_EFFECT_TENSOR:
@@ -190,7 +192,7 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
 size_t vm_tally_count(const vm_module *module) { return module->tally_count; }
 size_t vm_tally_first(const vm_module *module, uint32_t function) { return module->functions[function].first_tally; }
 
-static vm_tally *tally_of(const vm_warp *w, const vm_code *i)
+static vm_tally *get_tally(const vm_warp *w, const vm_code *i)
 {
     return &w->runner->tally[w->frame->function->first_tally + i->insn];
 }
@@ -231,7 +233,7 @@ static uint32_t show(vm_warp *w, const vm_code *i, uint32_t m)
 static void unseen(vm_warp *w, const vm_code *i, uint32_t lanes, bool all)
 {
     if (w->runner->tally) {
-        vm_tally *tally = tally_of(w, i);
+        vm_tally *tally = get_tally(w, i);
         tally->executed -= all;
         tally->lanes -= (uint32_t)__builtin_popcount(lanes);
     }
@@ -250,8 +252,8 @@ static void late(vm_warp *w, const vm_share *share, bool more)
 
 /* ---- the hooks ---- */
 
-/* The checks of a launch: they need the device's memory to be shadowed. NULL: none. */
-static const struct vm_hooks *checks_of(const vm_run_state *run)
+/* Returns the hooks of the checks, or NULL. Checks need shadow memory on the device. */
+static const struct vm_hooks *get_checks(const vm_run_state *run)
 {
     return run->device->check ? run->launch->watch->checks : NULL;
 }
@@ -262,14 +264,14 @@ static const struct vm_hooks *checks_of_block(const vm_block *block)
 
 static bool begin(vm_run_state *run)
 {
-    const struct vm_hooks *checks = checks_of(run);
+    const struct vm_hooks *checks = get_checks(run);
     run->serial = checks != NULL;
     return !checks || checks->begin(run);
 }
 
 static void end(vm_run_state *run)
 {
-    const struct vm_hooks *checks = checks_of(run);
+    const struct vm_hooks *checks = get_checks(run);
     if (checks)
         checks->end(run);
 }
@@ -291,7 +293,7 @@ static uint64_t chosen(const vm_run_state *run, uint64_t index)
 static bool runner_begin(vm_runner *runner)
 {
     const vm_launch *launch = runner->run->launch;
-    runner->met = checks_of(runner->run) && launch->module->check;
+    runner->met = get_checks(runner->run) && launch->module->check;
     if (!vm_count_begin(runner))
         return false;
     const bool checks_alone = runner->met && !runner->tally && !launch->watch->see && !launch->watch->trace;

@@ -279,6 +279,8 @@ static bool ptx_dimensions(ptx_parser *p, ptx_initialiser *init, unsigned lanes,
             return ptx_error(p, p->token.line, "an array is larger than %" PRIu64 " bytes", PTX_MAX_BYTES);
         total *= i == 0 && init->open ? 1 : sizes[i];
     }
+    if (init->open && total == 0) /* the initialiser would determine 0 / 0 elements */
+        return ptx_error(p, p->token.line, "an array whose first size is open has a size of 0");
     init->strides[0] = total; /* open: unused */
     init->dimensions = count;
     *elements = init->open ? 0 : total;

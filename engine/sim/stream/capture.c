@@ -1,21 +1,26 @@
-/* capture.c - stream capture: work that is put into a stream becomes nodes of a graph. A stream takes part in a capture
- * if the capture was started on it, or if it waits for an event that was recorded in one. A call that a capture does
- * not allow ends the capture: it is invalid until cuStreamEndCapture reports that.
+/* capture.c - stream capture: work that is put into a stream becomes nodes of a graph.
  *
- * The graph, its nodes and the capture are of the context of the stream on which it was started. Streams of other contexts
- * take part as its own do; their nodes run in their contexts (sim_op.in). */
+ * A stream takes part in a capture if the capture was started on it, or if it waits for an event that was recorded in a
+ * captured stream. Its *tips* are the nodes on which its next node depends.
+ *
+ * The states of a capture: active, from cuStreamBeginCapture on. Invalid, after a call that a capture forbids or that
+ * failed. Gone, after cuStreamEndCapture, which reports an invalid capture, or when its stream or context ends.
+ *
+ * The graph, its nodes and the capture belong to the context of the stream on which it was started. Streams of other
+ * contexts take part like its own; their nodes run in their own contexts (sim_op.in). */
 #include <pthread.h>
 #include <string.h>
 
 #include "cu_graph.h"
 
+/* A capture that has been started and has not ended. */
 typedef struct sim_capture {
     sim_object object; /* its handle is the capture's id */
     sim_graph *graph;
-    sim_stream *origin; /* NULL: the stream was destroyed */
+    sim_stream *origin; /* the stream on which it was started; NULL: destroyed */
     CUstreamCaptureMode mode;
-    pthread_t thread;  /* that started it */
-    bool invalid, own; /* own: the graph belongs to the capture only */
+    pthread_t thread;  /* the thread that started it */
+    bool invalid, own; /* own: the capture has made the graph */
 } sim_capture;
 
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -32,8 +37,9 @@ CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 
 /* ---- calls that are not allowed ---- */
 
-/* The streams of all contexts that take part in the capture; NULL: the first. Finding the next needs the last one alive. */
-static sim_stream *next_member(const sim_capture *capture, const sim_stream *last)
+/* Iterates over the streams of all contexts that take part in the capture. `last` is the previous stream, or NULL for
+ * the first. `last` must still exist. */
+static sim_stream *find_next_member(const sim_capture *capture, const sim_stream *last)
 {
     sim_context *context = last ? last->object.context : sim_context_after(NULL);
     for (sim_object *object = last ? last->object.next : NULL; context;
@@ -48,46 +54,47 @@ static sim_stream *next_member(const sim_capture *capture, const sim_stream *las
     return NULL;
 }
 
-static void enter(sim_stream *stream, sim_capture *capture)
+static void join_capture(sim_stream *stream, sim_capture *capture)
 {
     if (!stream->capture)
         stream->object.context->captures++;
     stream->capture = capture;
 }
 
-static void leave(sim_stream *stream)
+static void leave_capture(sim_stream *stream)
 {
     stream->capture = NULL;
     stream->tip_count = 0;
     stream->object.context->captures--;
 }
 
-/* Its context ends: streams of others do not take part any more. */
+/* The context of the capture ends: all streams leave the capture. */
 static void capture_drop(sim_object *object)
 {
     sim_stream *stream;
-    while ((stream = next_member((const sim_capture *)object, NULL)))
-        leave(stream);
+    while ((stream = find_next_member((const sim_capture *)object, NULL)))
+        leave_capture(stream);
 }
 
-static sim_capture *next_capture(sim_object *object)
+static sim_capture *find_next_capture(sim_object *object)
 {
     while (object && object->kind != SIM_CAPTURE)
         object = object->next;
     return (sim_capture *)object;
 }
 
-/* The modes are about calls that might wait for the device, and so for captured work, which never runs. Such calls are
- * forbidden for the thread's own captures, or those of any thread (GLOBAL), unless the capture or the calling thread is
- * RELAXED. */
+/* Checks a call that might wait for the device, and so for captured work, which never runs. Such a call is forbidden
+ * for the thread's own captures, and by GLOBAL captures of any thread. It is allowed if the capture or the calling
+ * thread is RELAXED. A forbidden call makes the capture invalid. */
 CUresult sim_forbid(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
-    (void)context; /* of whichever context: the call may wait for all */
+    (void)context; /* the call may wait for work of any context */
     if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_SUCCESS;
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        for (sim_capture *c = any->captures ? next_capture(any->objects) : NULL; c; c = next_capture(c->object.next)) {
+        for (sim_capture *c = any->captures ? find_next_capture(any->objects) : NULL; c;
+             c = find_next_capture(c->object.next)) {
             bool mine = pthread_equal(c->thread, pthread_self()) && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
             bool everybodys = c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
             if (!mine && !everybodys)
@@ -98,6 +105,7 @@ CUresult sim_forbid(sim_context *context)
     return result;
 }
 
+/* Makes all captures of the context's streams invalid, if there are any. */
 CUresult sim_forbid_any(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
@@ -111,8 +119,7 @@ CUresult sim_forbid_any(sim_context *context)
     return result;
 }
 
-/* The legacy stream waits for all streams that are not CU_STREAM_NON_BLOCKING, which is not possible for a captured
- * one. */
+/* Work in the legacy stream waits for all blocking streams. That is impossible if such a stream is captured. */
 static CUresult forbid_legacy(sim_context *context, bool invalidate)
 {
     CUresult result = CUDA_SUCCESS;
@@ -154,13 +161,13 @@ CUresult sim_capture_wait(sim_context *context, CUstream handle)
 
 /* ---- nodes ---- */
 
-static CUresult invalidate(sim_capture *capture, CUresult why)
+static CUresult invalidate_capture(sim_capture *capture, CUresult why)
 {
     capture->invalid = true;
     return why;
 }
 
-static bool tip_add(sim_stream *stream, sim_node *node)
+static bool add_tip(sim_stream *stream, sim_node *node)
 {
     for (size_t i = 0; i < stream->tip_count; i++)
         if (stream->tips[i] == node)
@@ -171,7 +178,7 @@ static bool tip_add(sim_stream *stream, sim_node *node)
     return true;
 }
 
-/* What can be a node of another context's graph: what needs no object in it. */
+/* Returns true if the operation can be a node of another context's graph, because it needs no object there. */
 static bool runs_elsewhere(const sim_op *op)
 {
     const CUgraphNodeType type = op->what.type;
@@ -184,7 +191,7 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op, si
     sim_node *node = NULL;
     sim_context *home = stream->capture->graph->object.context;
     if (context != home && !runs_elsewhere(op))
-        return invalidate(stream->capture, CUDA_ERROR_NOT_SUPPORTED);
+        return invalidate_capture(stream->capture, CUDA_ERROR_NOT_SUPPORTED);
     if (context != home)
         op->in = SIM_HANDLE(CUcontext, context);
     sim_edge *edges = kiln__calloc(sim_memory(), stream->tip_count + 1, sizeof *edges);
@@ -196,7 +203,7 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op, si
         result = sim_node_add(home, stream->capture->graph, edges, stream->tip_count, op, &node);
     kiln__free(sim_memory(), edges);
     if (result != CUDA_SUCCESS) {
-        stream->capture->invalid = true; /* the graph lacks a node now */
+        stream->capture->invalid = true; /* the graph lacks a node */
         return result;
     }
     stream->tips[0] = node;
@@ -223,8 +230,8 @@ CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event 
     return CUDA_SUCCESS;
 }
 
-/* The capture in which the event was recorded, of whichever context; NULL: none that goes on. */
-static sim_capture *capture_of(sim_context *context, const sim_event *event)
+/* Returns the capture in which the event was recorded, in any context. Returns NULL if that capture has ended. */
+static sim_capture *find_capture(sim_context *context, const sim_event *event)
 {
     const void *id = (const void *)(uintptr_t)event->capture;
     return sim_object_find(sim_owner(context, id, SIM_CAPTURE), id, SIM_CAPTURE);
@@ -232,9 +239,9 @@ static sim_capture *capture_of(sim_context *context, const sim_event *event)
 
 CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim_event *event)
 {
-    sim_capture *from = capture_of(context, event);
-    if (sim_is_legacy(handle) && from) /* it is not captured */
-        return invalidate(from, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    sim_capture *from = find_capture(context, event);
+    if (sim_is_legacy(handle) && from) /* the legacy stream is never captured */
+        return invalidate_capture(from, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     if (sim_is_legacy(handle) && forbid_legacy(context, true) != CUDA_SUCCESS)
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     sim_stream *stream = sim_stream_at(context, handle, from != NULL);
@@ -242,9 +249,9 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
     if (into && into->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (!from) {
-        if (into && (event->recorded || event->capture)) /* work outside the graph */
-            return invalidate(into, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-        return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* a capture that has ended */
+        if (into && (event->recorded || event->capture)) /* the event marks work outside the graph */
+            return invalidate_capture(into, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+        return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* the event's capture has ended */
     }
     if (!stream)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -252,13 +259,13 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (into && into != from) {
         into->invalid = true;
-        return invalidate(from, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+        return invalidate_capture(from, CUDA_ERROR_STREAM_CAPTURE_MERGE);
     }
-    enter(stream, from);
+    join_capture(stream, from);
     for (size_t i = 0; i < event->tip_count; i++) {
         sim_node *node = sim_object_find(from->object.context, (const void *)(uintptr_t)event->tips[i], SIM_NODE);
-        if (node && !tip_add(stream, node))
-            return invalidate(from, CUDA_ERROR_OUT_OF_MEMORY);
+        if (node && !add_tip(stream, node))
+            return invalidate_capture(from, CUDA_ERROR_OUT_OF_MEMORY);
     }
     return CUDA_SUCCESS;
 }
@@ -267,14 +274,16 @@ CUresult sim_capture_look_event(sim_context *context, const sim_event *event)
 {
     if (!event->capture)
         return sim_forbid(context);
-    sim_capture *capture = capture_of(context, event);
-    return capture ? invalidate(capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_ERROR_INVALID_VALUE;
+    sim_capture *capture = find_capture(context, event);
+    return capture ? invalidate_capture(capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- beginning and ending ---- */
 
-static CUresult begin(sim_context *context, CUstream handle, sim_graph *graph, const sim_edge *edges, size_t count,
-                      CUstreamCaptureMode mode)
+/* Starts a capture on a stream. `graph` and `edges` are the graph to capture into and the stream's first tips; NULL
+ * makes a new graph. */
+static CUresult begin_capture(sim_context *context, CUstream handle, sim_graph *graph, const sim_edge *edges,
+                              size_t count, CUstreamCaptureMode mode)
 {
     if (!sim_stream_known(context, handle))
         return CUDA_ERROR_INVALID_HANDLE;
@@ -303,7 +312,7 @@ static CUresult begin(sim_context *context, CUstream handle, sim_graph *graph, c
     for (size_t i = 0; i < count; i++)
         stream->tips[i] = edges[i].node;
     stream->tip_count = count;
-    enter(stream, made);
+    join_capture(stream, made);
     return CUDA_SUCCESS;
 }
 
@@ -311,7 +320,7 @@ CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
 {
     sim_context *context;
     CUresult result = sim_begin(&context);
-    return result == CUDA_SUCCESS ? sim_end(begin(context, stream, NULL, NULL, 0, mode)) : result;
+    return result == CUDA_SUCCESS ? sim_end(begin_capture(context, stream, NULL, NULL, 0, mode)) : result;
 }
 
 CUresult sim_cuStreamBeginCapture_v1(CUstream stream)
@@ -334,13 +343,15 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
     sim_edge *edges = NULL;
     result = sim_edges_read(context, graph, nodes, data, count, &edges);
     if (result == CUDA_SUCCESS)
-        result = begin(context, stream, graph, edges, count, mode);
+        result = begin_capture(context, stream, graph, edges, count, mode);
     kiln__free(sim_memory(), edges);
     return sim_end(result);
 }
 
-/* True if the origin waits for all work in the capture; of one stream, unless `only` is NULL. */
-static bool joined(const sim_capture *capture, const sim_stream *only, CUresult *error)
+/* Returns true if the origin waits for all work in the capture; with `only`, for the work of that stream. A depth-first
+ * search from the origin's tips, backwards along edges, marks all nodes that they depend on. Every tip of another
+ * stream must be marked. */
+static bool is_joined(const sim_capture *capture, const sim_stream *only, CUresult *error)
 {
     size_t top = 0;
     sim_node **open = kiln__calloc(sim_memory(), capture->graph->count + 1, sizeof *open);
@@ -363,7 +374,8 @@ static bool joined(const sim_capture *capture, const sim_stream *only, CUresult 
             }
     }
     kiln__free(sim_memory(), open);
-    for (const sim_stream *stream = next_member(capture, NULL); stream; stream = next_member(capture, stream)) {
+    for (const sim_stream *stream = find_next_member(capture, NULL); stream;
+         stream = find_next_member(capture, stream)) {
         if (only && stream != only)
             continue;
         for (size_t i = 0; i < stream->tip_count; i++)
@@ -375,7 +387,7 @@ static bool joined(const sim_capture *capture, const sim_stream *only, CUresult 
     return true;
 }
 
-static void end(sim_capture *capture)
+static void end_capture(sim_capture *capture)
 {
     capture->graph->capturing = false;
     sim_object_free(capture->object.context, capture);
@@ -391,23 +403,23 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     const sim_stream *stream = sim_stream_at(context, handle, false);
     sim_capture *capture = stream ? stream->capture : NULL;
-    if (!out && (!capture || capture->own)) /* whoever gave the graph has its handle */
+    if (!out && (!capture || capture->own)) /* a caller who gave the graph has its handle */
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (out)
         *out = NULL;
     if (!capture)
         return sim_end(CUDA_ERROR_ILLEGAL_STATE);
     if (capture->origin != stream)
-        return sim_end(invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
+        return sim_end(invalidate_capture(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* the capture ends nevertheless */
+        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* the capture ends all the same */
     else if (capture->invalid)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
-        joined(capture, NULL, &result);
+        is_joined(capture, NULL, &result);
     sim_graph *graph = capture->graph;
     bool own = capture->own;
-    end(capture);
+    end_capture(capture);
     if (result == CUDA_SUCCESS && out)
         *out = SIM_HANDLE(CUgraph, graph);
     else if (result != CUDA_SUCCESS && own)
@@ -422,14 +434,14 @@ void sim_capture_leave(sim_context *context, sim_stream *stream)
     if (!capture)
         return;
     CUresult ignored;
-    if (capture->origin != stream) { /* what the origin waits for already is no loss */
-        capture->invalid = capture->invalid || !joined(capture, stream, &ignored);
-        leave(stream);
+    if (capture->origin != stream) { /* work that the origin waits for already is not lost */
+        capture->invalid = capture->invalid || !is_joined(capture, stream, &ignored);
+        leave_capture(stream);
         return;
     }
     capture->invalid = true;
     sim_graph *graph = capture->own ? capture->graph : NULL;
-    end(capture);
+    end_capture(capture);
     if (graph)
         sim_graph_close(context, graph);
 }
@@ -461,7 +473,7 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
     *status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
               : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only for a capture */
+    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only in an active capture */
         return sim_end(CUDA_SUCCESS);
     size_t room = stream->tip_count + 1;
     if (!kiln__grow(sim_memory(), &stream->shown, &stream->shown_capacity, room, sizeof *stream->shown) ||
@@ -495,6 +507,7 @@ CUresult sim_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *s
     return sim_cuStreamGetCaptureInfo(stream, status, id, graph, nodes, NULL, count);
 }
 
+/* Adds nodes to the tips of a captured stream, or replaces the tips. */
 CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeData *data,
                                                size_t count, unsigned flags)
 {
@@ -520,7 +533,7 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
     if (result == CUDA_SUCCESS && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
         stream->tip_count = 0;
     for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++)
-        tip_add(stream, edges[i].node);
+        add_tip(stream, edges[i].node);
     kiln__free(sim_memory(), edges);
     return sim_end(result);
 }

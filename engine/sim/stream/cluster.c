@@ -1,26 +1,26 @@
-/* cluster.c - clusters of a launch: which are allowed, and how many fit on the device. */
+/* cluster.c - clusters of a launch: which sizes are allowed, and how many clusters fit on the device. */
 #include <string.h>
 
 #include "cu_graph.h"
 
 enum { PORTABLE = 8, LARGEST = 16, GPCS = 8, GPC_SMS = 16 };
 
-static const ptx_function *kernel_source(const sim_function *function)
+static const ptx_function *get_source(const sim_function *function)
 {
     return &vm_module_ptx(function->module->vm)->functions[function->kernel];
 }
 
-static uint64_t cluster_most(const sim_function *function)
+static uint64_t get_most_blocks(const sim_function *function)
 {
-    const uint32_t own = kernel_source(function)->max_cluster, most = function->wide_cluster ? LARGEST : PORTABLE;
+    const uint32_t own = get_source(function)->max_cluster, most = function->wide_cluster ? LARGEST : PORTABLE;
     return own && own < most ? own : most;
 }
 
-/* CUDA_ERROR_INVALID_CLUSTER_SIZE is "a kernel launch error due to cluster misconfiguration" (cuda.h); which of them the
- * driver reports otherwise its documentation does not say. */
+/* cuda.h calls CUDA_ERROR_INVALID_CLUSTER_SIZE "a kernel launch error due to cluster misconfiguration". The
+ * documentation does not say which misconfigurations the driver reports in another way. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3])
 {
-    const ptx_function *source = kernel_source(function);
+    const ptx_function *source = get_source(function);
     const uint32_t *fixed = source->req_cluster[0] ? source->req_cluster : function->cluster;
     uint64_t blocks = 1;
     if (source->blocks_are_clusters)
@@ -38,13 +38,13 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
     }
     if (blocks > 1 && !sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
         return CUDA_ERROR_NOT_SUPPORTED;
-    return blocks <= cluster_most(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    return blocks <= get_most_blocks(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
 /* ---- occupancy ---- */
 
-/* The blocks of a cluster are on one GPC. Where the profile does not say how many SMs each has, pairs of them are spread
- * evenly. */
+/* The blocks of a cluster are on one GPC. If the profile does not say how many SMs each GPC has, pairs of SMs are
+ * spread evenly. */
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
 {
     const sim_model *model = sim_current_profile()->model;
@@ -119,7 +119,7 @@ CUresult sim_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, co
         return result;
     if (!size)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    uint64_t most = cluster_most(function);
+    uint64_t most = get_most_blocks(function);
     while (most && !sim_resident_clusters(per_sm, most))
         most--;
     *size = (int)most;

@@ -1,6 +1,6 @@
-/* condition.c - conditional nodes of graphs: if, while, switch. A condition is a word in device memory, and its handle is
- * the word's address, which cudaGraphSetConditional in a kernel writes (vm/runtime.c). It lives as long as its context,
- * because executable graphs and kernels may use it after the graph for which it was made. */
+/* condition.c - conditional nodes of graphs: if, while, switch. A condition is a word in device memory, and its
+ * handle is the word's address, which cudaGraphSetConditional in a kernel writes (vm/runtime.c). It lives as long as
+ * its context, because executable graphs and kernels may use it after the graph for which it was made. */
 #include <string.h>
 
 #include "cu_graph.h"

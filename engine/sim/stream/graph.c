@@ -5,7 +5,7 @@
 
 #include "cu_graph.h"
 
-/* Levels of nested child graphs; limited because walks over them are recursive. */
+/* The limit of nested child graphs, because functions that traverse them are recursive. */
 enum { GRAPH_DEPTH = 32 };
 
 /* ---- edges ---- */
@@ -35,7 +35,8 @@ static void edge_drop(sim_edges *edges, const sim_node *node)
     edges->count--;
 }
 
-static bool connect(sim_node *from, sim_node *to, CUgraphEdgeData data)
+/* Adds an edge to the lists of both nodes, or to none. Returns false if memory runs out. */
+static bool add_edge(sim_node *from, sim_node *to, CUgraphEdgeData data)
 {
     if (!edge_push(&from->after, to, data))
         return false;
@@ -45,13 +46,14 @@ static bool connect(sim_node *from, sim_node *to, CUgraphEdgeData data)
     return false;
 }
 
-static void disconnect(sim_node *from, sim_node *to)
+static void remove_edge(sim_node *from, sim_node *to)
 {
     edge_drop(&from->after, to);
     edge_drop(&to->before, from);
 }
 
-/* A dependency on part of a kernel is a full one here, as kernels end before others start. */
+/* Returns true if the data of an edge are valid. A programmatic dependency counts as a full one: here a kernel ends
+ * before the next one starts. */
 static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
 {
     static const unsigned char zeros[sizeof data->reserved];
@@ -79,7 +81,7 @@ CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgr
         node->number = 0;
     for (size_t i = 0; i < count; i++) {
         sim_node *node = sim_node_of(context, nodes[i]);
-        /* of this graph, each once */
+        /* nodes of this graph, each once */
         if (!node || node->graph != graph || node->number++ > 0 || (data && !right_data(&data[i], node))) {
             kiln__free(sim_memory(), list);
             return CUDA_ERROR_INVALID_VALUE;
@@ -113,6 +115,8 @@ static void node_drop(sim_object *object)
     kiln__free(sim_memory(), node->op.owned); /* a child graph is a separate object */
 }
 
+/* Adds a node with its incoming edges. Undoes everything if memory runs out. Refuses child graphs that would nest too
+ * deeply, and cycles cannot arise because the node is new. */
 CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *before, size_t count, sim_op *op,
                       sim_node **out)
 {
@@ -134,9 +138,9 @@ CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *be
     node->graph = graph;
     node->object.drop = node_drop;
     for (size_t i = 0; i < count; i++)
-        if (!connect(before[i].node, node, before[i].data)) {
+        if (!add_edge(before[i].node, node, before[i].data)) {
             while (node->before.count > 0)
-                disconnect(node->before.list[0].node, node);
+                remove_edge(node->before.list[0].node, node);
             sim_object_free(context, node);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
@@ -164,9 +168,9 @@ void sim_node_close(sim_context *context, sim_node *node)
 {
     sim_graph *graph = node->graph;
     while (node->before.count > 0)
-        disconnect(node->before.list[node->before.count - 1].node, node);
+        remove_edge(node->before.list[node->before.count - 1].node, node);
     while (node->after.count > 0)
-        disconnect(node, node->after.list[node->after.count - 1].node);
+        remove_edge(node, node->after.list[node->after.count - 1].node);
     *(node->previous ? &node->previous->next : &graph->first) = node->next;
     *(node->next ? &node->next->previous : &graph->last) = node->previous;
     graph->count--;
@@ -205,8 +209,8 @@ sim_graph *sim_graph_of(const sim_context *context, CUgraph handle)
     return graph && !graph->internal ? graph : NULL;
 }
 
-/* The copy references the user objects too. */
-static bool copy_holds(sim_context *context, const sim_graph *from, sim_graph *to)
+/* The copy keeps the same user objects alive. Returns an error if memory runs out. */
+static bool copy_references(sim_context *context, const sim_graph *from, sim_graph *to)
 {
     for (size_t i = 0; i < from->hold_count; i++) {
         if (!kiln__grow(sim_memory(), &to->holds, &to->hold_capacity, to->hold_count + 1, sizeof *to->holds))
@@ -220,11 +224,12 @@ static bool copy_holds(sim_context *context, const sim_graph *from, sim_graph *t
     return true;
 }
 
+/* Copies nodes in the order of creation, then their edges. Each copy remembers the handle of its original. */
 CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph **out)
 {
     sim_graph *to = sim_graph_new(context);
     sim_node **made = kiln__calloc(sim_memory(), from->count + 1, sizeof *made);
-    bool ok = to && made && copy_holds(context, from, to);
+    bool ok = to && made && copy_references(context, from, to);
     size_t i = 0;
     CUresult result = ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (sim_node *node = from->first; ok && node; node = node->next, i++) {
@@ -242,7 +247,7 @@ CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph 
     }
     for (const sim_node *node = from->first; ok && node; node = node->next)
         for (size_t k = 0; ok && k < node->before.count; k++)
-            ok = connect(made[node->before.list[k].node->number], made[node->number], node->before.list[k].data);
+            ok = add_edge(made[node->before.list[k].node->number], made[node->number], node->before.list[k].data);
     kiln__free(sim_memory(), made);
     if (!ok) {
         if (to)
@@ -254,6 +259,8 @@ CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph 
     return CUDA_SUCCESS;
 }
 
+/* Kahn's algorithm: `number` of a node counts its open dependencies. A node without any is appended, and lowers the
+ * numbers of its successors. */
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck)
 {
     size_t head = 0, tail = 0;
@@ -277,7 +284,7 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
     return CUDA_ERROR_INVALID_VALUE; /* a cycle */
 }
 
-/* Begins a call about a graph: CUDA_SUCCESS with the state lock held. */
+/* Begins a call about a graph. Returns CUDA_SUCCESS with the state lock held. */
 static CUresult begin_graph(CUgraph handle, sim_context **context, sim_graph **graph)
 {
     CUresult result = sim_begin(context);
@@ -379,8 +386,8 @@ CUresult sim_cuGraphDestroyNode(CUgraphNode handle)
 
 /* ---- queries ---- */
 
-/* Lists of handles take two calls: one without an array, for the count, and one for the handles. Unused entries of the
- * array are set to NULL. */
+/* The output of a query for handles. A program calls twice: without an array for the count, then with an array. Unused
+ * entries of the array are set to NULL. */
 typedef struct listing {
     CUgraphNode *first, *second;
     CUgraphEdgeData *data;
@@ -473,7 +480,8 @@ CUresult sim_cuGraphGetEdges(CUgraph handle, CUgraphNode *from, CUgraphNode *to,
     return list_end(&list, count);
 }
 
-static CUresult neighbours(CUgraphNode handle, CUgraphNode *nodes, CUgraphEdgeData *data, size_t *count, bool before)
+static CUresult list_neighbours(CUgraphNode handle, CUgraphNode *nodes, CUgraphEdgeData *data, size_t *count,
+                                bool before)
 {
     sim_context *context = NULL;
     sim_node *node = NULL;
@@ -493,12 +501,12 @@ static CUresult neighbours(CUgraphNode handle, CUgraphNode *nodes, CUgraphEdgeDa
 
 CUresult sim_cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data, size_t *count)
 {
-    return neighbours(node, nodes, data, count, true);
+    return list_neighbours(node, nodes, data, count, true);
 }
 
 CUresult sim_cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data, size_t *count)
 {
-    return neighbours(node, nodes, data, count, false);
+    return list_neighbours(node, nodes, data, count, false);
 }
 
 CUresult sim_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
@@ -522,19 +530,19 @@ CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *t
 
 CUresult sim_cuGraphNodeGetDependencies_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count)
 {
-    return neighbours(node, nodes, NULL, count, true);
+    return list_neighbours(node, nodes, NULL, count, true);
 }
 
 CUresult sim_cuGraphNodeGetDependentNodes_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count)
 {
-    return neighbours(node, nodes, NULL, count, false);
+    return list_neighbours(node, nodes, NULL, count, false);
 }
 
 /* ---- dependencies ---- */
 
-/* Adds or removes all of the edges, or none. */
-static CUresult change(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
-                       size_t count, bool add)
+/* Adds or removes all edges, or none. */
+static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
+                             const CUgraphEdgeData *data, size_t count, bool add)
 {
     sim_context *context = NULL;
     sim_graph *graph = NULL;
@@ -559,18 +567,18 @@ static CUresult change(CUgraph handle, const CUgraphNode *from, const CUgraphNod
                 : at == source->after.count || memcmp(&source->after.list[at].data, edge, sizeof *edge) != 0)
             break;
         result = CUDA_ERROR_OUT_OF_MEMORY;
-        if (add && !connect(source, target, *edge))
+        if (add && !add_edge(source, target, *edge))
             break;
         if (!add)
-            disconnect(source, target);
+            remove_edge(source, target);
         result = CUDA_SUCCESS;
     }
     while (result != CUDA_SUCCESS && done-- > 0) { /* edges that were removed fit again */
         sim_node *source = sim_node_of(context, from[done]), *target = sim_node_of(context, to[done]);
         if (add)
-            disconnect(source, target);
+            remove_edge(source, target);
         else
-            (void)connect(source, target, data ? data[done] : (CUgraphEdgeData){0});
+            (void)add_edge(source, target, data ? data[done] : (CUgraphEdgeData){0});
     }
     return sim_end(result);
 }
@@ -578,21 +586,21 @@ static CUresult change(CUgraph handle, const CUgraphNode *from, const CUgraphNod
 CUresult sim_cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                     const CUgraphEdgeData *data, size_t count)
 {
-    return change(graph, from, to, data, count, true);
+    return change_edges(graph, from, to, data, count, true);
 }
 
 CUresult sim_cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                        const CUgraphEdgeData *data, size_t count)
 {
-    return change(graph, from, to, data, count, false);
+    return change_edges(graph, from, to, data, count, false);
 }
 
 CUresult sim_cuGraphAddDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
 {
-    return change(graph, from, to, NULL, count, true);
+    return change_edges(graph, from, to, NULL, count, true);
 }
 
 CUresult sim_cuGraphRemoveDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
 {
-    return change(graph, from, to, NULL, count, false);
+    return change_edges(graph, from, to, NULL, count, false);
 }

@@ -1,5 +1,5 @@
-/* graph_exec.c - executable graphs: a copy of a graph, whose nodes run one after the other in an order that the
- * dependencies allow. */
+/* graph_exec.c - executable graphs. An executable graph is a copy of a graph whose nodes are flattened into a list of
+ * steps in topological order. A launch runs the steps one after the other. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +19,7 @@ CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **ex
             return sim_end_work(*context, CUDA_ERROR_INVALID_VALUE);
         if (!(*exec)->busy)
             return CUDA_SUCCESS;
-        sim_end_work(*context, CUDA_SUCCESS); /* another thread's launch is in a host function */
+        sim_end_work(*context, CUDA_SUCCESS); /* another thread's launch is in a host function: wait for it */
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
@@ -43,9 +43,9 @@ static void exec_close(sim_context *context, sim_exec *exec)
 
 /* ---- instantiation ---- */
 
-/* Appends the graph's nodes in order; nodes of a child graph follow its node (which is an empty step, so that it can be
- * found), and those of its bodies a condition. */
-static CUresult flatten(sim_context *context, sim_exec *exec, sim_graph *graph, uint64_t *error)
+/* Appends the graph's nodes in topological order. The nodes of a child graph follow the child's node, which is an empty
+ * step so that it can be found. The nodes of a condition's bodies follow the condition. */
+static CUresult append_steps(sim_context *context, sim_exec *exec, sim_graph *graph, uint64_t *error)
 {
     sim_node **order = kiln__calloc(sim_memory(), graph->count + 1, sizeof *order), *stuck = NULL;
     CUresult result = order ? sim_graph_order(context, graph, order, &stuck) : CUDA_ERROR_OUT_OF_MEMORY;
@@ -59,11 +59,11 @@ static CUresult flatten(sim_context *context, sim_exec *exec, sim_graph *graph, 
         }
         exec->steps[exec->step_count++] = order[i];
         if (order[i]->op.child)
-            result = flatten(context, exec, order[i]->op.child, error);
+            result = append_steps(context, exec, order[i]->op.child, error);
         for (unsigned k = 0; result == CUDA_SUCCESS && k < sim_condition_count(&order[i]->op); k++) {
             sim_graph *body = sim_condition_body(context, &order[i]->op, k);
             body->first_step = exec->step_count;
-            result = flatten(context, exec, body, error);
+            result = append_steps(context, exec, body, error);
             body->end_step = exec->step_count;
         }
     }
@@ -71,6 +71,8 @@ static CUresult flatten(sim_context *context, sim_exec *exec, sim_graph *graph, 
     return result;
 }
 
+/* Copies the graph, flattens the copy, and returns the executable graph. If there is a cycle, *error becomes a node
+ * that is in the cycle or depends on it. */
 static CUresult instantiate(CUgraphExec *out, CUgraph handle, cuuint64_t flags, uint64_t *error)
 {
     const cuuint64_t known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
@@ -93,7 +95,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, cuuint64_t flags, 
     exec->flags = flags;
     result = sim_graph_clone(context, graph, &exec->graph);
     if (result == CUDA_SUCCESS)
-        result = flatten(context, exec, exec->graph, error);
+        result = append_steps(context, exec, exec->graph, error);
     if (result != CUDA_SUCCESS) {
         exec_close(context, exec);
         return sim_end_work(context, result);
@@ -167,7 +169,7 @@ CUresult sim_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 
 /* ---- launching ---- */
 
-/* Memory that an earlier launch allocated and nobody freed is an error, unless the graph is set to free it at
+/* Memory that an earlier launch allocated and nobody freed is an error, unless the graph frees it automatically at
  * launch. */
 static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
 {
@@ -184,8 +186,8 @@ static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
     return CUDA_SUCCESS;
 }
 
-/* A copy or a fill whose memory was freed meanwhile: a GPU would fault. */
-static void lose_memory(sim_context *context, CUgraphNodeType type)
+/* Raises the fault of a copy or fill whose memory was freed meanwhile, as a GPU would. */
+static void raise_freed_memory(sim_context *context, CUgraphNodeType type)
 {
     snprintf(context->fault, sizeof context->fault, "a graph's %s node uses memory that was freed",
              type == CU_GRAPH_NODE_TYPE_MEMCPY ? "memcpy" : "memset");
@@ -194,7 +196,7 @@ static void lose_memory(sim_context *context, CUgraphNodeType type)
 
 static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec, size_t first, size_t end);
 
-/* Runs the bodies as the condition says; *next becomes the step after all of them. */
+/* Runs the bodies that the condition selects, for `while` again and again. *next becomes the step after all bodies. */
 static CUresult run_condition(sim_context **context, CUstream stream, const sim_exec *exec, const sim_op *op,
                               size_t *next)
 {
@@ -205,7 +207,8 @@ static CUresult run_condition(sim_context **context, CUstream stream, const sim_
         if (chosen < 0)
             return CUDA_SUCCESS;
         const sim_graph *body = sim_condition_body(*context, op, (unsigned)chosen);
-        if (type == CU_GRAPH_COND_TYPE_WHILE && body->first_step == body->end_step) { /* nothing in it can end it */
+        /* an empty body cannot change the condition */
+        if (type == CU_GRAPH_COND_TYPE_WHILE && body->first_step == body->end_step) {
             snprintf((*context)->fault, sizeof(*context)->fault,
                      "a graph's while node has an empty body and goes on for ever");
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
@@ -218,6 +221,7 @@ static CUresult run_condition(sim_context **context, CUstream stream, const sim_
     }
 }
 
+/* Runs the steps [first, end). Stops at an error, a fault, or the end of the context. */
 static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
@@ -233,11 +237,11 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
         } else {
             result = sim_op_run(context, stream, &node->op);
         }
-        if (!*context) /* the graph ended with it */
+        if (!*context) /* the context has ended, and the graph with it */
             return result;
         if (result == CUDA_ERROR_INVALID_VALUE &&
             (type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET)) {
-            lose_memory(sim_op_context(*context, &node->op), type);
+            raise_freed_memory(sim_op_context(*context, &node->op), type);
             result = CUDA_SUCCESS;
         }
         const sim_context *in = sim_op_context(*context, &node->op);
@@ -247,7 +251,7 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
     return CUDA_SUCCESS;
 }
 
-/* In a captured stream a launch becomes a child graph. */
+/* A launch in a captured stream becomes a child graph. */
 static CUresult capture_launch(sim_context *context, sim_stream *stream, const sim_exec *exec)
 {
     if (exec->graph->memory_nodes > 0)
@@ -260,8 +264,9 @@ static CUresult capture_launch(sim_context *context, sim_stream *stream, const s
     return result;
 }
 
-/* The nodes of a launch count as one: what one of them waits for, all of them do. */
-static void order_before(sim_context *context, CUstream stream, const sim_op *op)
+/* Adds the happens-before edges of a node before its graph is launched. All nodes of a launch count as one work, so the
+ * whole launch waits for everything that one of its nodes waits for. */
+static void add_edges_before(sim_context *context, CUstream stream, const sim_op *op)
 {
     const CUevent handle = op->what.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? op->what.eventWait.event : NULL;
     const sim_event *event = handle ? sim_object_find(sim_owner(context, handle, SIM_EVENT), handle, SIM_EVENT) : NULL;
@@ -271,6 +276,8 @@ static void order_before(sim_context *context, CUstream stream, const sim_op *op
         sim_order_stream_waits(context, stream, NULL);
 }
 
+/* Runs an executable graph, or captures the launch. The graph is busy meanwhile. If a host function destroys it, it is
+ * freed at the end. */
 CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;
@@ -292,7 +299,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     for (size_t i = 0; i < exec->step_count; i++)
         sim_condition_start(context, &exec->steps[i]->op);
     for (size_t i = 0; i < exec->step_count; i++)
-        order_before(context, stream, &exec->steps[i]->op);
+        add_edges_before(context, stream, &exec->steps[i]->op);
     sim_order_begin(context, stream);
     result = run_steps(&context, stream, exec, 0, exec->step_count);
     if (context) {
@@ -309,7 +316,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     return result;
 }
 
-/* Nothing to upload here. */
+/* Checks its arguments. There is nothing to upload. */
 CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;
@@ -328,11 +335,13 @@ CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 
 /* ---- update ---- */
 
-/* New ops for the nodes of an executable graph: all are created before the first one is replaced. */
+/* A new operation for a node of an executable graph. All are created before the first one is replaced, so that a failed
+ * update changes nothing. */
 typedef struct op_change {
     sim_node *node;
     sim_op op;
 } op_change;
+/* The state of an update: the changes so far, or the reason of failure and the node at which it failed. */
 typedef struct update {
     op_change *changes;
     size_t count, capacity;
@@ -340,15 +349,17 @@ typedef struct update {
     const sim_node *node, *from;
 } update;
 
-static bool differs(update *u, CUgraphExecUpdateResult why, const sim_node *node)
+/* Records why the update is impossible. Returns false. */
+static bool fail_update(update *u, CUgraphExecUpdateResult why, const sim_node *node)
 {
     u->why = why;
     u->node = node;
     return false;
 }
 
-/* Nodes of both graphs correspond by order of creation, and must be numbered. */
-static bool same_edges(const sim_node *a, const sim_node *b)
+/* Returns true if both nodes have the same incoming edges. Nodes of both graphs correspond by order of creation, and
+ * must be numbered so. */
+static bool has_same_edges(const sim_node *a, const sim_node *b)
 {
     if (a->before.count != b->before.count)
         return false;
@@ -362,10 +373,13 @@ static bool same_edges(const sim_node *a, const sim_node *b)
     return true;
 }
 
-static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *from, CUresult *result)
+/* Compares two graphs node by node: the topology first, then the parameters that must not change. Collects a new
+ * operation for each node, recursively for child graphs and bodies. Returns false with a reason if the graphs differ
+ * too much. */
+static bool collect_changes(sim_context *context, update *u, sim_graph *to, sim_graph *from, CUresult *result)
 {
     if (to->count != from->count)
-        return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL);
+        return fail_update(u, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL);
     size_t i = 0;
     for (sim_node *node = to->first; node; node = node->next)
         node->number = i++;
@@ -374,55 +388,57 @@ static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *f
         node->number = i++;
     sim_node *old = to->first;
     for (sim_node *node = from->first; node && old; node = node->next, old = old->next) {
-        if (!same_edges(old, node))
-            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node);
+        if (!has_same_edges(old, node))
+            return fail_update(u, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node);
         if (old->op.what.type != node->op.what.type)
-            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node);
+            return fail_update(u, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node);
     }
     old = to->first;
     for (sim_node *node = from->first; node && old; node = node->next, old = old->next) {
         CUgraphNodeType type = node->op.what.type;
-        if (node->op.child && !collect(context, u, old->op.child, node->op.child, result))
+        if (node->op.child && !collect_changes(context, u, old->op.child, node->op.child, result))
             return false;
         const CUDA_CONDITIONAL_NODE_PARAMS *was = &old->op.what.conditional, *is = &node->op.what.conditional;
         if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
             (was->handle != is->handle || was->type != is->type || was->size != is->size))
-            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node);
+            return fail_update(u, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node);
         for (unsigned k = 0; k < sim_condition_count(&node->op); k++)
-            if (!collect(context, u, sim_condition_body(context, &old->op, k),
-                         sim_condition_body(context, &node->op, k), result))
+            if (!collect_changes(context, u, sim_condition_body(context, &old->op, k),
+                                 sim_condition_body(context, &node->op, k), result))
                 return false;
         if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
                 ? old->op.what.alloc.dptr != node->op.what.alloc.dptr
                 : type == CU_GRAPH_NODE_TYPE_MEM_FREE && old->op.what.free.dptr != node->op.what.free.dptr)
-            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node);
+            return fail_update(u, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node);
         if (type == CU_GRAPH_NODE_TYPE_KERNEL &&
             (old->op.cooperative != node->op.cooperative ||
              memcmp(old->op.cluster, node->op.cluster, sizeof old->op.cluster) != 0))
-            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node);
+            return fail_update(u, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node);
         if (old->op.in != node->op.in)
-            return differs(u,
-                           type == CU_GRAPH_NODE_TYPE_KERNEL ? CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
-                                                             : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED,
-                           node);
+            return fail_update(u,
+                               type == CU_GRAPH_NODE_TYPE_KERNEL
+                                   ? CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
+                                   : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED,
+                               node);
         if (node->op.child || type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
             continue;
         if (!kiln__grow(sim_memory(), &u->changes, &u->capacity, u->count + 1, sizeof *u->changes)) {
             *result = CUDA_ERROR_OUT_OF_MEMORY;
-            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR, NULL);
+            return fail_update(u, CU_GRAPH_EXEC_UPDATE_ERROR, NULL);
         }
         u->changes[u->count].node = old;
         *result = sim_op_copy(context, &node->op, &u->changes[u->count++].op);
         if (*result != CUDA_SUCCESS)
-            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR, node);
+            return fail_update(u, CU_GRAPH_EXEC_UPDATE_ERROR, node);
     }
     return true;
 }
 
+/* Replaces the operations of a graph by those of another graph with the same topology: all of them or none. */
 static CUresult update_graph(sim_context *context, sim_graph *to, sim_graph *from, update *u)
 {
     CUresult result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    bool fits = collect(context, u, to, from, &result);
+    bool fits = collect_changes(context, u, to, from, &result);
     for (size_t i = 0; i < u->count; i++) {
         sim_op *op = fits ? &u->changes[i].node->op : &u->changes[i].op;
         sim_op_free(context, op);
@@ -480,7 +496,7 @@ CUresult sim_cuGraphExecChildGraphNodeSetParams(CUgraphExec handle, CUgraphNode 
 
 /* ---- disabled nodes ---- */
 
-static bool can_be_left_out(const sim_node *node)
+static bool can_be_disabled(const sim_node *node)
 {
     CUgraphNodeType type = node->op.what.type;
     return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET;
@@ -494,7 +510,7 @@ CUresult sim_cuGraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node_handle, 
     if (result != CUDA_SUCCESS)
         return result;
     sim_node *node = sim_exec_node(exec, node_handle);
-    if (!node || !can_be_left_out(node))
+    if (!node || !can_be_disabled(node))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     node->disabled = !enabled;
     return sim_end_work(context, CUDA_SUCCESS);
@@ -508,7 +524,7 @@ CUresult sim_cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node_handle, 
     if (result != CUDA_SUCCESS)
         return result;
     const sim_node *node = sim_exec_node(exec, node_handle);
-    if (!node || !can_be_left_out(node) || !enabled)
+    if (!node || !can_be_disabled(node) || !enabled)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     *enabled = !node->disabled;
     return sim_end_work(context, CUDA_SUCCESS);

@@ -4,9 +4,9 @@
 
 #include "cu_graph.h"
 
-/* The context in which a node is to run. Of a kernel it is its function's, as the driver says; of a copy or a fill that
- * which its parameters name. */
-static sim_context *context_of(sim_context *usual, const CUgraphNodeParams *what)
+/* Returns the context in which a node is to run. A kernel runs in the context of its function, as the driver says. A
+ * copy or a fill runs in the context that its parameters name. */
+static sim_context *get_context(sim_context *usual, const CUgraphNodeParams *what)
 {
     const void *function = what->kernel.func ? (const void *)what->kernel.func : (const void *)what->kernel.kern;
     sim_context *named = NULL;
@@ -46,7 +46,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
     sim_op op = {0};
     result = sim_edges_read(context, graph, before, data, count, &edges);
     if (result == CUDA_SUCCESS)
-        result = make_op(context, context_of(context, what), what, &op);
+        result = make_op(context, get_context(context, what), what, &op);
     CUdeviceptr address = what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? op.what.alloc.dptr : 0;
     if (result == CUDA_SUCCESS)
         result = sim_node_add(context, graph, edges, count, &op, &node);
@@ -74,14 +74,14 @@ CUresult sim_cuGraphAddNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNo
     return what ? add_node(node, graph, before, NULL, count, what) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void put_kernel(CUgraphNodeParams *what, const CUDA_KERNEL_NODE_PARAMS *kernel)
+static void set_kernel(CUgraphNodeParams *what, const CUDA_KERNEL_NODE_PARAMS *kernel)
 {
     *what = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_KERNEL};
     memcpy(&what->kernel, kernel, sizeof *kernel);
 }
 
 /* The first version of the struct ended before `kern`. */
-static CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
+static CUDA_KERNEL_NODE_PARAMS convert_kernel(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
 {
     return (CUDA_KERNEL_NODE_PARAMS){.func = old->func,
                                      .gridDimX = old->gridDimX,
@@ -101,7 +101,7 @@ CUresult sim_cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgrap
     CUgraphNodeParams what;
     if (!kernel)
         return CUDA_ERROR_INVALID_VALUE;
-    put_kernel(&what, kernel);
+    set_kernel(&what, kernel);
     return add_node(node, graph, before, NULL, count, &what);
 }
 
@@ -110,11 +110,11 @@ CUresult sim_cuGraphAddKernelNode_v1(CUgraphNode *node, CUgraph graph, const CUg
 {
     if (!kernel)
         return CUDA_ERROR_INVALID_VALUE;
-    CUDA_KERNEL_NODE_PARAMS same = newer(kernel);
+    CUDA_KERNEL_NODE_PARAMS same = convert_kernel(kernel);
     return sim_cuGraphAddKernelNode(node, graph, before, count, &same);
 }
 
-static CUgraphNodeParams copy_of(const CUDA_MEMCPY3D *copy, CUcontext context)
+static CUgraphNodeParams convert_copy(const CUDA_MEMCPY3D *copy, CUcontext context)
 {
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
     what.memcpy.copyCtx = context;
@@ -127,11 +127,11 @@ CUresult sim_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgrap
 {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = copy_of(copy, context);
+    CUgraphNodeParams what = convert_copy(copy, context);
     return add_node(node, graph, before, NULL, count, &what);
 }
 
-static CUgraphNodeParams fill_of(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+static CUgraphNodeParams convert_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
 {
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
     what.memset = (CUDA_MEMSET_NODE_PARAMS_v2){fill->dst,   fill->pitch,  fill->value, fill->elementSize,
@@ -144,11 +144,11 @@ CUresult sim_cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgrap
 {
     if (!fill)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = fill_of(fill, context);
+    CUgraphNodeParams what = convert_fill(fill, context);
     return add_node(node, graph, before, NULL, count, &what);
 }
 
-static CUgraphNodeParams host_of(const CUDA_HOST_NODE_PARAMS *host)
+static CUgraphNodeParams convert_host(const CUDA_HOST_NODE_PARAMS *host)
 {
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_HOST};
     what.host = (CUDA_HOST_NODE_PARAMS_v2){.fn = host->fn, .userData = host->userData};
@@ -160,11 +160,11 @@ CUresult sim_cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 {
     if (!host)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = host_of(host);
+    CUgraphNodeParams what = convert_host(host);
     return add_node(node, graph, before, NULL, count, &what);
 }
 
-static CUgraphNodeParams child_of(CUgraph child)
+static CUgraphNodeParams convert_child(CUgraph child)
 {
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
     what.graph.graph = child;
@@ -174,7 +174,7 @@ static CUgraphNodeParams child_of(CUgraph child)
 CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
                                       CUgraph child)
 {
-    CUgraphNodeParams what = child_of(child);
+    CUgraphNodeParams what = convert_child(child);
     return add_node(node, graph, before, NULL, count, &what);
 }
 
@@ -184,7 +184,7 @@ CUresult sim_cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraph
     return add_node(node, graph, before, NULL, count, &what);
 }
 
-static CUgraphNodeParams event_of(CUgraphNodeType type, CUevent event)
+static CUgraphNodeParams convert_event(CUgraphNodeType type, CUevent event)
 {
     CUgraphNodeParams what = {.type = type};
     if (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
@@ -197,14 +197,14 @@ static CUgraphNodeParams event_of(CUgraphNodeType type, CUevent event)
 CUresult sim_cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
                                        CUevent event)
 {
-    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    CUgraphNodeParams what = convert_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
     return add_node(node, graph, before, NULL, count, &what);
 }
 
 CUresult sim_cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
                                      CUevent event)
 {
-    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    CUgraphNodeParams what = convert_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
     return add_node(node, graph, before, NULL, count, &what);
 }
 
@@ -230,7 +230,7 @@ CUresult sim_cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgra
     return add_node(node, graph, before, NULL, count, &what);
 }
 
-static CUgraphNodeParams memops_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *memops)
+static CUgraphNodeParams convert_memops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *memops)
 {
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
     what.memOp = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){memops->ctx, memops->count, memops->paramArray, memops->flags};
@@ -242,7 +242,7 @@ CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CU
 {
     if (!memops)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = memops_of(memops);
+    CUgraphNodeParams what = convert_memops(memops);
     return add_node(node, graph, before, NULL, count, &what);
 }
 
@@ -394,7 +394,7 @@ CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParam
         what->type == CU_GRAPH_NODE_TYPE_CONDITIONAL || what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         what->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
         return CUDA_ERROR_INVALID_VALUE;
-    sim_context *in = sim_op_context(context, at), *wanted = in ? context_of(in, what) : NULL;
+    sim_context *in = sim_op_context(context, at), *wanted = in ? get_context(in, what) : NULL;
     if (!in)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (exec && wanted != in) /* a launch's context cannot change */
@@ -413,7 +413,7 @@ CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParam
     return CUDA_SUCCESS;
 }
 
-static CUresult set_node(CUgraphNode handle, const CUgraphNodeParams *what)
+static CUresult set_params(CUgraphNode handle, const CUgraphNodeParams *what)
 {
     sim_context *context;
     CUresult result = sim_begin(&context);
@@ -423,7 +423,7 @@ static CUresult set_node(CUgraphNode handle, const CUgraphNodeParams *what)
     return sim_end(node ? sim_op_replace(context, &node->op, what, false) : CUDA_ERROR_INVALID_VALUE);
 }
 
-static CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, const CUgraphNodeParams *what)
+static CUresult set_exec_params(CUgraphExec exec_handle, CUgraphNode handle, const CUgraphNodeParams *what)
 {
     sim_context *context = NULL;
     sim_exec *exec = NULL;
@@ -436,7 +436,7 @@ static CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, const CUgr
 
 CUresult sim_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *what)
 {
-    return what ? set_node(node, what) : CUDA_ERROR_INVALID_VALUE;
+    return what ? set_params(node, what) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult sim_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *what)
@@ -445,7 +445,7 @@ CUresult sim_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgrap
         return CUDA_ERROR_INVALID_VALUE;
     if (what->type == CU_GRAPH_NODE_TYPE_GRAPH)
         return sim_cuGraphExecChildGraphNodeSetParams(exec, node, what->graph.graph);
-    return set_exec(exec, node, what);
+    return set_exec_params(exec, node, what);
 }
 
 CUresult sim_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)
@@ -453,8 +453,8 @@ CUresult sim_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE
     CUgraphNodeParams what;
     if (!kernel)
         return CUDA_ERROR_INVALID_VALUE;
-    put_kernel(&what, kernel);
-    return set_node(node, &what);
+    set_kernel(&what, kernel);
+    return set_params(node, &what);
 }
 
 CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)
@@ -462,15 +462,15 @@ CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, 
     CUgraphNodeParams what;
     if (!kernel)
         return CUDA_ERROR_INVALID_VALUE;
-    put_kernel(&what, kernel);
-    return set_exec(exec, node, &what);
+    set_kernel(&what, kernel);
+    return set_exec_params(exec, node, &what);
 }
 
 CUresult sim_cuGraphKernelNodeSetParams_v1(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
 {
     if (!kernel)
         return CUDA_ERROR_INVALID_VALUE;
-    CUDA_KERNEL_NODE_PARAMS same = newer(kernel);
+    CUDA_KERNEL_NODE_PARAMS same = convert_kernel(kernel);
     return sim_cuGraphKernelNodeSetParams(node, &same);
 }
 
@@ -479,7 +479,7 @@ CUresult sim_cuGraphExecKernelNodeSetParams_v1(CUgraphExec exec, CUgraphNode nod
 {
     if (!kernel)
         return CUDA_ERROR_INVALID_VALUE;
-    CUDA_KERNEL_NODE_PARAMS same = newer(kernel);
+    CUDA_KERNEL_NODE_PARAMS same = convert_kernel(kernel);
     return sim_cuGraphExecKernelNodeSetParams(exec, node, &same);
 }
 
@@ -487,8 +487,8 @@ CUresult sim_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *c
 {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = copy_of(copy, NULL);
-    return set_node(node, &what);
+    CUgraphNodeParams what = convert_copy(copy, NULL);
+    return set_params(node, &what);
 }
 
 CUresult sim_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy,
@@ -496,16 +496,16 @@ CUresult sim_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, 
 {
     if (!copy)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = copy_of(copy, context);
-    return set_exec(exec, node, &what);
+    CUgraphNodeParams what = convert_copy(copy, context);
+    return set_exec_params(exec, node, &what);
 }
 
 CUresult sim_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *fill)
 {
     if (!fill)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = fill_of(fill, NULL);
-    return set_node(node, &what);
+    CUgraphNodeParams what = convert_fill(fill, NULL);
+    return set_params(node, &what);
 }
 
 CUresult sim_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *fill,
@@ -513,56 +513,56 @@ CUresult sim_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, 
 {
     if (!fill)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = fill_of(fill, context);
-    return set_exec(exec, node, &what);
+    CUgraphNodeParams what = convert_fill(fill, context);
+    return set_exec_params(exec, node, &what);
 }
 
 CUresult sim_cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
 {
     if (!host)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = host_of(host);
-    return set_node(node, &what);
+    CUgraphNodeParams what = convert_host(host);
+    return set_params(node, &what);
 }
 
 CUresult sim_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
 {
     if (!host)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = host_of(host);
-    return set_exec(exec, node, &what);
+    CUgraphNodeParams what = convert_host(host);
+    return set_exec_params(exec, node, &what);
 }
 
 CUresult sim_cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
 {
-    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
-    return set_node(node, &what);
+    CUgraphNodeParams what = convert_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    return set_params(node, &what);
 }
 
 CUresult sim_cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
 {
-    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
-    return set_node(node, &what);
+    CUgraphNodeParams what = convert_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    return set_params(node, &what);
 }
 
 CUresult sim_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
-    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
-    return set_exec(exec, node, &what);
+    CUgraphNodeParams what = convert_event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    return set_exec_params(exec, node, &what);
 }
 
 CUresult sim_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
 {
-    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
-    return set_exec(exec, node, &what);
+    CUgraphNodeParams what = convert_event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    return set_exec_params(exec, node, &what);
 }
 
 CUresult sim_cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *memops)
 {
     if (!memops)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = memops_of(memops);
-    return set_node(node, &what);
+    CUgraphNodeParams what = convert_memops(memops);
+    return set_params(node, &what);
 }
 
 CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -570,8 +570,8 @@ CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode no
 {
     if (!memops)
         return CUDA_ERROR_INVALID_VALUE;
-    CUgraphNodeParams what = memops_of(memops);
-    return set_exec(exec, node, &what);
+    CUgraphNodeParams what = convert_memops(memops);
+    return set_exec_params(exec, node, &what);
 }
 
 /* ---- attributes of kernel nodes: one has an effect, the others are stored and reported only ---- */

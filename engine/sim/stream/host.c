@@ -1,6 +1,6 @@
 /* host.c - memory that host and device share under one pointer, and queries of pointers. Pinned and managed memory are
- * allocated here, registered memory is the program's own; kernels access all three by the host's pointer, as with
- * unified addressing. Managed memory counts as device memory, the others do not. */
+ * allocated here. Registered memory is the program's own. Kernels access all three by the host's pointer, as with
+ * unified addressing. Only managed memory counts as device memory. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@ sim_host *sim_host_at(const sim_context *context, uint64_t address)
                : NULL;
 }
 
-/* Adds memory that the interpreter knows already to the list. */
-static CUresult note(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
+/* Adds shared memory to the context's list. The interpreter already knows it. */
+static CUresult add_host(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
     sim_host *made = sim_object_new(context, SIM_HOST, sizeof *made);
     if (!made) {
@@ -33,13 +33,14 @@ static CUresult note(sim_context *context, void *pointer, size_t bytes, sim_shar
     return CUDA_SUCCESS;
 }
 
-static CUresult make(sim_context *context, void **pointer, size_t bytes, sim_sharing sharing, unsigned flags)
+/* Allocates pinned or managed memory. */
+static CUresult make_shared(sim_context *context, void **pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
     CUresult result = sim_forbid(context);
     if (result != CUDA_SUCCESS)
         return result;
     void *made = bytes <= kiln__host_memory() ? vm_alloc_host(context->device, bytes, sharing == SIM_MANAGED) : NULL;
-    result = made ? note(context, made, bytes, sharing, flags) : CUDA_ERROR_OUT_OF_MEMORY;
+    result = made ? add_host(context, made, bytes, sharing, flags) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
         vm_check_track(context->device, (uintptr_t)made);
         *pointer = made;
@@ -56,7 +57,7 @@ CUresult sim_cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
         return result;
     if (!pointer || bytes == 0 || (flags & ~known))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    return sim_end_work(context, make(context, pointer, bytes, SIM_PINNED, flags));
+    return sim_end_work(context, make_shared(context, pointer, bytes, SIM_PINNED, flags));
 }
 
 CUresult sim_cuMemAllocHost(void **pointer, size_t bytes) { return sim_cuMemHostAlloc(pointer, bytes, 0); }
@@ -70,7 +71,7 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flag
     if (!pointer || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     void *made = NULL;
-    result = make(context, &made, bytes, SIM_MANAGED, flags);
+    result = make_shared(context, &made, bytes, SIM_MANAGED, flags);
     if (result == CUDA_SUCCESS)
         *pointer = (uintptr_t)made;
     return sim_end_work(context, result);
@@ -162,7 +163,7 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
                                          : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     if (!vm_adopt(context->device, start, pointer, bytes, read_only))
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
-    return sim_end_work(context, note(context, pointer, bytes, SIM_REGISTERED, flags));
+    return sim_end_work(context, add_host(context, pointer, bytes, SIM_REGISTERED, flags));
 }
 
 CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *address, void *pointer, unsigned flags)
@@ -205,7 +206,7 @@ static bool is_managed(sim_context *context, CUdeviceptr pointer, uint64_t bytes
     return info.variable || (host && host->sharing == SIM_MANAGED);
 }
 
-static CUresult right_location(CUmemLocation location)
+static CUresult check_location(CUmemLocation location)
 {
     switch (location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -227,7 +228,7 @@ CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation
     sim_stream *capturing = NULL;
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    result = flags == 0 && is_managed(context, pointer, bytes) ? right_location(location) : CUDA_ERROR_INVALID_VALUE;
+    result = flags == 0 && is_managed(context, pointer, bytes) ? check_location(location) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && capturing) /* there is no such node */
@@ -236,7 +237,7 @@ CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation
 }
 
 /* Before CUDA 13 a location was the number of a device, or CU_DEVICE_CPU. */
-static CUmemLocation location_of(CUdevice device)
+static CUmemLocation get_location(CUdevice device)
 {
     return (CUmemLocation){.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
                            .id = device == CU_DEVICE_CPU ? 0 : device};
@@ -244,7 +245,7 @@ static CUmemLocation location_of(CUdevice device)
 
 CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream)
 {
-    return sim_cuMemPrefetchAsync(pointer, bytes, location_of(device), 0, stream);
+    return sim_cuMemPrefetchAsync(pointer, bytes, get_location(device), 0, stream);
 }
 
 CUresult sim_cuMemAdvise(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUmemLocation location)
@@ -258,12 +259,12 @@ CUresult sim_cuMemAdvise(CUdeviceptr pointer, size_t bytes, CUmem_advise advice,
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     bool placed = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
                   advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY; /* the others ignore the location */
-    return sim_end(placed ? right_location(location) : CUDA_SUCCESS);
+    return sim_end(placed ? check_location(location) : CUDA_SUCCESS);
 }
 
 CUresult sim_cuMemAdvise_v1(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device)
 {
-    return sim_cuMemAdvise(pointer, bytes, advice, location_of(device));
+    return sim_cuMemAdvise(pointer, bytes, advice, get_location(device));
 }
 
 CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags)
@@ -297,8 +298,8 @@ typedef struct place {
     CUmemorytype type;
 } place;
 
-/* *context becomes the one that has the memory. */
-static place look(sim_context **in, CUdeviceptr pointer)
+/* Finds what is at a pointer. *in becomes the context that has the memory. */
+static place find_place(sim_context **in, CUdeviceptr pointer)
 {
     sim_context *context = *in = sim_home(*in, pointer);
     vm_info info;
@@ -324,9 +325,11 @@ static place look(sim_context **in, CUdeviceptr pointer)
     return at;
 }
 
-static CUresult answer(const sim_context *context, const place *at, CUpointer_attribute attribute, void *data)
+/* Writes one attribute of a pointer. */
+static CUresult answer_query(const sim_context *context, const place *at, CUpointer_attribute attribute, void *data)
 {
-    /* The types of the results differ: `wide` has those of a pointer's size; the others are unsigned or bool. */
+    /* The results differ in type: `wide` is written for results with a pointer's size; the others are unsigned or
+     * bool. */
     uint64_t wide = 0;
     unsigned narrow = 0;
     bool is = false;
@@ -386,8 +389,8 @@ CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CU
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    place at = look(&context, pointer);
-    return sim_end(data && at.known ? answer(context, &at, attribute, data) : CUDA_ERROR_INVALID_VALUE);
+    place at = find_place(&context, pointer);
+    return sim_end(data && at.known ? answer_query(context, &at, attribute, data) : CUDA_ERROR_INVALID_VALUE);
 }
 
 /* Unlike the one above, it returns zeros for unknown pointers. */
@@ -399,10 +402,10 @@ CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attribu
         return result;
     if (count == 0 || !attributes || !data)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    place at = look(&context, pointer);
+    place at = find_place(&context, pointer);
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         uint64_t none = 0;
-        result = data[i] ? answer(context, &at, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
+        result = data[i] ? answer_query(context, &at, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
         if (data[i] && result == CUDA_ERROR_INVALID_VALUE &&
             (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER ||
              attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER)) {
@@ -420,6 +423,6 @@ CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attrib
     if (result != CUDA_SUCCESS)
         return result;
     /* whether copies wait, which they always do here; nothing else can be set */
-    bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && look(&context, pointer).known;
+    bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && find_place(&context, pointer).known;
     return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

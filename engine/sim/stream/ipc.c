@@ -1,9 +1,9 @@
-/* ipc.c - memory and events of another process of this host. Memory that is exported becomes a file without a name; its
- * handle says where the file is in /proc, which only processes of the same user may open. So nothing stays behind when
- * processes end, in whatever order. Memory is there as long as one of them maps it.
+/* ipc.c - memory and events of another process of this host. Exported memory becomes a file without a name. Its handle
+ * says where the file is in /proc, which only processes of the same user may open. So nothing stays behind when
+ * processes end, in whatever order. The memory exists as long as a process maps it.
  *
- * Work is done when the call that enqueues it returns, so an event of another process marks nothing that is still to
- * come: an opened event is complete whenever it is asked. */
+ * Work is done when the call that enqueues it returns. So an event of another process never marks work that is still to
+ * come, and an opened event is always complete. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { IPC_MEMORY = 0x6d70694b, IPC_EVENT = 0x6570694b };
 
-/* What a CUipcMemHandle or a CUipcEventHandle holds. */
+/* The content of a CUipcMemHandle or a CUipcEventHandle. */
 typedef struct ipc_handle {
     uint32_t mark;
     int32_t process, file;
@@ -35,8 +35,8 @@ typedef struct sim_import {
     unsigned opened; /* how often */
 } sim_import;
 
-/* When the process began, in ticks since the host did; 0: there is no such process. */
-static uint64_t birth_of(int32_t process)
+/* Returns when the process began, in ticks since the host's start. Returns 0 if there is no such process. */
+static uint64_t get_birth(int32_t process)
 {
     enum { START = 20 }; /* fields after the name, which may hold anything */
     char path[64], text[1024];
@@ -55,16 +55,17 @@ static uint64_t birth_of(int32_t process)
     return at && sscanf(at, "%" SCNu64, &born) == 1 ? born : 0;
 }
 
-static ipc_handle of_this_process(uint32_t mark)
+static ipc_handle make_handle(uint32_t mark)
 {
     const int32_t process = (int32_t)getpid();
-    return (ipc_handle){.mark = mark, .process = process, .born = birth_of(process)};
+    return (ipc_handle){.mark = mark, .process = process, .born = get_birth(process)};
 }
 
-/* False for no process at all too: nothing begins with 0. */
-static bool is_alive(const ipc_handle *from) { return from->born && birth_of(from->process) == from->born; }
+/* Returns true if the process that made the handle still runs. The time of its birth tells it from a later process with
+ * the same number. */
+static bool is_alive(const ipc_handle *from) { return from->born && get_birth(from->process) == from->born; }
 
-static bool same(const ipc_handle *a, const ipc_handle *b) { return memcmp(a, b, sizeof *a) == 0; }
+static bool is_same(const ipc_handle *a, const ipc_handle *b) { return memcmp(a, b, sizeof *a) == 0; }
 
 CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 {
@@ -80,7 +81,7 @@ CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     const int file = vm_share_memory(home->device, pointer);
     if (file < 0 || fstat(file, &info) != 0)
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
-    ipc_handle made = of_this_process(IPC_MEMORY);
+    ipc_handle made = make_handle(IPC_MEMORY);
     made.file = file;
     made.inode = info.st_ino;
     made.bytes = about.bytes;
@@ -95,11 +96,11 @@ static void import_drop(sim_object *object)
     vm_guard_unmap(import->host, (size_t)import->from.bytes);
 }
 
-/* The other process's file; -1: it is gone, or not this user's, or no memory of a device: handles may hold anything, and
- * other files must neither be changed nor end this process when they are cut off. */
+/* The other process's file; -1: it is gone, or not this user's, or no memory of a device: handles may hold anything,
+ * and other files must neither be changed nor end this process when they are cut off. */
 static int open_file(const ipc_handle *from)
 {
-    enum { PAST_MOST = 4096 }; /* the file is of whole pages */
+    enum { PAST_MOST = 4096 }; /* the file has whole pages */
     char path[64];
     struct stat info;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/fd/%" PRId32, from->process, from->file);
@@ -119,12 +120,13 @@ static sim_import *find_import(const sim_context *context, const ipc_handle *fro
 {
     for (sim_object *object = context->objects; object; object = object->next) {
         sim_import *import = (sim_import *)object;
-        if (object->kind == SIM_IMPORT && (from ? same(&import->from, from) : import->base == base))
+        if (object->kind == SIM_IMPORT && (from ? is_same(&import->from, from) : import->base == base))
             return import;
     }
     return NULL;
 }
 
+/* Maps the file of another process's memory and makes it an allocation. */
 static CUresult map_import(sim_context *context, const ipc_handle *from, CUdeviceptr *pointer)
 {
     enum { ALIGN = 2 << 20 };
@@ -205,7 +207,7 @@ CUresult sim_cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!handle)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    ipc_handle made = of_this_process(IPC_EVENT);
+    ipc_handle made = make_handle(IPC_EVENT);
     made.event = found->object.handle;
     *handle = (CUipcEventHandle){{0}};
     memcpy(handle, &made, sizeof made);

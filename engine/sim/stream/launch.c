@@ -1,5 +1,5 @@
-/* launch.c - launches, and how many blocks fit. A kernel has run when the call returns. A fault is reported by the next
- * call, as on a GPU, and by every later call until the context ends. */
+/* launch.c - launches of kernels. A kernel has run when the call returns. As on a GPU, the next call reports a fault,
+ * and so does every later call until the context ends. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +21,7 @@ static const CUdevice_attribute block_most[3] = {
 
 /* ---- checks ---- */
 
+/* Checks grid, block, shared memory and clusters of a launch against the device and the kernel. */
 static CUresult check_shape(const sim_function *function, const shape *launch)
 {
     const sim_profile *profile = sim_current_profile();
@@ -57,8 +58,9 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
     return CUDA_SUCCESS;
 }
 
-/* The two ways to pass arguments: one pointer per parameter, or the whole block in `extra`. */
-static CUresult gather(const sim_function *function, void **arguments, void **extra, unsigned char *block)
+/* Copies the arguments of a launch into the kernel's parameter block. A program passes one pointer for each parameter,
+ * or the whole block in `extra`. */
+static CUresult gather_arguments(const sim_function *function, void **arguments, void **extra, unsigned char *block)
 {
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
     const ptx_function *source = &ptx->functions[function->kernel];
@@ -94,7 +96,8 @@ static CUresult gather(const sim_function *function, void **arguments, void **ex
 
 /* ---- running ---- */
 
-static CUresult result_of(vm_fault_kind kind)
+/* Returns the driver's error for a fault. */
+static CUresult get_result(vm_fault_kind kind)
 {
     switch (kind) {
     case VM_OK: return CUDA_SUCCESS;
@@ -125,7 +128,8 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
     limited.stop = stop;
 }
 
-static CUresult run(sim_context *context, const sim_function *function, const shape *launch, const void *params)
+/* Runs a kernel under the context's limits and observers, and records its fault. */
+static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch, const void *params)
 {
     vm_launch what = {.module = function->module->vm,
                       .kernel = function->kernel,
@@ -175,18 +179,18 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (kind == VM_FAULT_STOPPED) /* the same */
         return CUDA_ERROR_TIMEOUT;
-    context->sticky = result_of(kind);
+    context->sticky = get_result(kind);
     return CUDA_SUCCESS;
 }
 
 /* ---- kernels as ops ---- */
 
-static const sim_function *kernel_of(const sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what)
+static const sim_function *find_kernel(const sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what)
 {
     return sim_object_find(context, what->func ? (const void *)what->func : (const void *)what->kern, SIM_FUNCTION);
 }
 
-static shape launch_shape(const sim_op *op)
+static shape get_shape(const sim_op *op)
 {
     const CUDA_KERNEL_NODE_PARAMS_v3 *what = &op->what.kernel;
     return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ},
@@ -197,16 +201,18 @@ static shape launch_shape(const sim_op *op)
                    op->window};
 }
 
-/* The memory of a kernel's op: a pointer to each parameter, then the block to which they point. */
-static size_t block_start(const ptx_function *source)
+/* Returns where the parameter block begins in the memory of a kernel's operation: behind a pointer to each
+ * parameter. */
+static size_t get_block_start(const ptx_function *source)
 {
     enum { ALIGN = 16 };
     return ((size_t)source->param_count * sizeof(void *) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+/* Makes the operation of a kernel launch: checks it, and copies its arguments into memory that the operation owns. */
 CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op)
 {
-    const sim_function *function = kernel_of(context, what);
+    const sim_function *function = find_kernel(context, what);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
     op->what = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_KERNEL};
@@ -215,13 +221,13 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
     op->what.kernel.func = SIM_HANDLE(CUfunction, function);
     op->what.kernel.kern = NULL;
     op->what.kernel.ctx = SIM_HANDLE(CUcontext, context);
-    shape launch = launch_shape(op);
+    shape launch = get_shape(op);
     CUresult result = check_shape(function, &launch);
     if (result != CUDA_SUCCESS)
         return result;
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
     const ptx_function *source = &ptx->functions[function->kernel];
-    size_t start = block_start(source);
+    size_t start = get_block_start(source);
     op->owned_bytes = start + (size_t)source->param_bytes + 1;
     op->pointers = source->param_count;
     op->owned = kiln__calloc(sim_memory(), 1, op->owned_bytes);
@@ -229,7 +235,7 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
         return CUDA_ERROR_OUT_OF_MEMORY;
     void **pointers = op->owned;
     unsigned char *block = (unsigned char *)op->owned + start;
-    result = gather(function, what->kernelParams, what->extra, block);
+    result = gather_arguments(function, what->kernelParams, what->extra, block);
     if (result != CUDA_SUCCESS) {
         kiln__free(sim_memory(), op->owned);
         op->owned = NULL;
@@ -247,16 +253,16 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
     const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    shape launch = launch_shape(op);
+    shape launch = get_shape(op);
     CUresult result = check_shape(function, &launch);
     const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
     return result == CUDA_SUCCESS
-               ? run(context, function, &launch, (const unsigned char *)op->owned + block_start(source))
+               ? run_launch(context, function, &launch, (const unsigned char *)op->owned + get_block_start(source))
                : result;
 }
 
-/* The checks say why a launch was refused: a program with <<<>>> may never ask. */
-static void note_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
+/* Tells the checks why a launch was refused: a program with <<<>>> may never ask. */
+static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
     const sim_function *function = context->check ? sim_object_find(context, handle, SIM_FUNCTION) : NULL;
     if (!function)
@@ -273,6 +279,7 @@ static void note_refused(sim_context *context, CUfunction handle, const shape *l
     vm_check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
 }
 
+/* Makes the operation of a launch and submits it to the stream. */
 static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
 {
     sim_context *context;
@@ -280,7 +287,7 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
     if (result != CUDA_SUCCESS)
         return result;
     if (!sim_stream_known(context, stream)) {
-        note_refused(context, handle, launch, CUDA_ERROR_INVALID_HANDLE);
+        report_refused(context, handle, launch, CUDA_ERROR_INVALID_HANDLE);
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     }
     CUDA_KERNEL_NODE_PARAMS what = {.func = handle,
@@ -299,7 +306,7 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
     if (result == CUDA_SUCCESS)
         result = sim_submit(&context, stream, &op, NULL);
     else if (result != CUDA_ERROR_OUT_OF_MEMORY)
-        note_refused(context, handle, launch, result);
+        report_refused(context, handle, launch, result);
     kiln__free(sim_memory(), op.owned);
     return sim_end_work(context, result);
 }
@@ -320,7 +327,8 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
     return launch_kernel(function, &launch, stream, arguments, NULL);
 }
 
-/* Attributes that are only hints are accepted; one that would change the kernel's result is refused. */
+/* Reads one attribute of a launch. Attributes that are only hints are accepted. An attribute that would change the
+ * kernel's result is refused. */
 static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
 {
     switch (attribute->id) {
@@ -367,7 +375,7 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
 
 enum { OLD_PARAM_BYTES = 4096 };
 
-static CUresult set_old(CUfunction handle, int offset, const void *data, unsigned bytes)
+static CUresult set_old_param(CUfunction handle, int offset, const void *data, unsigned bytes)
 {
     sim_context *context;
     CUresult result;
@@ -386,17 +394,17 @@ static CUresult set_old(CUfunction handle, int offset, const void *data, unsigne
 
 CUresult sim_cuParamSetv(CUfunction function, int offset, void *data, unsigned bytes)
 {
-    return set_old(function, offset, data, bytes);
+    return set_old_param(function, offset, data, bytes);
 }
 
 CUresult sim_cuParamSeti(CUfunction function, int offset, unsigned value)
 {
-    return set_old(function, offset, &value, sizeof value);
+    return set_old_param(function, offset, &value, sizeof value);
 }
 
 CUresult sim_cuParamSetf(CUfunction function, int offset, float value)
 {
-    return set_old(function, offset, &value, sizeof value);
+    return set_old_param(function, offset, &value, sizeof value);
 }
 
 CUresult sim_cuParamSetSize(CUfunction handle, unsigned bytes)

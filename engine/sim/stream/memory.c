@@ -143,16 +143,16 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr 
 
 /* ---- the sides of copies (transfer.c) ---- */
 
-static bool no_host(const sim_side *where)
+static bool is_host_missing(const sim_side *where)
 {
     return where->address >= VM_GLOBAL_BASE && where->address < SIM_DEVICE_ONLY_END;
 }
 
-/* With unified addressing a device address is one even if the call says that it is the host's. */
+/* With unified addressing, a device address is a device address even if the call says that it is the host's. */
 static bool side_is_device(const sim_side *where)
 {
     uint64_t base, size;
-    return where->type == CU_MEMORYTYPE_DEVICE || no_host(where) ||
+    return where->type == CU_MEMORYTYPE_DEVICE || is_host_missing(where) ||
            (where->type == CU_MEMORYTYPE_UNIFIED && vm_range(where->context->device, where->address, &base, &size));
 }
 
@@ -177,7 +177,8 @@ void *sim_side_resolve(const sim_side *where, size_t bytes)
 
 /* ---- fills ---- */
 
-/* The number of bytes from the first to the last one written; false: this cannot be filled. */
+/* Sets *bytes to the distance from the first to the end of the last byte that is written. Returns false if the extent
+ * cannot be filled. */
 static bool fill_extent(const CUDA_MEMSET_NODE_PARAMS_v2 *to, size_t *bytes)
 {
     size_t row;
@@ -226,8 +227,8 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
     return CUDA_SUCCESS;
 }
 
-static CUresult fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned size, size_t width, size_t height,
-                     CUstream stream)
+static CUresult submit_fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned size, size_t width, size_t height,
+                            CUstream stream)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
@@ -245,20 +246,20 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned size
 #define FILLS(bits, type)                                                                                              \
     CUresult sim_cuMemsetD##bits(CUdeviceptr to, type value, size_t count)                                             \
     {                                                                                                                  \
-        return fill(to, 0, value, sizeof value, count, 1, SIM_WAITS);                                                  \
+        return submit_fill(to, 0, value, sizeof value, count, 1, SIM_WAITS);                                           \
     }                                                                                                                  \
     CUresult sim_cuMemsetD##bits##Async(CUdeviceptr to, type value, size_t count, CUstream stream)                     \
     {                                                                                                                  \
-        return fill(to, 0, value, sizeof value, count, 1, stream);                                                     \
+        return submit_fill(to, 0, value, sizeof value, count, 1, stream);                                              \
     }                                                                                                                  \
     CUresult sim_cuMemsetD2D##bits(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height)              \
     {                                                                                                                  \
-        return fill(to, pitch, value, sizeof value, width, height, SIM_WAITS);                                         \
+        return submit_fill(to, pitch, value, sizeof value, width, height, SIM_WAITS);                                  \
     }                                                                                                                  \
     CUresult sim_cuMemsetD2D##bits##Async(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height,       \
                                           CUstream stream)                                                             \
     {                                                                                                                  \
-        return fill(to, pitch, value, sizeof value, width, height, stream);                                            \
+        return submit_fill(to, pitch, value, sizeof value, width, height, stream);                                     \
     }
 FILLS(8, unsigned char)
 FILLS(16, unsigned short)

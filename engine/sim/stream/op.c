@@ -9,7 +9,7 @@
 /* ---- making, copying, freeing ---- */
 
 /* Copies `bytes` of the caller's memory into the op; the caller sets the op's pointer to it. */
-static CUresult own(sim_op *op, const void *data, size_t bytes)
+static CUresult copy_owned(sim_op *op, const void *data, size_t bytes)
 {
     if (bytes == 0)
         return CUDA_SUCCESS;
@@ -21,6 +21,8 @@ static CUresult own(sim_op *op, const void *data, size_t bytes)
     return CUDA_SUCCESS;
 }
 
+/* Makes a node that allocates. Reserves its address now, so that other nodes can name it; the memory comes at the
+ * launch. */
 static CUresult make_alloc(sim_context *context, sim_op *op)
 {
     enum { ALIGN = 512, MOST_DESCRIPTIONS = 64 };
@@ -38,7 +40,7 @@ static CUresult make_alloc(sim_context *context, sim_op *op)
         if (what->accessDescs[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
             sim_device_ordinal(what->accessDescs[i].location.id) < 0)
             return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = own(op, what->accessDescs, what->accessDescCount * sizeof *what->accessDescs);
+    CUresult result = copy_owned(op, what->accessDescs, what->accessDescCount * sizeof *what->accessDescs);
     if (result != CUDA_SUCCESS)
         return result;
     what->accessDescs = op->owned;
@@ -54,7 +56,7 @@ static CUresult make_memops(sim_context *context, sim_op *op)
 {
     CUresult result = sim_memops_check(context, &op->what.memOp);
     if (result == CUDA_SUCCESS)
-        result = own(op, op->what.memOp.paramArray, op->what.memOp.count * sizeof *op->what.memOp.paramArray);
+        result = copy_owned(op, op->what.memOp.paramArray, op->what.memOp.count * sizeof *op->what.memOp.paramArray);
     op->what.memOp.paramArray = op->owned;
     return result;
 }
@@ -121,7 +123,7 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
     *to = *from;
     to->owned = NULL;
     to->child = NULL;
-    CUresult result = from->owned ? own(to, from->owned, from->owned_bytes) : CUDA_SUCCESS;
+    CUresult result = from->owned ? copy_owned(to, from->owned, from->owned_bytes) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS && from->child)
         result = sim_graph_clone(context, from->child, &to->child);
     if (result == CUDA_SUCCESS && sim_condition_count(to))
@@ -170,7 +172,8 @@ static bool is_wide(CUstreamBatchMemOpType type)
     return type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
 }
 
-static void *place_of(const sim_context *context, CUdeviceptr address, bool wide)
+/* Returns the host pointer of a value in memory, or NULL if the address is invalid or misaligned. */
+static void *find_value(const sim_context *context, CUdeviceptr address, bool wide)
 {
     return address % (wide ? 8 : 4) == 0
                ? vm_pointer(sim_home((sim_context *)(uintptr_t)context, address)->device, address, wide ? 8 : 4)
@@ -188,13 +191,13 @@ CUresult sim_memops_check(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PAR
         case CU_STREAM_MEM_OP_WAIT_VALUE_32:
         case CU_STREAM_MEM_OP_WAIT_VALUE_64:
             if ((op->waitValue.flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH) > CU_STREAM_WAIT_VALUE_NOR ||
-                !place_of(context, op->waitValue.address, is_wide(op->operation)))
+                !find_value(context, op->waitValue.address, is_wide(op->operation)))
                 return CUDA_ERROR_INVALID_VALUE;
             break;
         case CU_STREAM_MEM_OP_WRITE_VALUE_32:
         case CU_STREAM_MEM_OP_WRITE_VALUE_64:
             if (op->writeValue.flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER ||
-                !place_of(context, op->writeValue.address, is_wide(op->operation)))
+                !find_value(context, op->writeValue.address, is_wide(op->operation)))
                 return CUDA_ERROR_INVALID_VALUE;
             break;
         case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
@@ -205,7 +208,8 @@ CUresult sim_memops_check(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PAR
     return CUDA_SUCCESS;
 }
 
-static bool holds(const CUstreamBatchMemOpParams *op, const void *at)
+/* Returns true if the value in memory satisfies the condition of a wait. */
+static bool is_satisfied(const CUstreamBatchMemOpParams *op, const void *at)
 {
     bool wide = is_wide(op->operation);
     uint64_t value = wide ? op->waitValue.value64 : op->waitValue.value;
@@ -219,23 +223,25 @@ static bool holds(const CUstreamBatchMemOpParams *op, const void *at)
     }
 }
 
+/* Lets other threads run for 50 microseconds. */
 static void pause_a_little(void *none)
 {
     (void)none;
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Other threads may continue meanwhile. If none of them writes the value, only this thread could, but it waits. So
- * after 20 s, or one microsecond per step of the budget, the wait counts as an endless kernel. */
+/* Waits for a value in memory. Other threads may continue meanwhile. Work is done when it is enqueued, so only another
+ * thread can write the value. After 20 s, or one microsecond for each step of the budget, the wait counts as an endless
+ * kernel. */
 static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams *op)
 {
     const uint64_t most = 20000000000u, start = kiln__now_ns();
     uint64_t steps = (*context)->steps, limit = steps && steps < most / 1000 ? steps * 1000 : most;
     for (;;) {
-        const void *at = place_of(*context, op->waitValue.address, is_wide(op->operation));
+        const void *at = find_value(*context, op->waitValue.address, is_wide(op->operation));
         if (!at)
             return CUDA_ERROR_INVALID_VALUE;
-        if (holds(op, at))
+        if (is_satisfied(op, at))
             return CUDA_SUCCESS;
         if (kiln__now_ns() - start > limit) {
             snprintf((*context)->fault, sizeof(*context)->fault,
@@ -260,7 +266,7 @@ CUresult sim_memops_run(sim_context **context, const CUDA_BATCH_MEM_OP_NODE_PARA
         if (op.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || op.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) {
             result = wait_value(context, &op);
         } else if (op.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 || op.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64) {
-            void *at = place_of(*context, op.writeValue.address, is_wide(op.operation));
+            void *at = find_value(*context, op.writeValue.address, is_wide(op.operation));
             if (!at)
                 result = CUDA_ERROR_INVALID_VALUE;
             else if (is_wide(op.operation))
@@ -299,7 +305,7 @@ static CUresult run_record(sim_context *context, CUevent handle)
     event->recorded = true;
     event->capture = 0;
     event->clock_ns = sim_clock(context);
-    sim_order_record(context, NULL, event); /* of a graph's node: nothing less is known */
+    sim_order_record(context, NULL, event); /* the event is recorded by a node of a graph, so it marks all work */
     sim_program_record(context, event);
     return CUDA_SUCCESS;
 }
@@ -329,7 +335,7 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
         return sim_memory_free(sim_home(*context, op->what.free.dptr), op->what.free.dptr) ? CUDA_SUCCESS
                                                                                            : CUDA_ERROR_INVALID_VALUE;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return sim_memops_run(context, &op->what.memOp);
-    default: /* nothing to do: events mark work that is done, and a child graph's nodes are steps of their own */
+    default: /* nothing to do: events mark work that is done, and the nodes of a child graph are separate steps */
         return CUDA_SUCCESS;
     }
 }
@@ -337,13 +343,13 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        sim_order_stream_waits(context, stream, NULL); /* it may have waited for any */
+        sim_order_stream_waits(context, stream, NULL); /* it may have waited for any other stream */
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
         sim_order_waited(context, stream); /* the host may read what they write */
 }
 
-/* What the order of streams follows from, once the work is done. */
-static void note_order(sim_context *context, CUstream stream, const sim_op *op)
+/* Tells order.c which edges follow from an operation that has run. */
+static void record_edges(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
         sim_order_record(context, &stream, sim_object_find(context, op->what.eventRecord.event, SIM_EVENT));
@@ -355,6 +361,7 @@ static void note_order(sim_context *context, CUstream stream, const sim_op *op)
         sim_order_waited(context, stream);
 }
 
+/* Runs an operation outside a capture, with the happens-before edges before and after it. */
 static CUresult run_in_order(sim_context **context, CUstream stream, const sim_op *op)
 {
     sim_context *waiting[3] = {*context};
@@ -370,7 +377,7 @@ static CUresult run_in_order(sim_context **context, CUstream stream, const sim_o
     if (across)
         sim_order_devices_wait(waiting, KILN__COUNT(waiting));
     if (result == CUDA_SUCCESS)
-        note_order(*context, stream, op);
+        record_edges(*context, stream, op);
     sim_order_guard();
     return result;
 }

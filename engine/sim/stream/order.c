@@ -1,11 +1,18 @@
-/* order.c - which work of checked contexts is ordered before which. Work is done at once, so streams that do not wait for
- * each other are found by their clocks alone: for each stream, how much of each other stream's work is ordered before its
- * next. Launches and copies that are not ordered and touch the same memory, of which one writes, are a race.
+/* order.c - the happens-before order of streams, for the checks.
  *
- * All contexts of the process have one such order, and their checks one time, so that streams of two devices are compared as
- * those of one. What the host learns by a call that waits, all that it enqueues later is ordered after; its threads count as
- * one. What a program learns without the driver (a flag in mapped memory that a kernel writes) is not seen. Nodes of one
- * graph count as ordered. */
+ * Work is done when it is enqueued, so concurrency of streams cannot be observed. It is computed with vector clocks. A
+ * *lane* is a stream as the clocks see it. Its works are numbered from 1, and `known[lane]` is its vector clock: for
+ * each lane, how many of its works happened before the lane's next work. Launches and copies that are not ordered and
+ * touch the same memory, of which one writes, are a race.
+ *
+ * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
+ * like streams of one. The host is one more clock, for all of its threads: after a call that waits, everything that the
+ * host enqueues later is ordered after the work that it has waited for. Knowledge that bypasses the driver (a kernel's
+ * flag in mapped memory) is not seen. Nodes of one graph count as ordered.
+ *
+ * The life of a work: sim_order_begin() appends it, and it runs while `span.until` is UINT32_MAX. sim_order_touch()
+ * adds its ranges. sim_order_end() closes its span. forget_works() removes it once the host knows it, because all later
+ * work is then ordered after it. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,45 +21,48 @@
 #include "vm_checks.h"
 
 enum { LANES = 256, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };
-#define HOST LANES                 /* the host's clock, after those of the lanes */
-#define TIME_MOST (UINT32_MAX / 4) /* of the checks, before they begin anew */
+#define HOST LANES                 /* the index of the host's clock */
+#define TIME_MOST (UINT32_MAX / 4) /* the time at which the checks start again at 1 */
 
+/* A launch, copy or fill that has begun. */
 typedef struct work {
-    uint32_t lane, number; /* of the lane's works, from 1 */
+    uint32_t lane, number; /* its number among the works of its lane, from 1 */
     vm_period span;
     const sim_context *context;
 } work;
-typedef struct range { /* of memory that a copy or a fill touches */
+typedef struct range { /* memory that a copy or a fill touches */
     uint32_t lane, number;
-    bool write, pinned; /* pinned: memory that the host is guarded against */
-    bool managed;       /* used by kernels, in that span, not by a copy */
+    bool write, pinned; /* pinned: a guard protects the memory against the host */
+    bool managed;       /* kernels have used it in that span; otherwise a copy has */
     vm_period span;
-    int guard;        /* its number; -1: none */
+    int guard;        /* the number of its guard, or -1 */
     const char *what; /* "the host's copy" */
     uint64_t address, bytes;
-    sim_context *context; /* whose memory it is */
+    sim_context *context; /* the context that has the memory */
 } range;
 
+/* The order of all checked contexts. */
 struct sim_order {
     unsigned users;                   /* contexts */
-    uint32_t lanes;                   /* in use, from 1; of streams, also of destroyed ones */
-    uint32_t done[LANES];             /* works of each */
-    uint32_t known[LANES + 1][LANES]; /* by lane, and HOST: how many works of each lane are ordered before its next */
-    const sim_context *owner[LANES];  /* NULL: it is gone */
-    bool legacy[LANES];               /* it is its context's legacy stream */
-    bool blocking[LANES];             /* the legacy stream waits for it, and it for that */
-    bool vacant[LANES];               /* its stream was destroyed */
-    bool lost;                        /* too many streams: all count as ordered */
+    uint32_t lanes;                   /* lanes in use, from 1; destroyed streams keep theirs */
+    uint32_t done[LANES];             /* by lane: how many works have begun */
+    uint32_t known[LANES + 1][LANES]; /* the vector clocks, by lane, and the host's */
+    const sim_context *owner[LANES];  /* by lane: its context, or NULL if that has ended */
+    bool legacy[LANES];               /* by lane: it is the legacy stream of its context */
+    bool blocking[LANES];             /* by lane: it and the legacy stream wait for each other */
+    bool vacant[LANES];               /* by lane: its stream was destroyed */
+    bool lost;                        /* too many streams: everything counts as ordered */
     work *works;
     range *ranges;
-    vm_period *spans; /* not ordered before the running work */
+    vm_period *spans; /* spans of works that are concurrent with the running work */
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
-    size_t first_range; /* of the running work */
+    size_t first_range; /* the first range of the running work */
 };
 
 /* ---- pinned memory ---- */
 
-static void unguard(range *r)
+/* Removes the guard of a range, and reports it if the host has touched the memory. */
+static void remove_guard(range *r)
 {
     char where[160];
     uint64_t address;
@@ -62,19 +72,19 @@ static void unguard(range *r)
             vm_check_managed_race(context->device, address, r->write, r->span, where);
         else
             vm_check_pinned_race(context->device, r->address, r->bytes, r->write, where);
-        r->pinned = false; /* said once */
+        r->pinned = false; /* reported once */
     }
     r->guard = -1;
 }
 
-static void unguard_all(sim_order *o)
+static void remove_all_guards(sim_order *o)
 {
     for (size_t i = 0; i < o->range_count; i++)
-        unguard(&o->ranges[i]);
+        remove_guard(&o->ranges[i]);
 }
 
-/* The memory of host and device that holds the address, a managed variable too. */
-static bool shared_at(const sim_context *context, uint64_t address, uint64_t *base, uint64_t *bytes)
+/* Finds the memory that host and device share at the address, also a managed variable. */
+static bool find_shared(const sim_context *context, uint64_t address, uint64_t *base, uint64_t *bytes)
 {
     vm_info info;
     const sim_host *host = sim_host_at(context, address);
@@ -84,13 +94,14 @@ static bool shared_at(const sim_context *context, uint64_t address, uint64_t *ba
     return host || variable;
 }
 
-/* Pages that have other data of the host too are left open. */
+/* Guards a range. Pages at its ends that hold other data of the host stay open. Returns the number of the guard, or
+ * -1. */
 static int guard_range(const range *r)
 {
     const sim_context *context = r->context;
     uint64_t base, bytes;
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (!shared_at(context, r->address, &base, &bytes) || base % page != 0 || r->address + r->bytes > base + bytes)
+    if (!find_shared(context, r->address, &base, &bytes) || base % page != 0 || r->address + r->bytes > base + bytes)
         return -1;
     const uint64_t first = (r->address + page - 1) / page * page;
     uint64_t end = r->address + r->bytes;
@@ -100,7 +111,7 @@ static int guard_range(const range *r)
 
 /* ---- the order ---- */
 
-/* Nothing is concurrent with what runs from now on. */
+/* Tells the checks that nothing is concurrent with the work to come. */
 static void clear_spans(sim_order *o)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
@@ -109,8 +120,8 @@ static void clear_spans(sim_order *o)
     o->span_count = 0;
 }
 
-/* Forgets works and ranges: those of the context, or (NULL) those that the host knows. */
-static void forget(sim_order *o, const sim_context *context)
+/* Forgets works and ranges: of the context if it is not NULL, otherwise of all work that the host knows to be done. */
+static void forget_works(sim_order *o, const sim_context *context)
 {
     const uint32_t *known = o->known[HOST];
     size_t kept = 0, before = 0;
@@ -124,18 +135,18 @@ static void forget(sim_order *o, const sim_context *context)
             before += i < o->first_range;
             o->ranges[kept++] = o->ranges[i];
         } else {
-            unguard(&o->ranges[i]);
+            remove_guard(&o->ranges[i]);
         }
     o->range_count = kept;
     o->first_range = before;
 }
 
-/* The context leaves it. */
-static void free_order(sim_context *context)
+/* A context leaves the order. The last one frees it. */
+static void leave_order(sim_context *context)
 {
     sim_order *o = context->order;
     clear_spans(o);
-    forget(o, context);
+    forget_works(o, context);
     for (uint32_t k = 1; k < o->lanes; k++)
         if (o->owner[k] == context) {
             o->owner[k] = NULL;
@@ -144,15 +155,15 @@ static void free_order(sim_context *context)
     context->order = NULL;
     if (--o->users > 0)
         return;
-    unguard_all(o);
+    remove_all_guards(o);
     kiln__free(sim_memory(), o->works);
     kiln__free(sim_memory(), o->ranges);
     kiln__free(sim_memory(), o->spans);
     kiln__free(sim_memory(), o);
 }
 
-/* What streams and events know from checks that have ended. */
-static void forget_old(sim_context *context)
+/* Resets the lanes of streams and the clocks of events, which are of earlier checks. */
+static void forget_clocks(sim_context *context)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
         if (object->kind == SIM_STREAM)
@@ -164,8 +175,9 @@ static void forget_old(sim_context *context)
     }
 }
 
-/* NULL: nothing is checked, or there is no memory: then all counts as ordered. */
-static sim_order *order_of(sim_context *context)
+/* Returns the order, which the first checked context creates. Returns NULL if the context is not checked, if there are
+ * too many streams, or if memory runs out; everything then counts as ordered. */
+static sim_order *get_order(sim_context *context)
 {
     if (!context || !context->check)
         return NULL;
@@ -177,37 +189,39 @@ static sim_order *order_of(sim_context *context)
     if (o && !context->order) {
         o->users++;
         context->order = o;
-        context->order_end = free_order;
+        context->order_end = leave_order;
         context->order_let = sim_order_waited_all;
-        forget_old(context);
+        forget_clocks(context);
     }
     return o && !o->lost ? o : NULL;
 }
 
-static void join(uint32_t *to, const uint32_t *from)
+/* Joins the clock `from` into `to`: the pointwise maximum. */
+static void join_clocks(uint32_t *to, const uint32_t *from)
 {
     for (uint32_t k = 0; k < LANES; k++)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-static work *running(sim_order *o)
+/* Returns the work that runs, or NULL. */
+static work *get_running(sim_order *o)
 {
     return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
                                                                                      : NULL;
 }
 
-/* A lane for the context. 0: there is none left, and all counts as ordered. */
-static uint32_t lane_new(sim_context *context, sim_order *o, bool blocking, bool legacy)
+/* Returns a lane for a stream of the context. Returns 0 if all lanes are in use; everything then counts as ordered. */
+static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, bool legacy)
 {
     uint32_t lane = o->lanes;
-    if (lane == LANES) /* one of a destroyed stream: its work counts as ordered before the new one's */
+    if (lane == LANES) /* reuse the lane of a destroyed stream: its work counts as ordered before the new stream's */
         for (lane = 1; lane < LANES; lane++)
             if (o->vacant[lane] && (!o->owner[lane] || (o->owner[lane] == context && o->blocking[lane] == blocking)))
                 break;
     if (lane == LANES) {
         o->lost = true;
-        unguard_all(o);
-        if (!running(o)) /* a kernel of another thread may read them: when that ends */
+        remove_all_guards(o);
+        if (!get_running(o)) /* a kernel on another thread may be reading the spans: cleared when it ends */
             clear_spans(o);
         return 0;
     }
@@ -219,8 +233,8 @@ static uint32_t lane_new(sim_context *context, sim_order *o, bool blocking, bool
     return lane;
 }
 
-/* That of the context's legacy stream; 0: it has none yet. */
-static uint32_t legacy_of(const sim_order *o, const sim_context *context)
+/* Returns the lane of the context's legacy stream, or 0 if it has none yet. */
+static uint32_t get_legacy_lane(const sim_order *o, const sim_context *context)
 {
     for (uint32_t k = 1; k < o->lanes; k++)
         if (o->owner[k] == context && o->legacy[k])
@@ -228,131 +242,135 @@ static uint32_t legacy_of(const sim_order *o, const sim_context *context)
     return 0;
 }
 
-static uint32_t lane_of(sim_context *context, sim_order *o, CUstream handle)
+/* Returns the lane of a stream, which gets one at its first work. */
+static uint32_t get_lane(sim_context *context, sim_order *o, CUstream handle)
 {
     sim_stream *stream = sim_stream_at(context, handle, true);
     if (!stream) {
-        const uint32_t lane = legacy_of(o, context);
-        return lane ? lane : lane_new(context, o, false, true);
+        const uint32_t lane = get_legacy_lane(o, context);
+        return lane ? lane : take_lane(context, o, false, true);
     }
     if (!stream->lane)
-        stream->lane = lane_new(context, o, !(stream->flags & CU_STREAM_NON_BLOCKING), false);
+        stream->lane = take_lane(context, o, !(stream->flags & CU_STREAM_NON_BLOCKING), false);
     return stream->lane;
 }
 
 void sim_order_stream_gone(sim_context *context, const sim_stream *stream)
 {
-    sim_order *o = order_of(context);
+    sim_order *o = get_order(context);
     if (o && stream->lane)
         o->vacant[stream->lane] = true;
 }
 
-/* What the stream's next work is ordered after. */
-static uint32_t *known_of(sim_order *o, uint32_t lane)
+/* Returns the clock of the lane's next work. Joins the host's clock, and the implicit edges of the legacy stream: it
+ * waits for all blocking streams of its context, and they wait for it. */
+static uint32_t *get_clock(sim_order *o, uint32_t lane)
 {
     uint32_t *known = o->known[lane];
     const sim_context *owner = o->owner[lane];
-    join(known, o->known[HOST]);
+    join_clocks(known, o->known[HOST]);
     if (o->blocking[lane])
-        join(known, o->known[legacy_of(o, owner)]); /* of no lane: nothing */
+        join_clocks(known, o->known[get_legacy_lane(o, owner)]); /* lane 0 has an empty clock */
     for (uint32_t k = 1; k < o->lanes && o->legacy[lane]; k++)
         if (o->blocking[k] && o->owner[k] == owner)
-            join(known, o->known[k]);
+            join_clocks(known, o->known[k]);
     return known;
 }
 
-/* All work of the context, and what it is ordered after; of all contexts: NULL. */
-static void all_of(sim_order *o, const sim_context *context, uint32_t *known)
+/* Sets `known` to the clock of everything that the context has enqueued so far. If `context` is NULL, of all
+ * contexts. */
+static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t *known)
 {
     memset(known, 0, sizeof o->done);
     for (uint32_t k = 1; k < o->lanes; k++)
         if (!context || o->owner[k] == context) {
-            join(known, known_of(o, k));
+            join_clocks(known, get_clock(o, k));
             known[k] = o->done[k];
         }
 }
 
 /* ---- waiting ---- */
 
-/* A thread may ask while another one's work is running, which the answer does not include. */
-static void host_learns(sim_order *o, const uint32_t *known)
+/* Joins a clock into the host's clock. Another thread's work may be running, which is not done yet. */
+static void join_host(sim_order *o, const uint32_t *known)
 {
-    const work *now = running(o);
+    const work *now = get_running(o);
     uint32_t *host = o->known[HOST];
-    join(host, known);
+    join_clocks(host, known);
     if (now && host[now->lane] >= now->number)
         host[now->lane] = now->number - 1;
-    forget(o, NULL); /* what all later work is ordered after */
+    forget_works(o, NULL); /* all later work is ordered after these */
 }
 
 void sim_order_waited(sim_context *context, CUstream stream)
 {
-    sim_order *o = order_of(context);
-    const uint32_t lane = o ? lane_of(context, o, stream) : 0;
+    sim_order *o = get_order(context);
+    const uint32_t lane = o ? get_lane(context, o, stream) : 0;
     if (lane)
-        host_learns(o, known_of(o, lane));
+        join_host(o, get_clock(o, lane));
 }
 
 void sim_order_waited_all(sim_context *context)
 {
-    sim_order *o = order_of(context);
+    sim_order *o = get_order(context);
     uint32_t known[LANES];
     if (!o)
         return;
-    all_of(o, context, known);
-    host_learns(o, known);
+    get_clock_of_all(o, context, known);
+    join_host(o, known);
 }
 
 void sim_order_waited_event(sim_context *context, const sim_event *event)
 {
-    sim_order *o = order_of(context);
+    sim_order *o = get_order(context);
     if (o && event->known)
-        host_learns(o, event->known);
+        join_host(o, event->known);
 }
 
 void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event)
 {
-    sim_order *o = order_of(context);
-    const uint32_t lane = o && stream ? lane_of(context, o, *stream) : 0;
+    sim_order *o = get_order(context);
+    const uint32_t lane = o && stream ? get_lane(context, o, *stream) : 0;
     if (!o || o->lost)
         return;
     if (!event->known)
         event->known = kiln__alloc(sim_memory(), sizeof o->done);
     if (event->known && lane)
-        memcpy(event->known, known_of(o, lane), sizeof o->done);
+        memcpy(event->known, get_clock(o, lane), sizeof o->done);
     else if (event->known)
-        all_of(o, context, event->known);
+        get_clock_of_all(o, context, event->known);
 }
 
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event)
 {
-    sim_order *o = order_of(context);
-    const uint32_t lane = o ? lane_of(context, o, stream) : 0;
+    sim_order *o = get_order(context);
+    const uint32_t lane = o ? get_lane(context, o, stream) : 0;
     uint32_t known[LANES];
     if (!lane)
         return;
     if (!event || !event->known)
-        all_of(o, event ? event->object.context : NULL, known);
-    join(o->known[lane], event && event->known ? event->known : known);
+        get_clock_of_all(o, event ? event->object.context : NULL, known);
+    join_clocks(o->known[lane], event && event->known ? event->known : known);
 }
 
 void sim_order_devices_wait(sim_context *const *contexts, size_t count)
 {
-    sim_order *o = order_of(contexts[0]);
+    sim_order *o = get_order(contexts[0]);
     uint32_t known[LANES] = {0}, more[LANES];
     for (size_t i = 0; o && i < count; i++) {
-        all_of(o, contexts[i], more);
-        join(known, more);
+        get_clock_of_all(o, contexts[i], more);
+        join_clocks(known, more);
     }
     for (uint32_t k = 1; o && k < o->lanes; k++)
         for (size_t i = 0; i < count; i++)
             if (o->owner[k] == contexts[i])
-                join(o->known[k], known);
+                join_clocks(o->known[k], known);
 }
 
 /* ---- work ---- */
 
-/* The checks of all contexts have one time. With the order: it may begin anew. */
+/* Sets the time of the checks of all contexts to the same value. With an order, the time may restart at 1; everything
+ * so far is then ordered before the work to come. */
 static void keep_time(sim_order *o)
 {
     uint32_t most = 0;
@@ -368,32 +386,33 @@ static void keep_time(sim_order *o)
             vm_check_time(any->check, most + 1);
     if (!anew)
         return;
-    o->work_count = o->range_count = 0; /* nothing is guarded now */
+    o->work_count = o->range_count = 0; /* nothing is guarded at this point */
     o->first_range = 0;
     for (uint32_t k = 0; k <= LANES; k++)
-        join(o->known[k], o->done);
+        join_clocks(o->known[k], o->done);
 }
 
 void sim_order_time(void) { keep_time(NULL); }
 
-/* Makes room by taking the older half for ordered. */
+/* Makes room: treats the older half of the works as done. */
 static void drop_old(sim_order *o)
 {
     uint32_t known[LANES] = {0};
     for (size_t i = 0; i < (o->work_count + 1) / 2; i++)
         known[o->works[i].lane] = o->works[i].number;
-    host_learns(o, known);
+    join_host(o, known);
 }
 
-/* The next work in the lane; 0: of none, and nothing is noted. */
-static void begin_in(sim_context *context, sim_order *o, uint32_t lane)
+/* Begins the next work of the lane, and tells the checks which spans are concurrent with it. Does nothing if `lane` is
+ * 0. */
+static void begin_work(sim_context *context, sim_order *o, uint32_t lane)
 {
     if (!lane)
         return;
     if (o->work_count == WORKS_MOST || o->range_count >= RANGES_MOST)
         drop_old(o);
     o->first_range = o->range_count;
-    uint32_t *known = known_of(o, lane);
+    uint32_t *known = get_clock(o, lane);
     o->span_count = 0;
     for (size_t i = 0; i < o->work_count; i++) {
         const work *w = &o->works[i];
@@ -404,7 +423,7 @@ static void begin_in(sim_context *context, sim_order *o, uint32_t lane)
         o->spans[o->span_count++] = w->span;
     }
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        if (any->check) /* a graph's nodes run in several */
+        if (any->check) /* the nodes of a graph may run in several contexts */
             vm_check_concurrent(any->check, o->spans, o->span_count);
     if (!kiln__grow(sim_memory(), &o->works, &o->work_room, o->work_count + 1, sizeof *o->works))
         return;
@@ -415,14 +434,14 @@ static void begin_in(sim_context *context, sim_order *o, uint32_t lane)
                                        .context = context};
 }
 
-/* Ready for new work: what was guarded is not. */
-static sim_order *order_ready(sim_context *context)
+/* Returns the order, ready for new work: removes all guards, because the work may use the guarded memory. */
+static sim_order *prepare_order(sim_context *context)
 {
-    sim_order *o = order_of(context);
+    sim_order *o = get_order(context);
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        if (any->order) { /* the work may be with that memory, which all contexts may use */
-            unguard_all(any->order);
-            break; /* they have one */
+        if (any->order) { /* all contexts may use the guarded memory */
+            remove_all_guards(any->order);
+            break; /* all contexts share one order */
         }
     if (context->check)
         keep_time(o);
@@ -431,26 +450,29 @@ static sim_order *order_ready(sim_context *context)
 
 void sim_order_begin(sim_context *context, CUstream stream)
 {
-    sim_order *o = order_ready(context);
-    begin_in(context, o, o ? lane_of(context, o, stream) : 0);
+    sim_order *o = prepare_order(context);
+    begin_work(context, o, o ? get_lane(context, o, stream) : 0);
 }
 
-static bool overlap(const range *a, const range *b)
+/* Returns true if two ranges overlap and one of them is written. */
+static bool conflicts(const range *a, const range *b)
 {
     return a->context == b->context && a->address < b->address + b->bytes && b->address < a->address + a->bytes &&
            (a->write || b->write);
 }
 
-/* A range of work that is not ordered before the running one. */
+/* Returns true if the range belongs to work that is concurrent with the running one. */
 static bool is_concurrent(const sim_order *o, const work *now, const range *r)
 {
     return (r->lane != now->lane || r->number != now->number) && r->number > o->known[now->lane][r->lane];
 }
 
+/* Compares the range with kernels of concurrent work, by the checks' shadow cells, and with the ranges of concurrent
+ * copies. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write)
 {
-    sim_order *o = order_of(context);
-    work *now = o ? running(o) : NULL;
+    sim_order *o = get_order(context);
+    work *now = o ? get_running(o) : NULL;
     if (!now || bytes == 0)
         return;
     sim_context *home = sim_home(context, address);
@@ -467,14 +489,14 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
     for (size_t i = 0; i < o->span_count; i++)
         vm_check_host_race(home->device, what, address, bytes, write, o->spans[i]);
     for (size_t i = 0; i < o->first_range; i++)
-        if (!o->ranges[i].managed && overlap(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
+        if (!o->ranges[i].managed && conflicts(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
             vm_check_copies_race(home->device, what, o->ranges[i].what,
                                  address > o->ranges[i].address ? address : o->ranges[i].address);
     if (kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
         o->ranges[o->range_count++] = made;
 }
 
-/* What of that managed memory the work's kernels have used. False: out of memory. */
+/* Adds ranges for the managed memory that kernels of the work have used. Returns false if memory runs out. */
 static bool add_used(sim_context *context, sim_order *o, const work *now, uint64_t address, uint64_t bytes)
 {
     vm_used used = {.address = address};
@@ -498,8 +520,8 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
     return true;
 }
 
-/* Managed memory and variables that the work's kernels have used are guarded too, unless they have told something to the
- * host meanwhile: a flag that it waits for orders what it does then. */
+/* Adds managed memory and variables that the work's kernels have used, to be guarded. But a kernel may have written a
+ * flag there that tells the host of its end. In that case the host may be ordered after it, and nothing is guarded. */
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
     vm_info v;
@@ -523,8 +545,8 @@ static void guard_managed(sim_context *context, sim_order *o, const work *now)
             return;
 }
 
-/* Each check keeps the names of the launches that the others have seen meanwhile. */
-static void tell_launches(vm_period span)
+/* Tells the check of each context the names of launches that other checks have seen. */
+static void share_launches(vm_period span)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         for (sim_context *other = sim_context_after(NULL); other && any->check; other = sim_context_after(other))
@@ -532,18 +554,20 @@ static void tell_launches(vm_period span)
                 vm_check_heard(other->check, any->check, span);
 }
 
+/* Closes the span of the running work, compares what its kernels have touched with earlier concurrent copies, and adds
+ * managed memory to be guarded. */
 void sim_order_end(sim_context *context)
 {
     if (context->order && context->order->lost)
         clear_spans(context->order);
-    sim_order *o = order_of(context);
-    work *now = o ? running(o) : NULL;
+    sim_order *o = get_order(context);
+    work *now = o ? get_running(o) : NULL;
     if (!now)
         return;
     keep_time(NULL);
     now->span.until = vm_check_tick_host(context->check);
-    tell_launches(now->span);
-    for (size_t i = 0; i < o->range_count; i++) { /* what kernels have touched of earlier copies' memory */
+    share_launches(now->span);
+    for (size_t i = 0; i < o->range_count; i++) { /* compare with the memory of earlier copies */
         const range *r = &o->ranges[i];
         if (!r->managed && is_concurrent(o, now, r))
             vm_check_host_race(r->context->device, r->what, r->address, r->bytes, r->write, now->span);
@@ -552,22 +576,22 @@ void sim_order_end(sim_context *context)
     guard_managed(context, o, now);
 }
 
-/* Other threads' work may begin and end meanwhile, so the running one ends before, and what follows it is work of its own.
- * The host's function may read what was before it. */
+/* Calls a host function from the running work. Other threads' work may begin and end meanwhile. So the running work
+ * ends before the call, and the rest counts as new work. The host function is ordered after everything before it. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user)
 {
-    sim_order *o = order_of(context);
-    const work *now = o ? running(o) : NULL;
+    sim_order *o = get_order(context);
+    const work *now = o ? get_running(o) : NULL;
     const uint32_t lane = now ? now->lane : 0;
     if (lane) {
         sim_order_end(context);
-        host_learns(o, known_of(o, lane));
+        join_host(o, get_clock(o, lane));
     }
     if (!sim_call_out(context, function, user))
         return false;
-    o = lane ? order_ready(context) : NULL;
+    o = lane ? prepare_order(context) : NULL;
     if (o && lane < o->lanes && o->owner[lane] == context)
-        begin_in(context, o, lane);
+        begin_work(context, o, lane);
     return true;
 }
 

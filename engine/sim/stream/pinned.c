@@ -1,6 +1,7 @@
-/* pinned.c - pinned memory that an asynchronous copy uses is guarded until the host has waited for the copy: the host must
- * not touch what is copied to, nor change what is copied from. The pages are protected; the first access of the host ends in
- * a signal, is noted, and goes on. Only where a process is checked by its environment, as a signal belongs to the process. */
+/* pinned.c - guards for pinned memory. While an asynchronous copy uses pinned memory, and until the host has waited for
+ * the copy, the host must not touch the copy's target nor change its source. The pages are protected. The first access
+ * of the host ends in a signal, is recorded, and goes on. Only processes that are checked by their environment have
+ * guards, because a signal belongs to the whole process. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,13 +21,13 @@ typedef struct guard {
     _Atomic uintptr_t first, end; /* whole pages; they stay when it is cleared */
     atomic_bool set;
     _Atomic uintptr_t touched; /* where, if it has */
-    _Atomic uintptr_t fired;   /* the code that touched it; 1: not known; 0: none did */
+    _Atomic uintptr_t fired;   /* address of the code that touched it; 1: unknown; 0: nothing has touched it */
     atomic_uint late;          /* faults since it was cleared: of threads that touched it just before */
 } guard;
 static guard guards[GUARDS];
 static struct sigaction before;
 
-static uintptr_t code_of(const void *context)
+static uintptr_t get_code(const void *context)
 {
 #if defined(__x86_64__)
     return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
@@ -38,8 +39,9 @@ static uintptr_t code_of(const void *context)
 #endif
 }
 
-/* To what the program had installed before. Its handler is called from this one, which stays: others may still be guarded. */
-static void pass_on(int number, siginfo_t *info, void *context)
+/* Calls the handler that the program had installed before. This handler stays installed, because other memory may still
+ * be guarded. */
+static void call_old_handler(int number, siginfo_t *info, void *context)
 {
     if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)
         sigaction(number, &before, NULL);
@@ -65,15 +67,15 @@ static void on_fault(int number, siginfo_t *info, void *context)
         uintptr_t none = 0;
         if (atomic_load(&guards[i].fired) == 0)
             atomic_store(&guards[i].touched, address);
-        atomic_compare_exchange_strong(&guards[i].fired, &none, code_of(context));
+        atomic_compare_exchange_strong(&guards[i].fired, &none, get_code(context));
         mprotect((void *)first, end - first, PROT_READ | PROT_WRITE);
         ours = true;
     }
     if (!ours)
-        pass_on(number, info, context);
+        call_old_handler(number, info, context);
 }
 
-static void install(void)
+static void install_handler(void)
 {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigemptyset(&action.sa_mask);
@@ -84,7 +86,7 @@ int sim_guard_set(uint64_t address, uint64_t bytes, bool reads)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sigaction now;
-    pthread_once(&once, install);
+    pthread_once(&once, install_handler);
     /* A handler that the program has installed since would get the faults. */
     if (sigaction(SIGSEGV, NULL, &now) != 0 || !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
         return -1;

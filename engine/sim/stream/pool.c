@@ -24,7 +24,7 @@ static int ordinal_of(const CUmemLocation *location)
 
 /* ---- the device's pools ---- */
 
-static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool current)
+static CUresult return_pool(CUmemoryPool *pool, CUdevice device, bool current)
 {
     CUresult result = sim_begin_device(device, pool);
     if (result != CUDA_SUCCESS)
@@ -39,9 +39,9 @@ static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool current)
     return sim_end(CUDA_SUCCESS);
 }
 
-CUresult sim_cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, false); }
+CUresult sim_cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) { return return_pool(pool, device, false); }
 
-CUresult sim_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, true); }
+CUresult sim_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) { return return_pool(pool, device, true); }
 
 CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
@@ -72,13 +72,13 @@ static CUresult pool_location(const CUmemLocation *location, CUmemAllocationType
 CUresult sim_cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
     CUresult result = pool_location(location, type);
-    return result == CUDA_SUCCESS ? give_pool(pool, location->id, false) : result;
+    return result == CUDA_SUCCESS ? return_pool(pool, location->id, false) : result;
 }
 
 CUresult sim_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
     CUresult result = pool_location(location, type);
-    return result == CUDA_SUCCESS ? give_pool(pool, location->id, true) : result;
+    return result == CUDA_SUCCESS ? return_pool(pool, location->id, true) : result;
 }
 
 CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
@@ -87,9 +87,9 @@ CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, 
     return result == CUDA_SUCCESS ? sim_cuDeviceSetMemPool(location->id, pool) : result;
 }
 
-/* What the driver refuses of a new pool's properties. Of host memory there are no pools here; those that are not of one
- * node could not be shared anyway. */
-static CUresult right_props(const CUmemPoolProps *props)
+/* Refuses properties of a new pool that the driver refuses. Pools of host memory do not exist here. A pool in host
+ * memory without a NUMA node could not be shared anyway. */
+static CUresult check_props(const CUmemPoolProps *props)
 {
     static const CUmemPoolProps none;
     if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->usage != 0 || props->win32SecurityAttributes ||
@@ -109,7 +109,7 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     CUresult result = sim_begin_pool(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    result = pool && props ? right_props(props) : CUDA_ERROR_INVALID_VALUE;
+    result = pool && props ? check_props(props) : CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return sim_end(result);
     const int ordinal = ordinal_of(&props->location);
@@ -271,7 +271,8 @@ void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t address, uint6
         sim_pool_let(context, address);
 }
 
-static CUresult take(sim_pool *pool, uint64_t bytes, CUdeviceptr *pointer)
+/* Allocates memory for a pool, within its limit. */
+static CUresult take_from_pool(sim_pool *pool, uint64_t bytes, CUdeviceptr *pointer)
 {
     const sim_context *context = pool->object.context;
     bool room = pool->limit == 0 || (pool->used <= pool->limit && bytes <= pool->limit - pool->used);
@@ -295,7 +296,7 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, const si
     what.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     what.alloc.poolProps.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE,
                                                     .id = sim_device_at(context->ordinal)};
-    if (pool->shared) /* which nodes do not take */
+    if (pool->shared) /* nodes refuse shared pools */
         what.alloc.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     what.alloc.bytesize = bytes;
     sim_op op = {0};
@@ -310,7 +311,8 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, const si
     return result;
 }
 
-static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle, CUstream stream)
+/* Allocates memory in the order of a stream. In a captured stream it becomes a node. */
+static CUresult allocate_in_stream(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle, CUstream stream)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
@@ -326,7 +328,8 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS)
-        result = capturing ? capture_alloc(context, capturing, pool, bytes, pointer) : take(pool, bytes, pointer);
+        result = capturing ? capture_alloc(context, capturing, pool, bytes, pointer)
+                           : take_from_pool(pool, bytes, pointer);
     if (result == CUDA_SUCCESS && !capturing) {
         sim_order_begin(context, stream);
         sim_order_touch(context, "the allocation (cuMemAllocAsync)", *pointer, bytes, true);
@@ -338,12 +341,12 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
 
 CUresult sim_cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream)
 {
-    return allocate(pointer, bytes, NULL, stream);
+    return allocate_in_stream(pointer, bytes, NULL, stream);
 }
 
 CUresult sim_cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
-    return pool ? allocate(pointer, bytes, pool, stream) : CUDA_ERROR_INVALID_VALUE;
+    return pool ? allocate_in_stream(pointer, bytes, pool, stream) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)

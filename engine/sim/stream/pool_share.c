@@ -1,9 +1,11 @@
-/* pool_share.c - pools of memory that processes share. A pool's memory is parts of one file without a name, which is the
- * handle that a process passes on. Before each part lies a page with its record, and a copy of the record is the data by
- * which another process asks for the part: it must be the same bytes as in the file, where a part that was freed has
- * none. Parts never lie where another one has been: the file is long enough, and what nobody uses takes no memory.
+/* pool_share.c - pools of memory that processes share. A pool's memory is one file without a name, whose descriptor is
+ * the handle that a process passes on. Each allocation is a part of the file.
  *
- * Handles and data may hold anything. A wrong one is an error; a file that is not such a pool is never touched. */
+ * The page before each part holds the part's record. Another process asks for the part with a copy of that record,
+ * which must be equal to the record in the file byte for byte. A part that was freed has no record. Parts never reuse
+ * the place of another part: the file is long enough, and pages that nobody uses take no memory.
+ *
+ * Handles and records may hold anything. A wrong one is an error. A file that is not such a pool is never touched. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +22,7 @@ enum { PIECE_PAGE = 4096, PIECE_ALIGN = 2 << 20, PIECE_MARK = 0x6c706f4b };
 
 typedef struct piece_record {
     uint32_t mark, zero;
-    uint64_t inode, offset, bytes; /* of the file; of the page in it; of the memory behind it */
+    uint64_t inode, offset, bytes; /* of the file; of the record's page in it; of the memory behind that page */
     uint64_t none[4];
 } piece_record;
 _Static_assert(sizeof(piece_record) == sizeof(CUmemPoolPtrExportData), "it is the driver's data");
@@ -34,7 +36,7 @@ typedef struct sim_piece {
     bool own;            /* the process made it; freeing it gives the memory back */
 } sim_piece;
 
-static uint64_t mapped(const piece_record *what)
+static uint64_t get_mapped_bytes(const piece_record *what)
 {
     return PIECE_PAGE + (what->bytes + PIECE_PAGE - 1) / PIECE_PAGE * PIECE_PAGE;
 }
@@ -42,10 +44,10 @@ static uint64_t mapped(const piece_record *what)
 static void piece_drop(sim_object *object)
 {
     const sim_piece *piece = (const sim_piece *)object;
-    vm_guard_unmap(piece->map, (size_t)mapped(&piece->what));
+    vm_guard_unmap(piece->map, (size_t)get_mapped_bytes(&piece->what));
 }
 
-static sim_piece *piece_at(const sim_context *context, uint64_t address)
+static sim_piece *find_piece(const sim_context *context, uint64_t address)
 {
     for (sim_object *object = context->objects; object; object = object->next)
         if (object->kind == SIM_PIECE && ((sim_piece *)object)->base == address)
@@ -57,7 +59,7 @@ static sim_piece *piece_at(const sim_context *context, uint64_t address)
 static sim_piece *map_piece(const sim_pool *pool, const piece_record *what, bool own)
 {
     sim_context *context = pool->object.context;
-    void *map = vm_guard_map((size_t)mapped(what), pool->file, (off_t)what->offset);
+    void *map = vm_guard_map((size_t)get_mapped_bytes(what), pool->file, (off_t)what->offset);
     if (!map)
         return NULL;
     const uint64_t base = vm_reserve(context->device, what->bytes, PIECE_ALIGN);
@@ -68,7 +70,7 @@ static sim_piece *map_piece(const sim_pool *pool, const piece_record *what, bool
     if (!made) {
         if (base)
             vm_free(context->device, base);
-        vm_guard_unmap(map, (size_t)mapped(what));
+        vm_guard_unmap(map, (size_t)get_mapped_bytes(what));
         return NULL;
     }
     made->object.drop = piece_drop;
@@ -114,7 +116,8 @@ bool sim_pool_open(sim_pool *pool, unsigned number)
 /* The part is within the file. */
 static bool is_inside(const sim_pool *pool, const piece_record *what)
 {
-    return what->bytes <= pool->bytes && what->offset <= pool->bytes && mapped(what) <= pool->bytes - what->offset;
+    return what->bytes <= pool->bytes && what->offset <= pool->bytes &&
+           get_mapped_bytes(what) <= pool->bytes - what->offset;
 }
 
 uint64_t sim_pool_take(sim_pool *pool, uint64_t bytes)
@@ -129,18 +132,18 @@ uint64_t sim_pool_take(sim_pool *pool, uint64_t bytes)
         return 0;
     }
     memcpy(made->map, &what, sizeof what);
-    pool->next += mapped(&what);
+    pool->next += get_mapped_bytes(&what);
     return made->base;
 }
 
 void sim_pool_let(sim_context *context, uint64_t address)
 {
-    sim_piece *piece = piece_at(context, address);
+    sim_piece *piece = find_piece(context, address);
     if (!piece)
         return;
     if (piece->own) {
         memset(piece->map, 0, sizeof piece->what);
-        madvise(piece->map, (size_t)mapped(&piece->what),
+        madvise(piece->map, (size_t)get_mapped_bytes(&piece->what),
                 MADV_REMOVE); /* fails where it cannot: then it stays a while */
         vm_give(context->device, piece->what.bytes);
     }
@@ -166,8 +169,8 @@ CUresult sim_cuMemPoolExportToShareableHandle(void *out, CUmemoryPool handle, CU
     return sim_end(file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* The place of the device whose pool the file is; -1: it is none. */
-static int place_of_pool(int file)
+/* Returns the place of the device whose pool the file is, or -1. */
+static int get_pool_place(int file)
 {
     char path[64], name[128];
     unsigned number;
@@ -182,7 +185,7 @@ static int place_of_pool(int file)
                : -1;
 }
 
-/* The caller keeps its descriptor. What devices may use the memory is not taken over, as on a GPU. */
+/* The caller keeps its descriptor. The access of other devices does not come along, as on a GPU. */
 CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle, CUmemAllocationHandleType type,
                                                 unsigned long long flags)
 {
@@ -191,7 +194,7 @@ CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
     if (result != CUDA_SUCCESS)
         return result;
     const int given = (int)(intptr_t)handle;
-    const int number = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? place_of_pool(given) : -1;
+    const int number = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? get_pool_place(given) : -1;
     if (!out || flags != 0 || number < 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     for (unsigned i = 0; i < sim_device_count(); i++) /* a device that is hidden: the current one's */
@@ -220,7 +223,7 @@ CUresult sim_cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr po
     if (result != CUDA_SUCCESS)
         return result;
     context = sim_home(context, pointer);
-    const sim_piece *piece = data ? piece_at(context, pointer) : NULL;
+    const sim_piece *piece = data ? find_piece(context, pointer) : NULL;
     if (!piece || !piece->own || !sim_object_find(context, (const void *)(uintptr_t)piece->pool, SIM_POOL))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     memcpy(data, &piece->what, sizeof *data);

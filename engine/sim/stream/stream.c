@@ -1,7 +1,6 @@
-/* stream.c - streams and events. Work is done when the call that enqueues it returns, which is one of the orders that
- * streams allow. So the only thing to wait for is another thread's kernel or host function. An event reads the
- * context's clock: the host time of the device's work so far, which is the speed of the simulator and not an estimate
- * of a GPU's. */
+/* stream.c - streams and events. Work is done when the call that enqueues it returns. Streams allow this order among
+ * others. So the host can only wait for another thread's kernel or host function. An event reads the context's clock:
+ * the host time of the device's work so far. That is the speed of the simulator and not an estimate of a GPU. */
 #include <string.h>
 
 #include "cu_graph.h"
@@ -96,8 +95,8 @@ CUresult sim_cuStreamDestroy(CUstream stream)
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* The host has waited for the stream: the checks and the profile follow what it knows. */
-static void waited(sim_context *context, CUstream stream)
+/* Tells the checks and the profile that the host has waited for the stream. */
+static void record_wait(sim_context *context, CUstream stream)
 {
     sim_order_waited(context, stream);
     sim_program_wait(context, sim_stream_noted(context, stream));
@@ -113,7 +112,7 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
     context = sim_follow(context, stream, SIM_STREAM);
     result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
-        waited(context, stream);
+        record_wait(context, stream);
     return sim_end_work(context, result);
 }
 
@@ -126,13 +125,15 @@ CUresult sim_cuStreamQuery(CUstream stream)
     context = sim_follow(context, stream, SIM_STREAM);
     result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
-        waited(context, stream);
+        record_wait(context, stream);
     return sim_end(result);
 }
 
 /* ---- properties of a stream ---- */
 
-static CUresult begin_stream(CUstream stream, const void *out, sim_context **context)
+/* Begins a query of a stream. Returns CUDA_SUCCESS with the state lock held, if the stream exists and `out` is not
+ * NULL. */
+static CUresult begin_query(CUstream stream, const void *out, sim_context **context)
 {
     CUresult result = sim_begin(context);
     if (result != CUDA_SUCCESS)
@@ -146,7 +147,7 @@ static CUresult begin_stream(CUstream stream, const void *out, sim_context **con
 CUresult sim_cuStreamGetPriority(CUstream stream, int *priority)
 {
     sim_context *context = NULL;
-    CUresult result = begin_stream(stream, priority, &context);
+    CUresult result = begin_query(stream, priority, &context);
     if (result != CUDA_SUCCESS)
         return result;
     const sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
@@ -157,7 +158,7 @@ CUresult sim_cuStreamGetPriority(CUstream stream, int *priority)
 CUresult sim_cuStreamGetFlags(CUstream stream, unsigned *flags)
 {
     sim_context *context = NULL;
-    CUresult result = begin_stream(stream, flags, &context);
+    CUresult result = begin_query(stream, flags, &context);
     if (result != CUDA_SUCCESS)
         return result;
     const sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
@@ -168,7 +169,7 @@ CUresult sim_cuStreamGetFlags(CUstream stream, unsigned *flags)
 CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
 {
     sim_context *context = NULL;
-    CUresult result = begin_stream(stream, id, &context);
+    CUresult result = begin_query(stream, id, &context);
     if (result != CUDA_SUCCESS)
         return result;
     *id = stream ? (uintptr_t)stream : (uintptr_t)CU_STREAM_LEGACY; /* handles are not used twice */
@@ -178,7 +179,7 @@ CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
 CUresult sim_cuStreamGetCtx(CUstream stream, CUcontext *owner)
 {
     sim_context *context = NULL;
-    CUresult result = begin_stream(stream, owner, &context);
+    CUresult result = begin_query(stream, owner, &context);
     if (result != CUDA_SUCCESS)
         return result;
     *owner = SIM_HANDLE(CUcontext, context);
@@ -188,14 +189,14 @@ CUresult sim_cuStreamGetCtx(CUstream stream, CUcontext *owner)
 CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *device)
 {
     sim_context *context = NULL;
-    CUresult result = begin_stream(stream, device, &context);
+    CUresult result = begin_query(stream, device, &context);
     if (result != CUDA_SUCCESS)
         return result;
     *device = sim_device_at(context->ordinal);
     return sim_end(CUDA_SUCCESS);
 }
 
-/* One of no bytes is none. Other ratios and properties than cuda.h names have no meaning. */
+/* A window of 0 bytes means that there is no window. Other ratios and properties than cuda.h names are invalid. */
 bool sim_right_window(const CUaccessPolicyWindow *window)
 {
     const CUdevice_attribute most = CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE;
@@ -209,7 +210,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window)
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
-    CUresult result = begin_stream(handle, value, &context);
+    CUresult result = begin_query(handle, value, &context);
     if (result != CUDA_SUCCESS)
         return result;
     const sim_stream none = {.policy = CU_SYNC_POLICY_AUTO}, *stream = sim_stream_at(context, handle, false);
@@ -228,10 +229,11 @@ CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUs
     return sim_end(CUDA_SUCCESS);
 }
 
+/* Stores an attribute of a stream after checking its range. None has an effect here. */
 CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
-    CUresult result = begin_stream(handle, value, &context);
+    CUresult result = begin_query(handle, value, &context);
     if (result != CUDA_SUCCESS)
         return result;
     sim_stream *stream = sim_stream_at(context, handle, true);
@@ -263,7 +265,7 @@ CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, con
 CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
 {
     sim_context *context = NULL;
-    CUresult result = begin_stream(to, &to, &context);
+    CUresult result = begin_query(to, &to, &context);
     if (result != CUDA_SUCCESS)
         return result;
     const sim_stream *source = sim_stream_at(context, from, true);
@@ -335,7 +337,7 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
 
 /* ---- values in memory ---- */
 
-static CUresult memops(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
+static CUresult submit_memops(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
@@ -356,11 +358,11 @@ static CUresult memops(CUstream stream, unsigned count, CUstreamBatchMemOpParams
 
 CUresult sim_cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
 {
-    return memops(stream, count, list, flags);
+    return submit_memops(stream, count, list, flags);
 }
 
-static CUresult memop(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr address, cuuint64_t value,
-                      unsigned flags)
+static CUresult submit_memop(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr address, cuuint64_t value,
+                             unsigned flags)
 {
     CUstreamBatchMemOpParams op = {0};
     bool wide = type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
@@ -371,27 +373,27 @@ static CUresult memop(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr 
         op.waitValue.value64 = value;
     else
         op.waitValue.value = (cuuint32_t)value;
-    return memops(stream, 1, &op, 0);
+    return submit_memops(stream, 1, &op, 0);
 }
 
 CUresult sim_cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
 {
-    return memop(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
+    return submit_memop(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
 }
 
 CUresult sim_cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
 {
-    return memop(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
+    return submit_memop(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
 }
 
 CUresult sim_cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
 {
-    return memop(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
+    return submit_memop(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
 }
 
 CUresult sim_cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
 {
-    return memop(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
+    return submit_memop(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
 }
 
 /* ---- events ---- */
@@ -480,7 +482,7 @@ CUresult sim_cuEventDestroy(CUevent event)
     return sim_end(found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
 }
 
-static CUresult record(CUevent event, CUstream stream, bool external)
+static CUresult record_event(CUevent event, CUstream stream, bool external)
 {
     sim_context *context;
     sim_stream *capturing = NULL;
@@ -502,13 +504,13 @@ static CUresult record(CUevent event, CUstream stream, bool external)
     return result == CUDA_SUCCESS ? submit_event(stream, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event) : result;
 }
 
-CUresult sim_cuEventRecord(CUevent event, CUstream stream) { return record(event, stream, false); }
+CUresult sim_cuEventRecord(CUevent event, CUstream stream) { return record_event(event, stream, false); }
 
 CUresult sim_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
 {
     if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
-    return record(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
+    return record_event(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
 /* An event that was never recorded counts as complete, as in the driver. */

@@ -21,8 +21,9 @@ static const entry entries[] = {
 #undef SIM_X
 };
 
-/* The newest form of `name` for a program of CUDA `version`, or NULL; *exists: a form for another version exists. */
-static const entry *look_for(const char *name, int version, bool *exists)
+/* Returns the newest form of `name` for a program of CUDA `version`, or NULL. *exists: a form for some version
+ * exists. */
+static const entry *find_entry(const char *name, int version, bool *exists)
 {
     const entry *best = NULL;
     *exists = false;
@@ -36,7 +37,7 @@ static const entry *look_for(const char *name, int version, bool *exists)
     return best;
 }
 
-static void *pointer_to(const entry *found)
+static void *get_pointer(const entry *found)
 {
     void *symbol;
     _Static_assert(sizeof symbol == sizeof found->function, "POSIX: both kinds of pointer are alike");
@@ -49,7 +50,7 @@ void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)
         if (strcmp(entries[i].name, name) == 0) /* older forms come last */
-            return pointer_to(&entries[i]);
+            return get_pointer(&entries[i]);
     return NULL;
 }
 
@@ -60,8 +61,8 @@ CUresult sim_cuGetProcAddress(const char *name, void **function, int version, cu
     if (!name || !function || version < 0 || (flags & ~streams) || flags == streams)
         return CUDA_ERROR_INVALID_VALUE;
     bool exists;
-    const entry *found = look_for(name, version, &exists);
-    *function = found ? pointer_to(found) : NULL;
+    const entry *found = find_entry(name, version, &exists);
+    *function = found ? get_pointer(found) : NULL;
     if (status)
         *status = found    ? CU_GET_PROC_ADDRESS_SUCCESS
                   : exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT

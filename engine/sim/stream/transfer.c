@@ -73,15 +73,16 @@ static CUresult find_corner(corner *at, const box *size, unsigned char **first)
     return *first ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Tells the checks of one row of the box. */
-static void touch(const corner *at, const box *size, size_t z, size_t y)
+/* Reports one row of the box to the checks. */
+static void report_row(const corner *at, const box *size, size_t z, size_t y)
 {
     if (at->side.type != CU_MEMORYTYPE_ARRAY)
         sim_order_touch(at->side.context, "the host's copy", at->side.address + (z * at->rows + y) * at->pitch,
                         size->width, at->side.write);
 }
 
-static CUresult move(corner *to, corner *from, const box *size)
+/* Copies a box row by row. Both sides were located before. */
+static CUresult move_box(corner *to, corner *from, const box *size)
 {
     if (size->width == 0 || size->height == 0 || size->depth == 0)
         return CUDA_SUCCESS;
@@ -97,8 +98,8 @@ static CUresult move(corner *to, corner *from, const box *size)
         return result;
     for (size_t z = 0; z < size->depth; z++)
         for (size_t y = 0; y < size->height; y++) {
-            touch(to, size, z, y);
-            touch(from, size, z, y);
+            report_row(to, size, z, y);
+            report_row(from, size, z, y);
             memmove(target + (z * to->rows + y) * to->pitch, source + (z * from->rows + y) * from->pitch, size->width);
         }
     if (size->height == 1 && size->depth == 1)
@@ -106,7 +107,7 @@ static CUresult move(corner *to, corner *from, const box *size)
     return CUDA_SUCCESS;
 }
 
-static sim_side side_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
+static sim_side make_side(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
 {
     return (sim_side){.type = type,
                       .address = type == CU_MEMORYTYPE_HOST    ? (uintptr_t)host
@@ -123,7 +124,7 @@ static bool right_type(CUmemorytype type)
 /* ---- copies as ops ---- */
 
 /* The context that has the side's memory: with several devices an address says which. */
-static sim_context *home_of(const sim_side *side)
+static sim_context *get_home(const sim_side *side)
 {
     return side->type == CU_MEMORYTYPE_ARRAY
                ? sim_follow(side->context, (const void *)(uintptr_t)side->address, SIM_ARRAY)
@@ -131,19 +132,19 @@ static sim_context *home_of(const sim_side *side)
 }
 
 /* Finds both sides of the copy; reports errors that can be found without their memory. */
-static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner *from)
+static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, corner *from)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
     if (!right_type(what->srcMemoryType) || !right_type(what->dstMemoryType) || what->srcLOD || what->dstLOD)
         return CUDA_ERROR_INVALID_VALUE;
-    *to = (corner){side_of(what->dstMemoryType, what->dstHost, what->dstDevice, what->dstArray),
+    *to = (corner){make_side(what->dstMemoryType, what->dstHost, what->dstDevice, what->dstArray),
                    what->dstXInBytes,
                    what->dstY,
                    what->dstZ,
                    what->dstPitch,
                    what->dstHeight,
                    0};
-    *from = (corner){side_of(what->srcMemoryType, what->srcHost, what->srcDevice, what->srcArray),
+    *from = (corner){make_side(what->srcMemoryType, what->srcHost, what->srcDevice, what->srcArray),
                      what->srcXInBytes,
                      what->srcY,
                      what->srcZ,
@@ -155,8 +156,8 @@ static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner
     from->side.context = op->from ? sim_context_find(op->from) : context;
     if (!to->side.context || !from->side.context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    to->side.context = home_of(&to->side);
-    from->side.context = home_of(&from->side);
+    to->side.context = get_home(&to->side);
+    from->side.context = get_home(&from->side);
     return CUDA_SUCCESS;
 }
 
@@ -187,9 +188,9 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
     corner to, from;
-    CUresult result = sides(context, op, &to, &from);
+    CUresult result = find_sides(context, op, &to, &from);
     if (result == CUDA_SUCCESS)
-        result = move(&to, &from, &(box){what->WidthInBytes, what->Height, what->Depth});
+        result = move_box(&to, &from, &(box){what->WidthInBytes, what->Height, what->Depth});
     if (result == CUDA_SUCCESS)
         estimate_copy(context, &to, &from, (uint64_t)what->WidthInBytes * what->Height * what->Depth);
     return result;
@@ -198,7 +199,7 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
 bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2])
 {
     corner to, from;
-    if (sides(context, op, &to, &from) != CUDA_SUCCESS || is_host(&to.side) || is_host(&from.side))
+    if (find_sides(context, op, &to, &from) != CUDA_SUCCESS || is_host(&to.side) || is_host(&from.side))
         return false;
     both[0] = to.side.context;
     both[1] = from.side.context;
@@ -213,7 +214,7 @@ bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *o
            (what->dstMemoryType == CU_MEMORYTYPE_HOST && !sim_host_at(context, (uintptr_t)what->dstHost));
 }
 
-/* Whether the memory of that side exists, or will be allocated by a graph. */
+/* Returns success if the memory of that side exists, or if a node of a graph will allocate it. */
 static CUresult will_be_there(const sim_context *context, corner *at, const box *size)
 {
     unsigned char *first;
@@ -224,12 +225,12 @@ static CUresult will_be_there(const sim_context *context, corner *at, const box 
     return later && sim_graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
 }
 
-/* For a new node. */
+/* Checks a copy for a new node. */
 CUresult sim_copy_check(sim_context *context, const sim_op *op)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
     corner to, from;
-    CUresult result = sides(context, op, &to, &from);
+    CUresult result = find_sides(context, op, &to, &from);
     if (result != CUDA_SUCCESS || what->WidthInBytes == 0 || what->Height == 0 || what->Depth == 0)
         return result;
     box size = {what->WidthInBytes, what->Height, what->Depth};
@@ -237,7 +238,8 @@ CUresult sim_copy_check(sim_context *context, const sim_op *op)
     return result == CUDA_SUCCESS ? will_be_there(context, &from, &size) : result;
 }
 
-static CUresult submit(const CUDA_MEMCPY3D *what, CUcontext to, CUcontext from, CUstream stream)
+/* Makes the operation of a copy and submits it to the stream. */
+static CUresult submit_copy(const CUDA_MEMCPY3D *what, CUcontext to, CUcontext from, CUstream stream)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
@@ -273,14 +275,15 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *what, CUstream stream)
                            .WidthInBytes = what->WidthInBytes,
                            .Height = what->Height,
                            .Depth = 1};
-    return submit(&solid, NULL, NULL, stream);
+    return submit_copy(&solid, NULL, NULL, stream);
 }
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *what, CUstream stream)
 {
-    return what ? submit(what, NULL, NULL, stream) : CUDA_ERROR_INVALID_VALUE;
+    return what ? submit_copy(what, NULL, NULL, stream) : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* A copy between contexts. Its struct has the same fields as an ordinary copy, and the two contexts. */
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *what, CUstream stream)
 {
     if (!what)
@@ -310,7 +313,7 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *what, CUstream stream)
                            .WidthInBytes = what->WidthInBytes,
                            .Height = what->Height,
                            .Depth = what->Depth};
-    return submit(&solid, what->dstContext, what->srcContext, stream);
+    return submit_copy(&solid, what->dstContext, what->srcContext, stream);
 }
 
 CUresult sim_cuMemcpy2D(const CUDA_MEMCPY2D *what) { return copy_2d(what, SIM_WAITS); }
@@ -332,14 +335,14 @@ CUresult sim_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr
 {
     if (!to_context || !from_context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    return submit(&(CUDA_MEMCPY3D){.dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                   .dstDevice = to,
-                                   .srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                                   .srcDevice = from,
-                                   .WidthInBytes = bytes,
-                                   .Height = 1,
-                                   .Depth = 1},
-                  to_context, from_context, stream);
+    return submit_copy(&(CUDA_MEMCPY3D){.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                        .dstDevice = to,
+                                        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                        .srcDevice = from,
+                                        .WidthInBytes = bytes,
+                                        .Height = 1,
+                                        .Depth = 1},
+                       to_context, from_context, stream);
 }
 
 CUresult sim_cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes)
@@ -349,8 +352,8 @@ CUresult sim_cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from
 
 /* ---- contiguous copies ---- */
 
-static CUresult copy(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from, size_t bytes,
-                     CUstream stream)
+static CUresult copy_bytes(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from, size_t bytes,
+                           CUstream stream)
 {
     CUDA_MEMCPY3D what = {
         .dstMemoryType = to_type, .srcMemoryType = from_type, .WidthInBytes = bytes, .Height = 1, .Depth = 1};
@@ -358,7 +361,7 @@ static CUresult copy(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, 
     what.dstDevice = to_type == CU_MEMORYTYPE_HOST ? 0 : to;
     what.srcHost = from_type == CU_MEMORYTYPE_HOST ? (const void *)(uintptr_t)from : NULL;
     what.srcDevice = from_type == CU_MEMORYTYPE_HOST ? 0 : from;
-    return submit(&what, NULL, NULL, stream);
+    return submit_copy(&what, NULL, NULL, stream);
 }
 
 #define HOST CU_MEMORYTYPE_HOST
@@ -367,42 +370,42 @@ static CUresult copy(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, 
 
 CUresult sim_cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return copy(EITHER, to, EITHER, from, bytes, SIM_WAITS);
+    return copy_bytes(EITHER, to, EITHER, from, bytes, SIM_WAITS);
 }
 
 CUresult sim_cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return copy(EITHER, to, EITHER, from, bytes, stream);
+    return copy_bytes(EITHER, to, EITHER, from, bytes, stream);
 }
 
 CUresult sim_cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
 {
-    return copy(DEVICE, to, HOST, (uintptr_t)from, bytes, SIM_WAITS);
+    return copy_bytes(DEVICE, to, HOST, (uintptr_t)from, bytes, SIM_WAITS);
 }
 
 CUresult sim_cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
 {
-    return copy(HOST, (uintptr_t)to, DEVICE, from, bytes, SIM_WAITS);
+    return copy_bytes(HOST, (uintptr_t)to, DEVICE, from, bytes, SIM_WAITS);
 }
 
 CUresult sim_cuMemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return copy(DEVICE, to, DEVICE, from, bytes, SIM_WAITS);
+    return copy_bytes(DEVICE, to, DEVICE, from, bytes, SIM_WAITS);
 }
 
 CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 {
-    return copy(DEVICE, to, HOST, (uintptr_t)from, bytes, stream);
+    return copy_bytes(DEVICE, to, HOST, (uintptr_t)from, bytes, stream);
 }
 
 CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return copy(HOST, (uintptr_t)to, DEVICE, from, bytes, stream);
+    return copy_bytes(HOST, (uintptr_t)to, DEVICE, from, bytes, stream);
 }
 
 CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    return copy(DEVICE, to, DEVICE, from, bytes, stream);
+    return copy_bytes(DEVICE, to, DEVICE, from, bytes, stream);
 }
 
 /* ---- one-dimensional arrays, by bytes ---- */
@@ -424,7 +427,7 @@ static CUresult copy_line(CUDA_MEMCPY3D what, size_t bytes, CUstream stream)
     result = sim_end(lines ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
     what.WidthInBytes = bytes;
     what.Height = what.Depth = 1;
-    return result == CUDA_SUCCESS ? submit(&what, NULL, NULL, stream) : result;
+    return result == CUDA_SUCCESS ? submit_copy(&what, NULL, NULL, stream) : result;
 }
 
 #define TO_ARRAY(array, offset) .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = (array), .dstXInBytes = (offset)

@@ -110,6 +110,7 @@ CUresult sim_cuGraphRetainUserObject(CUgraph graph_handle, CUuserObject handle, 
     return sim_end(CUDA_SUCCESS);
 }
 
+/* Releases references of a graph to a user object. The destructor runs without locks if they were the last. */
 CUresult sim_cuGraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle, unsigned count)
 {
     sim_context *context = NULL;

@@ -40,7 +40,7 @@ typedef struct sim_range {
 
 /* ---- physical memory ---- */
 
-static CUresult right_prop(const CUmemAllocationProp *prop)
+static CUresult check_prop(const CUmemAllocationProp *prop)
 {
     if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
@@ -52,10 +52,11 @@ static CUresult right_prop(const CUmemAllocationProp *prop)
     return sim_device_ordinal(prop->location.id) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* Physical memory and ranges belong to the process, not to a context: they outlive the one in which they were made, and
- * most of what is done with them needs none. Only access is a context's.
+/* Physical memory and ranges belong to the process, not to a context. They outlive the context in which they were made,
+ * and most functions about them need no context. Only access belongs to a context.
  *
- * The context that stands for the device: `context`, if it is the device's. NULL: it has none. */
+ * Returns the context that stands for the device: `context`, if it is on the device. Returns NULL if the device has no
+ * context. */
 static sim_context *context_for(sim_context *context, CUdevice device)
 {
     const unsigned ordinal = (unsigned)sim_device_ordinal(device);
@@ -68,7 +69,7 @@ CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAlloc
     CUresult result = sim_begin_bare();
     if (result != CUDA_SUCCESS)
         return result;
-    result = right_prop(prop);
+    result = check_prop(prop);
     if (!granularity || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
@@ -78,7 +79,7 @@ CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAlloc
 
 static void physical_drop(sim_object *object) { close(((sim_physical *)object)->file); }
 
-/* Of memory without a context nothing counts it. */
+/* Memory that has lost its context does not count as used. */
 static void physical_leave(sim_object *object)
 {
     sim_physical *physical = (sim_physical *)object;
@@ -104,7 +105,7 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    result = right_prop(prop);
+    result = check_prop(prop);
     if (result != CUDA_SUCCESS || !handle || bytes == 0 || bytes % GRANULARITY != 0 || flags != 0)
         return sim_end_work(context, result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE);
     sim_context *home = context_for(context, prop->location.id);
@@ -139,7 +140,7 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-static sim_physical *physical_of(sim_context *context, CUmemGenericAllocationHandle handle)
+static sim_physical *find_physical(sim_context *context, CUmemGenericAllocationHandle handle)
 {
     const void *number = (const void *)(uintptr_t)handle;
     sim_physical *physical = sim_object_find(sim_owner(context, number, SIM_PHYSICAL), number, SIM_PHYSICAL);
@@ -152,7 +153,7 @@ CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_physical *physical = physical_of(context, handle);
+    sim_physical *physical = find_physical(context, handle);
     if (!physical)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     physical->handles--;
@@ -166,7 +167,7 @@ CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, C
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_physical *physical = physical_of(context, handle);
+    const sim_physical *physical = find_physical(context, handle);
     if (!physical || !prop)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     *prop = physical->prop;
@@ -182,7 +183,7 @@ CUresult sim_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandl
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_physical *physical = physical_of(context, handle);
+    const sim_physical *physical = find_physical(context, handle);
     if (!out || !physical || flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         !(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -192,8 +193,8 @@ CUresult sim_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandl
     return sim_end_work(context, file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* The place of the device whose memory the file is; -1: it is no device memory. */
-static int place_of_file(int file)
+/* Returns the place of the device whose memory the file is, or -1. */
+static int get_memory_place(int file)
 {
     char path[64], name[128];
     unsigned number;
@@ -212,7 +213,7 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const int given = (int)(intptr_t)from, number = place_of_file(given);
+    const int given = (int)(intptr_t)from, number = get_memory_place(given);
     if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || number < 0 || fstat(given, &info) != 0 ||
         fcntl(given, F_GET_SEALS) != VM_FILE_SEALS || info.st_size <= 0 || info.st_size % GRANULARITY != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -291,7 +292,7 @@ static void range_drop(sim_object *object)
 }
 
 /* The range that holds [pointer, pointer + bytes). */
-static sim_range *range_in(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
+static sim_range *find_range(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
         sim_range *range = (sim_range *)object;
@@ -312,8 +313,8 @@ static bool overlaps(const sim_context *context, uint64_t base, uint64_t bytes)
     return false;
 }
 
-/* Addresses that no range has which has outlived its context. 0: there are none. */
-static uint64_t reserve(const sim_context *context, uint64_t bytes, uint64_t align)
+/* Reserves addresses that do not overlap a range that has outlived its context. Returns 0 if there are none. */
+static uint64_t reserve_addresses(const sim_context *context, uint64_t bytes, uint64_t align)
 {
     uint64_t base;
     do
@@ -336,7 +337,7 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
     if (!pointer || bytes == 0 || bytes % GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     uint64_t base = bytes <= RANGE_MOST && align <= RANGE_MOST
-                        ? reserve(home, bytes, align > GRANULARITY ? align : GRANULARITY)
+                        ? reserve_addresses(home, bytes, align > GRANULARITY ? align : GRANULARITY)
                         : 0;
     void *host = base ? vm_guard_map(bytes, -1, 0) : NULL;
     sim_range *made = host ? sim_object_new(home, SIM_RANGE, sizeof *made) : NULL;
@@ -355,15 +356,15 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* The same, also in contexts of other devices, and without one. */
-static sim_range *range_of(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
+/* The same, also in contexts of other devices, and for ranges without a context. */
+static sim_range *find_range_anywhere(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
-    sim_range *range = range_in(context, pointer, bytes);
+    sim_range *range = find_range(context, pointer, bytes);
     for (unsigned i = 0; !range && i < sim_device_count(); i++) {
         const sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
-        range = other ? range_in(other, pointer, bytes) : NULL;
+        range = other ? find_range(other, pointer, bytes) : NULL;
     }
-    return range ? range : range_in(sim_homeless(), pointer, bytes);
+    return range ? range : find_range(sim_homeless(), pointer, bytes);
 }
 
 CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
@@ -372,7 +373,7 @@ CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_range *range = range_of(context, pointer, bytes);
+    sim_range *range = find_range_anywhere(context, pointer, bytes);
     if (!range || range->base != pointer || range->bytes != bytes || range->count > 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     sim_object_free(range->object.context, range);
@@ -382,7 +383,7 @@ CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
 /* ---- mapping ---- */
 
 /* The first mapping that ends after the address. */
-static size_t find(const sim_range *range, uint64_t address)
+static size_t find_mapping(const sim_range *range, uint64_t address)
 {
     size_t low = 0, high = range->count;
     while (low < high) {
@@ -402,14 +403,14 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_range *range = range_of(context, pointer, bytes);
-    sim_physical *physical = physical_of(context, handle);
+    sim_range *range = find_range_anywhere(context, pointer, bytes);
+    sim_physical *physical = find_physical(context, handle);
     if (!range || !physical || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0 ||
         bytes > physical->bytes || flags != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     if (offset != 0)
         return sim_end_work(context, CUDA_ERROR_NOT_SUPPORTED);
-    size_t at = find(range, pointer);
+    size_t at = find_mapping(range, pointer);
     if (at < range->count && range->maps[at].base < pointer + bytes)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     if (!kiln__grow(sim_memory(), &range->maps, &range->capacity, range->count + 1, sizeof *range->maps) ||
@@ -423,13 +424,14 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* The mappings that cover [pointer, pointer + bytes) exactly: the first, and their number. False: none do. */
-static bool whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size_t *first, size_t *count)
+/* Finds the mappings that cover [pointer, pointer + bytes) exactly: the first one, and how many. Returns false if no
+ * mappings do. */
+static bool find_whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size_t *first, size_t *count)
 {
     uint64_t reached = pointer;
     if (!range || bytes == 0)
         return false;
-    *first = find(range, pointer);
+    *first = find_mapping(range, pointer);
     for (*count = 0; reached < pointer + bytes; ++*count) {
         size_t at = *first + *count;
         if (at >= range->count || range->maps[at].base != reached)
@@ -440,11 +442,11 @@ static bool whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size
 }
 
 /* True if nothing is mapped in [pointer, pointer + bytes), rounded to units of the range. */
-static bool bare(const sim_range *range, uint64_t pointer, uint64_t bytes)
+static bool is_unmapped(const sim_range *range, uint64_t pointer, uint64_t bytes)
 {
     if (!range || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0)
         return false;
-    size_t at = find(range, pointer);
+    size_t at = find_mapping(range, pointer);
     return at == range->count || range->maps[at].base >= pointer + bytes;
 }
 
@@ -455,10 +457,10 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_range *range = range_of(context, pointer, bytes);
-    if (bare(range, pointer, bytes)) /* no error, as on a GPU */
+    sim_range *range = find_range_anywhere(context, pointer, bytes);
+    if (is_unmapped(range, pointer, bytes)) /* no error, as on a GPU */
         return sim_end_work(context, CUDA_SUCCESS);
-    if (!whole(range, pointer, bytes, &first, &count))
+    if (!find_whole(range, pointer, bytes, &first, &count))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     if (mmap(range->host + (pointer - range->base), bytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
@@ -498,8 +500,8 @@ CUresult sim_cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccess
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_range *range = range_of(context, pointer, bytes);
-    if (!descriptions || count == 0 || !whole(range, pointer, bytes, &first, &maps))
+    sim_range *range = find_range_anywhere(context, pointer, bytes);
+    if (!descriptions || count == 0 || !find_whole(range, pointer, bytes, &first, &maps))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     for (size_t i = 0; i < count; i++) {
         const CUmemAccessDesc *wanted = &descriptions[i];
@@ -520,10 +522,10 @@ CUresult sim_cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccess
 }
 
 /* The mapping that holds the address, or NULL. */
-static const mapping *mapping_at(const sim_context *context, CUdeviceptr pointer)
+static const mapping *find_mapping_at(const sim_context *context, CUdeviceptr pointer)
 {
-    const sim_range *range = range_of(context, pointer, 1);
-    size_t at = range ? find(range, pointer) : 0;
+    const sim_range *range = find_range_anywhere(context, pointer, 1);
+    size_t at = range ? find_mapping(range, pointer) : 0;
     return range && at < range->count && range->maps[at].base <= pointer ? &range->maps[at] : NULL;
 }
 
@@ -533,7 +535,7 @@ CUresult sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loca
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const mapping *map = mapping_at(context, pointer);
+    const mapping *map = find_mapping_at(context, pointer);
     if (!flags || !location || !map || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     if (sim_device_ordinal(location->id) < 0)
@@ -548,7 +550,7 @@ CUresult sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, v
     CUresult result = sim_begin_process(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const mapping *map = mapping_at(context, (uintptr_t)address);
+    const mapping *map = find_mapping_at(context, (uintptr_t)address);
     if (!handle || !map)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     map->physical->handles++;

@@ -13,8 +13,10 @@ uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint
     return vm_r64(w, slot)[lane] + i->imm;
 }
 
-static unsigned char *bad(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, const char *window,
-                          uint64_t address, uint64_t bytes, bool write, const char *where)
+/* Raises the fault of an invalid access. Returns NULL. */
+static unsigned char *raise_access_fault(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind,
+                                         const char *window, uint64_t address, uint64_t bytes, bool write,
+                                         const char *where)
 {
     vm_fault_raise(w, i, lane, kind, address, bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes,
                    "%s%s of %" PRIu64 " bytes at %s address 0x%" PRIx64 "%s%s",
@@ -103,9 +105,9 @@ unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32
     }
     }
     if (inside && address % align != 0)
-        return bad(w, i, lane, VM_FAULT_MISALIGNED, window, asked, bytes, write, "");
+        return raise_access_fault(w, i, lane, VM_FAULT_MISALIGNED, window, asked, bytes, write, "");
     if (!inside)
-        return bad(w, i, lane, VM_FAULT_ADDRESS, window, asked, bytes, write, where);
+        return raise_access_fault(w, i, lane, VM_FAULT_ADDRESS, window, asked, bytes, write, where);
     return host;
 }
 
@@ -115,8 +117,8 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     return vm_reach_span(w, i, lane, space, address, bytes, bytes, write ? VM_REACH_WRITE : VM_REACH_READ);
 }
 
-/* Reads one element. Accesses with ordering are single host atomics; a b128 is two halves. */
-VM_RACY static uint64_t get(const unsigned char *p, unsigned size, bool strong)
+/* Reads one element. An ordered access is a single atomic of the host. A b128 is two halves. */
+VM_RACY static uint64_t load_element(const unsigned char *p, unsigned size, bool strong)
 {
     if (strong) {
         switch (size) {
@@ -134,7 +136,7 @@ VM_RACY static uint64_t get(const unsigned char *p, unsigned size, bool strong)
     }
 }
 
-VM_RACY static void put(unsigned char *p, unsigned size, uint64_t value, bool strong)
+VM_RACY static void store_element(unsigned char *p, unsigned size, uint64_t value, bool strong)
 {
     if (strong) {
         switch (size) {
@@ -152,7 +154,8 @@ VM_RACY static void put(unsigned char *p, unsigned size, uint64_t value, bool st
     }
 }
 
-static uint64_t extend(uint64_t value, unsigned size, uint8_t flags)
+/* Extends a loaded value to its register, with its sign if the load is signed. */
+static uint64_t extend_value(uint64_t value, unsigned size, uint8_t flags)
 {
     if (flags & VM_SIGNED && size < 8) {
         unsigned shift = 64 - 8 * size;
@@ -161,8 +164,9 @@ static uint64_t extend(uint64_t value, unsigned size, uint8_t flags)
     return flags & VM_REG16 ? (uint16_t)value : value;
 }
 
-/* A spin loop reads what another path or block writes: after a few such reads the warp yields. */
-static void note_spin(vm_warp *w, const vm_code *i)
+/* Counts ordered reads: a spin loop reads a value that another path or block writes, so after some reads the warp
+ * yields. */
+static void count_spin(vm_warp *w, const vm_code *i)
 {
     if (i->flags & VM_STRONG && (++w->spins & 63) == 0)
         w->event |= VM_EVENT_YIELD;
@@ -173,7 +177,7 @@ void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m)
     const uint32_t *slots = i->extra;
     unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
     uint64_t seen = 0;
-    note_spin(w, i);
+    count_spin(w, i);
     VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
         const unsigned char *p = vm_reach(w, i, lane, i->space, address, (uint32_t)i->size * i->count, false);
@@ -181,7 +185,7 @@ void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         for (uint32_t k = 0; k < i->count * half; k++) {
             uint32_t slot = (i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
-            uint64_t value = extend(get(p + k * size, size, i->flags & VM_STRONG), size, i->flags);
+            uint64_t value = extend_value(load_element(p + k * size, size, i->flags & VM_STRONG), size, i->flags);
             if (i->flags & VM_STRONG)
                 seen = vm_poll_mix(vm_poll_mix(seen, address), value);
             if (i->flags & VM_REG64)
@@ -206,7 +210,7 @@ void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m)
         for (uint32_t k = 0; k < i->count * half; k++) {
             uint32_t slot = (i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
             uint64_t value = i->flags & VM_REG64 ? vm_r64(w, slot)[lane] : vm_r32(w, slot)[lane];
-            put(p + k * size, size, value, i->flags & VM_STRONG);
+            store_element(p + k * size, size, value, i->flags & VM_STRONG);
         }
     }
 }
@@ -234,7 +238,7 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
                 continue;
             }
             memcpy(&value, p, size);
-            value = extend(value, size, i->flags);
+            value = extend_value(value, size, i->flags);
             if (i->flags & VM_REG64)
                 vm_r64(w, slot)[lane] = value;
             else
@@ -243,7 +247,7 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* other: in any block of the cluster. */
+/* Returns true if the offset is in the block's own shared memory. `other`: in any block of the cluster. */
 static bool is_shared(const vm_warp *w, uint64_t offset, bool other)
 {
     const uint64_t window = offset / VM_SHARED_WINDOW;
@@ -275,9 +279,9 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
     vm_set_pred(w, i->d, result, m);
 }
 
-/* cp.async completes at once, so waiting for it never blocks; a correct program cannot tell the difference.
- * d: shared address, a: global address, b: source size or 0; count: 0, or 1 (2: negated) if the predicate c says that
- * the source is ignored; imm: offset of a; extra: offset of d. */
+/* cp.async. It completes at once, so waiting for it never blocks. A correct program cannot tell the difference. d is
+ * the shared address, with the offset in `extra`; a is the global address, with the offset in imm. b is the source
+ * size, or 0 for the whole. If `count` is not 0, the predicate c says that the source is ignored; 2 negates it. */
 void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
 {
     static const unsigned char zero[16];
@@ -293,7 +297,8 @@ void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
             bytes = 0;
         to = (uint32_t)(to + (uint64_t)*offset);
         if (!is_shared(w, to, false)) {
-            bad(w, i, lane, VM_FAULT_ADDRESS, "shared", to, i->size, true, "which is not the block's own");
+            raise_access_fault(w, i, lane, VM_FAULT_ADDRESS, "shared", to, i->size, true,
+                               "which is not the block's own");
             return;
         }
         unsigned char *d = vm_reach(w, i, lane, PTX_SPACE_SHARED, to, i->size, true);
@@ -301,7 +306,7 @@ void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
         if (!d)
             return;
         if (bytes && from % i->size != 0) {
-            bad(w, i, lane, VM_FAULT_MISALIGNED, "global", from, i->size, false, "");
+            raise_access_fault(w, i, lane, VM_FAULT_MISALIGNED, "global", from, i->size, false, "");
             return;
         }
         if (bytes && !(s = vm_reach_span(w, i, lane, PTX_SPACE_GLOBAL, from, bytes, 1, VM_REACH_READ)))
@@ -311,6 +316,7 @@ void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
+/* Copies a string of the kernel, up to `size` - 1 bytes. Returns false after a fault. */
 bool vm_read_string(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, char *text, size_t size)
 {
     for (size_t n = 0; n + 1 < size; n++) {

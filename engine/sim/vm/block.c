@@ -6,6 +6,8 @@
 
 #define SLICE 32768u /* instructions that a warp runs before the next one's turn */
 
+/* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers. Counts
+ * its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
 vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
 {
     vm_runner *runner = cluster->runner;
@@ -43,6 +45,7 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     return block;
 }
 
+/* Frees the frames of all warps, and their paths. */
 static void drop_frames(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
@@ -55,7 +58,7 @@ static void drop_frames(vm_block *block)
                 for (uint32_t q = p + 1; q < w->path_count; q++)
                     for (vm_frame *f = w->paths[q].frame; f; f = f->caller)
                         if (f == frame)
-                            goto shared; /* the last path inside frees it */
+                            goto shared; /* the last path that is inside the frame frees it */
                 vm_frame_free(w, frame);
                 frame = caller;
                 continue;
@@ -88,8 +91,9 @@ void vm_block_free(vm_block *block)
     kiln__free(mem, block);
 }
 
-static void spend(vm_block *block, vm_warp *w, uint64_t steps);
+static void count_steps(vm_block *block, vm_warp *w, uint64_t steps);
 
+/* Resets a block for the block `number` of the grid. Returns false if there is no memory for a frame. */
 bool vm_block_start(vm_block *block, uint64_t number)
 {
     vm_run_state *run = block->runner->run;
@@ -129,15 +133,15 @@ bool vm_block_start(vm_block *block, uint64_t number)
     }
     if (run->hooks)
         run->hooks->block_start(block);
-    /* Even a block of an empty kernel has a cost, as its memory was cleared. */
+    /* Even a block of an empty kernel has a cost, because its memory was cleared. */
     uint64_t cleared = run->shared_end + block->local_taken;
-    spend(block, &block->warps[0], 1 + (cleared >> 16));
+    count_steps(block, &block->warps[0], 1 + (cleared >> 16));
     return true;
 }
 
 /* ---- barriers ---- */
 
-/* Releases all paths that wait at the barrier, and writes the result of bar.red. */
+/* Opens a barrier: all paths that wait at it continue, with the result of bar.red. The barrier is then empty. */
 void vm_barrier_open(vm_block *block, uint32_t id)
 {
     vm_barrier *barrier = &block->barriers[id];
@@ -170,6 +174,7 @@ void vm_barrier_open(vm_block *block, uint32_t id)
     *barrier = (vm_barrier){0};
 }
 
+/* Opens the barriers that are complete now because threads have exited. */
 void vm_barriers_check(vm_block *block)
 {
     for (uint32_t id = 0; id < VM_BARRIERS; id++) {
@@ -179,7 +184,8 @@ void vm_barriers_check(vm_block *block)
     }
 }
 
-/* a: id, b: thread count or 0; size: 0 sync, 1 popc, 2 and, 3 or; c: predicate, flags 1: negated; flags 2: arrive. */
+/* bar.sync, bar.red and bar.arrive. Operands: a is the number, b the count of threads or 0. `size`: 0 without a result,
+ * 1 popc, 2 and, 3 or. c is the predicate; flag 1 negates it. Flag 2: arrive without waiting. */
 void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_block *block = w->block;
@@ -232,28 +238,30 @@ bool vm_block_ready(const vm_block *block)
     return false;
 }
 
-/* Those that the lanes wait for may wait at a barrier that needs these lanes. */
-bool vm_block_part(vm_block *block)
+/* Lanes that wait at a reconvergence point continue alone: the lanes that they wait for may be at a barrier that needs
+ * them. */
+bool vm_block_release_waiting(vm_block *block)
 {
     bool any = false;
     if (block->runner->run->hooks)
         block->runner->run->hooks->stuck(block);
     for (uint32_t k = 0; k < block->warp_count; k++)
-        any |= vm_warp_part(&block->warps[k]);
+        any |= vm_warp_release_waiting(&block->warps[k]);
     return any;
 }
 
-/* What is left of the launch's budget, but for what other host threads keep. */
-static uint64_t left_of(const vm_runner *runner)
+/* Returns how many steps of the launch's budget are left, without the steps that other host threads have not reported
+ * yet. */
+static uint64_t get_budget_left(const vm_runner *runner)
 {
     const uint64_t budget = vm_budget(runner->run->device),
                    spent = atomic_load_explicit(&runner->run->family->steps, memory_order_relaxed) + runner->kept;
     return spent < budget ? budget - spent : 0;
 }
 
-/* Counts work against the launch's budget. Ends a launch that has used it up, is past its deadline, or was asked to
- * stop. */
-static void spend(vm_block *block, vm_warp *w, uint64_t steps)
+/* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
+ * launch was asked to stop. */
+static void count_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;
     atomic_ullong *all = &runner->run->family->steps;
@@ -268,14 +276,17 @@ static void spend(vm_block *block, vm_warp *w, uint64_t steps)
         vm_limit_raise(w, kind);
 }
 
+/* Runs the warps of a block in turn. If no warp can continue and no other block of the cluster can, releases lanes at
+ * reconvergence points. If that does not help, the launch is in a deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)
 {
     vm_runner *runner = block->runner;
     vm_run_state *run = runner->run;
     const struct vm_hooks *hooks = run->hooks;
-    const bool alone = run->cluster_size == 1; /* else others may wait for it: it runs to its end */
+    const bool alone = run->cluster_size == 1; /* otherwise other blocks may wait for it, and it runs to its end */
     uint64_t spent = 0;
-    uint32_t blocked = 0, still = 0; /* warps in a row that cannot continue; that cannot, or waited in vain */
+    /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
+    uint32_t blocked = 0, still = 0;
     block->moved = false;
     while (block->live && spent < quantum && still < block->warp_count) {
         vm_warp *w = &block->warps[block->next_warp];
@@ -286,19 +297,19 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
                 continue;
             if (vm_cluster_ready(block->cluster))
                 return VM_TURN_WAITS;
-            if (vm_cluster_part(block->cluster))
+            if (vm_cluster_release_waiting(block->cluster))
                 continue;
             vm_cluster_deadlock(block->cluster);
             break;
         }
         blocked = 0;
-        uint64_t before = w->issued, left = left_of(runner);
+        uint64_t before = w->issued, left = get_budget_left(runner);
         uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
         vm_warp_run(w, left < slice ? left + 1 : slice);
         spent += w->issued - before;
         runner->clock += w->issued - before;
         spent += w->charge;
-        spend(block, w, w->issued - before + w->charge);
+        count_steps(block, w, w->issued - before + w->charge);
         w->charge = 0;
         if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
             break;

@@ -1,18 +1,20 @@
-/* call.c - calls: each has a frame with the callee's registers, its parameter blocks (one per lane) and the .param
- * variables of the calls that it makes. Lanes that call together return together. */
+/* call.c - calls of device functions. Each call has a frame with the callee's registers, its parameter blocks (one for
+ * each lane), and the .param variables of the calls that it makes. Lanes that call together return together: the return
+ * is a reconvergence point. */
 #include <string.h>
 
 #include "vm_machine.h"
 
-/* Frames are allocated and freed in any order, since paths of one warp take turns: chunks of powers of two, kept for
- * reuse. Large ones are not kept: most of their pages are never touched, and fresh ones from the system are zero. */
+/* The pool of frames. Paths of one warp take turns, so frames are allocated and freed in any order. The pool keeps free
+ * chunks by powers of two. Large chunks are not kept: most of their pages are never touched, and fresh pages from the
+ * system are zero. */
 struct vm_chunk {
     struct vm_chunk *next;
 };
 #define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
 #define POOL_LARGE ((size_t)4 << 20)
 
-static unsigned size_class(size_t bytes)
+static unsigned get_size_class(size_t bytes)
 {
     unsigned n = 0;
     while (((size_t)64 << n) < bytes)
@@ -20,10 +22,11 @@ static unsigned size_class(size_t bytes)
     return n;
 }
 
+/* Returns zeroed memory from the pool, or NULL if memory or a limit runs out. */
 void *vm_pool_get(vm_runner *runner, size_t bytes)
 {
     const kiln_allocator *mem = runner->run->device->mem;
-    const unsigned n = size_class(bytes);
+    const unsigned n = get_size_class(bytes);
     if (n >= KILN__COUNT(runner->pool.free))
         return NULL;
     const size_t size = (size_t)64 << n;
@@ -45,7 +48,7 @@ void *vm_pool_get(vm_runner *runner, size_t bytes)
 
 void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes)
 {
-    const unsigned n = size_class(bytes);
+    const unsigned n = get_size_class(bytes);
     const size_t size = (size_t)64 << n;
     struct vm_chunk *chunk = pointer;
     if (size >= POOL_LARGE) {
@@ -66,10 +69,12 @@ void vm_pool_clear(vm_runner *runner)
             runner->pool.free[n] = chunk->next;
             kiln__free(runner->run->device->mem, chunk);
         }
-    vm_let_go(runner->run->family, runner->pool.bytes); /* frames of paths that a fault ended are free too */
+    vm_let_go(runner->run->family, runner->pool.bytes); /* also the frames of paths that a fault has ended */
     runner->pool.bytes = 0;
 }
 
+/* Allocates a frame and lays out registers, parameters and variables in it. Registers are zero, so that runs repeat.
+ * Returns NULL if memory runs out. */
 vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller)
 {
     enum { ALIGN = 64 };
@@ -90,15 +95,16 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     frame->vars = frame->params + params;
     frame->local_base = caller ? caller->local_top : 0;
     frame->local_top = frame->local_base + function->local_bytes;
-    memset(frame->regs, 0xff, 4); /* the predicate that is always true; the rest is zero, so that runs are repeatable */
+    memset(frame->regs, 0xff, 4); /* the predicate that is always true; all other registers are zero */
     vm_charge(w, bytes >> 14);
     return frame;
 }
 
 void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }
 
-/* Copies between the variables of a frame's call and the callee's parameter block. `in`: arguments, else results. */
-static void transfer(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
+/* Copies values between the variables of a frame's call and the callee's parameter block. `in`: arguments; otherwise
+ * results. */
+static void copy_values(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
 {
     size_t vars = (size_t)caller->function->ptx->frame_bytes, block = (size_t)callee->function->ptx->param_bytes;
     uint32_t count = in ? call->argument_count : call->result_count;
@@ -107,7 +113,7 @@ static void transfer(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_ca
     w->base[1] = caller->function->constants;
     for (uint32_t k = 0; k < count; k++) {
         const vm_transfer *t = (in ? call->arguments : call->results) + k;
-        const ptx_function *f = callee->function->ptx; /* returns are the first of its parameters */
+        const ptx_function *f = callee->function->ptx; /* the results are the first of its parameters */
         size_t to = (size_t)callee->function->module->ptx->symbols[f->params[in ? f->return_count + k : k]].offset;
         VM_EACH(lane, lanes) {
             unsigned char *there = callee->params + lane * block + to;
@@ -132,8 +138,10 @@ static void transfer(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_ca
     w->base[1] = constants;
 }
 
-static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_function *callee, uint32_t lanes,
-                  const vm_code *back)
+/* Lets the lanes of the running path enter the callee: checks the stack, makes a frame, copies the arguments. `back` is
+ * the instruction at which they continue after the return. */
+static void enter_call(vm_warp *w, const vm_code *i, const vm_call *call, const vm_function *callee, uint32_t lanes,
+                       const vm_code *back)
 {
     vm_frame *caller = w->frame;
     uint32_t lane = (uint32_t)__builtin_ctz(lanes);
@@ -157,29 +165,29 @@ static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_fu
     frame->call = call;
     frame->back = back;
     frame->join = (vm_sync){.pc = NULL, .expected = lanes, .parent = w->sync, .frame = frame};
-    transfer(w, caller, frame, call, lanes, true);
+    copy_values(w, caller, frame, call, lanes, true);
     w->paths[w->current] = (vm_path){.pc = callee->code, .mask = lanes, .sync = &frame->join, .frame = frame};
     vm_warp_select(w, &w->paths[w->current]);
 }
 
-/* The lanes that wait at the return continue without the others. */
+/* Lets lanes that wait at the return continue without the others. */
 void vm_frame_return(vm_warp *w, vm_frame *frame)
 {
     uint32_t lanes = frame->join.waiting;
     if (!lanes)
         return;
-    transfer(w, frame->caller, frame, frame->call, lanes, false);
+    copy_values(w, frame->caller, frame, frame->call, lanes, false);
     frame->join.waiting = 0;
     frame->join.expected &= ~lanes;
     vm_path_add(w, frame->back, lanes, frame->join.parent, frame->caller);
 }
 
-/* All lanes of a call have returned (or left the kernel). `resume`: they continue as the running path. */
+/* Ends a frame: all lanes of the call have returned or exited. `resume`: the lanes continue as the running path. */
 void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
 {
     uint32_t lanes = frame->join.waiting;
     if (lanes) {
-        transfer(w, frame->caller, frame, frame->call, lanes, false);
+        copy_values(w, frame->caller, frame, frame->call, lanes, false);
         if (resume) {
             w->paths[w->current] =
                 (vm_path){.pc = frame->back, .mask = lanes, .sync = frame->join.parent, .frame = frame->caller};
@@ -191,6 +199,7 @@ void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
     vm_frame_free(w, frame);
 }
 
+/* Lanes return. They wait at the return until all lanes of the call have come. A return of the kernel is an exit. */
 void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_frame *frame = w->frame;
@@ -202,7 +211,7 @@ void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
     frame->join.waiting |= m;
     w->mask &= ~m;
     bool complete = frame->join.waiting == frame->join.expected;
-    if (w->mask) /* so not complete */
+    if (w->mask) /* some lanes of the path go on inside */
         return;
     if (complete)
         vm_frame_finish(w, frame, true);
@@ -210,8 +219,8 @@ void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
         vm_path_drop(w);
 }
 
-/* Whether an indirect call's prototype fits the function that the pointer names. */
-static bool fits(const vm_function *callee, const vm_call *call)
+/* Returns true if the function that a pointer names matches the prototype of an indirect call. */
+static bool matches_prototype(const vm_function *callee, const vm_call *call)
 {
     const ptx_function *f = callee->ptx;
     if (f->return_count != call->result_count || f->param_count != call->argument_count)
@@ -224,6 +233,7 @@ static bool fits(const vm_function *callee, const vm_call *call)
     return true;
 }
 
+/* A direct or indirect call. Lanes of an indirect call with another target call in another path. */
 void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
@@ -247,7 +257,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         }
         callee = &module->functions[index];
-        if (!fits(callee, call)) {
+        if (!matches_prototype(callee, call)) {
             vm_fault_raise(w, i, first, VM_FAULT_INSTRUCTION, want, 0,
                            "call through a pointer to '%s', whose parameters do not fit the prototype",
                            callee->ptx->name);
@@ -260,14 +270,14 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_code *back = w->pc;
     if (lanes != w->mask) { /* the instruction after such a call is a reconvergence point */
         uint32_t others = m & ~lanes, passed = w->mask & ~m;
-        w->sync = vm_part(w, back);
+        w->sync = vm_diverge(w, back);
         w->mask = lanes;
         if (others)
             vm_path_add(w, i, others, w->sync, w->frame);
         if (passed)
-            vm_send(w, back, passed, w->sync);
+            vm_send_lanes(w, back, passed, w->sync);
     }
-    enter(w, i, call, callee, lanes, back);
+    enter_call(w, i, call, callee, lanes, back);
 }
 
 /* At the start of a function: copies parameters whose address it takes into its local memory. */
@@ -281,7 +291,7 @@ void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
                w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
 }
 
-/* alloca (c: 0), stacksave (1), stackrestore (2): a path's lanes share one stack height. */
+/* alloca (c is 0), stacksave (1), stackrestore (2). The lanes of a path share one stack height. */
 void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_frame *frame = w->frame;

@@ -1,8 +1,8 @@
 /* child.c - work that kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
  *
- * Work of a block is put into the block's list, and runs in the order of the calls when the block has ended (or
- * synchronises). This is one of the orders that streams and events allow, and the same in every run.
- * Work in a grid's tail stream is put into the grid's list until all its blocks, with the work that they launched, have
+ * Work of a block goes into the block's list. It runs in the order of the calls when the block has ended, or when it
+ * synchronises. Streams and events allow other orders too; this one is the same in every run. Work in a grid's tail
+ * stream goes into the grid's list. It runs when all blocks of the grid, with the work that they launched, have
  * ended. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define PENDING_DEFAULT 2048u /* cudaLimitDevRuntimePendingLaunchCount */
 #define SYNC_DEPTH_DEFAULT 2u /* cudaLimitDevRuntimeSyncDepth */
-#define HANDLES_MOST 4096u    /* streams and events of a block that exist at once */
+#define HANDLES_MOST 4096u    /* streams and events that a block may have at once */
 #define LAUNCH_STEPS 64u      /* steps that a launch counts */
 
 /* Memory into which a kernel writes the parameters of a launch. */
@@ -26,6 +26,7 @@ typedef struct vm_buffer {
     uint32_t grid[3], block[3];
 } vm_buffer;
 
+/* The launches, buffers, streams, events and errors of one block. */
 struct vm_children {
     vm_task *first, **last;
     uint32_t pending; /* tasks in the list */
@@ -38,7 +39,8 @@ struct vm_children {
     uint32_t *errors; /* cudaGetLastError, by thread; NULL: no errors so far */
 };
 
-static struct vm_children *children_of(vm_block *block)
+/* Returns the block's list, which is made at the first use. Returns NULL if memory runs out. */
+static struct vm_children *open_children(vm_block *block)
 {
     struct vm_children *c = block->children;
     if (!c) {
@@ -90,16 +92,16 @@ void vm_children_free(vm_block *block)
 
 /* ---- errors ---- */
 
-static size_t thread_of(const vm_warp *w, uint32_t lane) { return (size_t)w->index * VM_LANES + lane; }
+static size_t get_thread(const vm_warp *w, uint32_t lane) { return (size_t)w->index * VM_LANES + lane; }
 
 uint32_t vm_child_fail(vm_warp *w, uint32_t lane, uint32_t error)
 {
-    struct vm_children *c = children_of(w->block);
+    struct vm_children *c = open_children(w->block);
     if (c && !c->errors)
         c->errors = kiln__calloc(w->runner->run->device->mem, (size_t)w->block->warp_count * VM_LANES,
                                  sizeof *c->errors);
     if (c && c->errors)
-        c->errors[thread_of(w, lane)] = error;
+        c->errors[get_thread(w, lane)] = error;
     return error;
 }
 
@@ -108,9 +110,9 @@ uint32_t vm_child_error(vm_warp *w, uint32_t lane, bool clear)
     struct vm_children *c = w->block->children;
     if (!c || !c->errors)
         return VM_CUDA_SUCCESS;
-    uint32_t error = c->errors[thread_of(w, lane)];
+    uint32_t error = c->errors[get_thread(w, lane)];
     if (clear)
-        c->errors[thread_of(w, lane)] = VM_CUDA_SUCCESS;
+        c->errors[get_thread(w, lane)] = VM_CUDA_SUCCESS;
     return error;
 }
 
@@ -122,11 +124,11 @@ uint64_t vm_child_limit(const vm_run_state *run, uint32_t which)
 
 /* ---- parameter buffers ---- */
 
-/* A buffer of the block for `bytes` of parameters; NULL: failed, with *error. */
+/* Returns a buffer of the block for `bytes` of parameters. Returns NULL and sets *error if there is none. */
 static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
 {
     enum { PARAMETERS_MOST = 32764, GRAIN = 64 };
-    struct vm_children *c = children_of(w->block);
+    struct vm_children *c = open_children(w->block);
     vm_device *device = w->runner->run->device;
     if (bytes > PARAMETERS_MOST) {
         *error = VM_CUDA_INVALID_VALUE;
@@ -141,7 +143,7 @@ static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
         return NULL;
     uint32_t size = ((uint32_t)bytes / GRAIN + 1) * GRAIN;
     vm_buffer *found = NULL;
-    /* Under checks each launch has a buffer of its own: a thread's writes to one that another thread used before would
+    /* Under checks each launch gets a new buffer. If two threads used one buffer after each other, their writes would
      * look like a race. */
     for (size_t k = device->hooks ? 0 : c->buffer_count; k-- > 0 && !found;)
         if (!c->buffers[k].taken && c->buffers[k].bytes == size)
@@ -163,7 +165,7 @@ static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
     return found;
 }
 
-static vm_buffer *buffer_at(vm_warp *w, uint64_t address)
+static vm_buffer *find_buffer(vm_warp *w, uint64_t address)
 {
     struct vm_children *c = w->block->children;
     if (c)
@@ -195,6 +197,7 @@ uint64_t vm_child_buffer(vm_warp *w, uint32_t lane, uint64_t bytes)
     return 0;
 }
 
+/* The same with kernel and shape, for cudaGetParameterBufferV2(). */
 uint64_t vm_child_buffer_for(vm_warp *w, uint32_t lane, uint64_t pointer, const uint32_t grid[3],
                              const uint32_t block[3], uint32_t shared)
 {
@@ -233,6 +236,7 @@ static uint32_t check_launch(const vm_run_state *parent, const vm_launch *launch
     return fits ? VM_CUDA_SUCCESS : VM_CUDA_CONFIGURATION;
 }
 
+/* Appends work to the block's list, or to the grid's list of tail launches. */
 static void enqueue(vm_block *block, vm_task *task, uint64_t stream)
 {
     vm_run_state *run = block->runner->run;
@@ -271,6 +275,7 @@ static uint32_t check_stream(vm_warp *w, uint64_t stream)
     return VM_CUDA_INVALID_VALUE; /* as on an H200, and not an invalid handle */
 }
 
+/* Checks a launch and enqueues it with a copy of its parameters. Returns the error. */
 static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer, uint64_t stream)
 {
     const vm_run_state *run = w->runner->run;
@@ -312,7 +317,7 @@ static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer
     return VM_CUDA_SUCCESS;
 }
 
-/* The buffer is freed, whether the launch succeeds or not. */
+/* Launches from a buffer. The buffer is free afterwards, whether the launch succeeds or not. */
 static uint32_t launch_buffer(vm_warp *w, const vm_code *i, uint32_t lane, vm_buffer *buffer, uint64_t stream)
 {
     uint32_t error = try_launch(w, i, buffer, stream);
@@ -323,7 +328,7 @@ static uint32_t launch_buffer(vm_warp *w, const vm_code *i, uint32_t lane, vm_bu
 
 uint32_t vm_child_launch(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t stream)
 {
-    vm_buffer *buffer = buffer_at(w, address);
+    vm_buffer *buffer = find_buffer(w, address);
     if (!buffer || !buffer->shaped)
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
     return launch_buffer(w, i, lane, buffer, stream);
@@ -333,11 +338,11 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
                             const uint32_t grid[3], const uint32_t block[3], uint32_t shared, uint64_t stream)
 {
     uint32_t kernel;
-    vm_buffer *buffer = buffer_at(w, address);
+    vm_buffer *buffer = find_buffer(w, address);
     if (!vm_child_kernel(w, pointer, &kernel))
         return vm_child_fail(w, lane, VM_CUDA_FUNCTION);
     if (!buffer && address == 0) /* a kernel without parameters needs none */
-        buffer = buffer_at(w, vm_child_buffer(w, lane, 0));
+        buffer = find_buffer(w, vm_child_buffer(w, lane, 0));
     if (!buffer)
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
     buffer->kernel = kernel;
@@ -351,7 +356,7 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
 
 uint64_t vm_child_handle(vm_warp *w, bool stream)
 {
-    struct vm_children *c = children_of(w->block);
+    struct vm_children *c = open_children(w->block);
     if (!c || c->handle_count >= HANDLES_MOST ||
         !kiln__grow(w->runner->run->device->mem, &c->handles, &c->handle_capacity, c->handle_count + 1,
                     sizeof *c->handles))
@@ -388,7 +393,7 @@ bool vm_child_handle_drop(vm_warp *w, uint64_t handle, bool stream)
 
 /* ---- copies and fills ---- */
 
-/* [address, address + (depth - 1) * slice + (height - 1) * pitch + width) does not wrap, and rows do not overlap. */
+/* Returns true if the extent does not wrap around the address space and its rows do not overlap. */
 static bool extent_fits(const vm_task *t, uint64_t address, uint64_t pitch, uint64_t slice)
 {
     uint64_t rows, slices, end;
@@ -406,11 +411,11 @@ uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tas
     if (!extent_fits(what, what->target, what->target_pitch, what->target_slice) ||
         (what->source && !extent_fits(what, what->source, what->source_pitch, what->source_slice)))
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
-    /* Neither shared nor local memory. */
+    /* Shared and local memory are not allowed. */
     if (what->target < VM_GLOBAL_BASE || (what->source && what->source < VM_GLOBAL_BASE))
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
     const vm_run_state *run = w->runner->run;
-    struct vm_children *c = children_of(w->block);
+    struct vm_children *c = open_children(w->block);
     uint32_t error = c ? check_stream(w, stream) : VM_CUDA_MEMORY;
     if (error == VM_CUDA_SUCCESS && (uint64_t)c->pending + c->taken >= vm_child_limit(run, VM_LIMIT_PENDING))
         error = VM_CUDA_PENDING;
@@ -425,7 +430,8 @@ uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tas
     return VM_CUDA_SUCCESS;
 }
 
-static void move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kind, uint64_t address)
+/* Records the fault of a copy or fill by a kernel, and stops the launch. `address` is the row that failed. */
+static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kind, uint64_t address)
 {
     vm_family *family = run->family;
     char where[200];
@@ -455,6 +461,8 @@ static void move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kin
     atomic_store(&family->stop, 1);
 }
 
+/* Performs a copy or fill row by row. Each row is found again and compared with its allocation, because kernels may
+ * free memory in between. Counts steps, and asks for the limits every MOVE_LOOK steps. */
 static void move_rows(vm_run_state *run, const vm_task *t)
 {
     enum { MOVE_LOOK = 256 };
@@ -466,13 +474,13 @@ static void move_rows(vm_run_state *run, const vm_task *t)
             vm_span span;
             bool constant = false, read_only = false;
             if (!vm_find(run->device, to, &span, &constant, &read_only) || read_only || t->width > span.end - to) {
-                move_fault(run, t, VM_FAULT_ADDRESS, to);
+                raise_move_fault(run, t, VM_FAULT_ADDRESS, to);
                 return;
             }
             unsigned char *target = span.host + (to - span.base);
             const void *source = t->source ? vm_pointer(run->device, from, t->width) : NULL;
             if (t->source && !source) {
-                move_fault(run, t, VM_FAULT_ADDRESS, from);
+                raise_move_fault(run, t, VM_FAULT_ADDRESS, from);
                 return;
             }
             if (source)
@@ -481,7 +489,7 @@ static void move_rows(vm_run_state *run, const vm_task *t)
                 memset(target, t->value, (size_t)t->width);
             uint64_t steps = 1 + (t->width >> 12);
             if (atomic_fetch_add(&run->family->steps, steps) > budget) {
-                move_fault(run, t, VM_FAULT_STEPS, to);
+                raise_move_fault(run, t, VM_FAULT_STEPS, to);
                 return;
             }
             if ((unlooked += steps) < MOVE_LOOK)
@@ -489,14 +497,14 @@ static void move_rows(vm_run_state *run, const vm_task *t)
             unlooked = 0;
             vm_fault_kind late = vm_limit_ask(run->family);
             if (late != VM_OK) {
-                move_fault(run, t, late, to);
+                raise_move_fault(run, t, late, to);
                 return;
             }
         }
 }
 
-/* A kernel in another host thread may free the memory meanwhile. A runner without blocks keeps it: vm_bury() waits for the
- * runners that were there when memory was freed. */
+/* Performs a copy or fill. A kernel on another host thread may free the memory meanwhile. So an empty runner enters
+ * first: vm_bury() keeps freed memory for all runners that were there at the time of the free. */
 void vm_task_move(vm_run_state *run, const vm_task *t)
 {
     vm_runner keeper;
@@ -510,6 +518,7 @@ void vm_task_move(vm_run_state *run, const vm_task *t)
 
 /* ---- running ---- */
 
+/* Runs one task of a block's list. */
 static void run_task(vm_run_state *run, const vm_task *task)
 {
     if (!task->is_launch) {
@@ -533,7 +542,7 @@ void vm_children_run(vm_block *block)
     vm_runner *runner = block->runner;
     if (!c || !c->first)
         return;
-    atomic_store(&runner->generation, UINT64_MAX); /* its caches are cleared before they are used */
+    atomic_store(&runner->generation, UINT64_MAX); /* its caches are cleared before the next use */
     while (c->first && !atomic_load(&runner->run->family->stop)) {
         vm_task *task = c->first;
         c->first = task->next;

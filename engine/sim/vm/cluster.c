@@ -1,5 +1,5 @@
-/* cluster.c - a cluster: blocks that run together, in turn on one host thread; its barrier, and the shared memory that
- * its blocks see of each other. A launch without clusters has clusters of one block. */
+/* cluster.c - a cluster: blocks that run in turn on one host thread, their barrier, and their access to each other's
+ * shared memory. A launch without clusters has clusters of one block. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +33,7 @@ void vm_cluster_free(vm_cluster *cluster)
     kiln__free(cluster->runner->run->device->mem, cluster);
 }
 
+/* Starts all blocks of the cluster `number`, in the order of their ranks. */
 bool vm_cluster_start(vm_cluster *cluster, uint64_t number)
 {
     const vm_run_state *run = cluster->runner->run;
@@ -50,6 +51,8 @@ bool vm_cluster_start(vm_cluster *cluster, uint64_t number)
     return true;
 }
 
+/* Runs the blocks in turn until one uses up its quantum, all have ended, or the launch stops. If every block only waits
+ * for another one, the turn starts again. */
 bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved)
 {
     const vm_family *family = cluster->runner->run->family;
@@ -83,11 +86,11 @@ bool vm_cluster_ready(const vm_cluster *cluster)
     return false;
 }
 
-bool vm_cluster_part(vm_cluster *cluster)
+bool vm_cluster_release_waiting(vm_cluster *cluster)
 {
     bool any = false;
     for (uint32_t k = 0; k < cluster->size; k++)
-        any |= !cluster->blocks[k]->ended && vm_block_part(cluster->blocks[k]);
+        any |= !cluster->blocks[k]->ended && vm_block_release_waiting(cluster->blocks[k]);
     return any;
 }
 
@@ -103,14 +106,16 @@ void vm_cluster_check(vm_cluster *cluster)
 
 /* ---- deadlocks ---- */
 
-typedef struct stuck {
+/* The message of a deadlock while it is written: the first waiting warp, and a list of all. */
+typedef struct waiting_list {
     vm_warp *warp; /* the first, NULL: none yet */
     const vm_path *path;
     char text[300];
     size_t used;
-} stuck;
+} waiting_list;
 
-static void add(stuck *s, vm_warp *w, const vm_path *path)
+/* Adds the place at which a path waits to the message. A path that does not fit is left out. */
+static void add_waiting(waiting_list *s, vm_warp *w, const vm_path *path)
 {
     vm_fault place = {0};
     vm_fault_at(w, path->frame, path->pc, &place);
@@ -128,10 +133,11 @@ static void add(stuck *s, vm_warp *w, const vm_path *path)
     s->used += wrote > 0 && (size_t)wrote < sizeof s->text - s->used ? (size_t)wrote : 0;
 }
 
+/* Tells the observers, lists every path of the cluster, and raises the fault at the first. */
 void vm_cluster_deadlock(vm_cluster *cluster)
 {
     const vm_run_state *run = cluster->runner->run;
-    stuck s = {0};
+    waiting_list s = {0};
     vm_path root = {.pc = run->kernel->code, .mask = 1};
     for (uint32_t b = 0; b < cluster->size; b++) {
         vm_block *block = cluster->blocks[b];
@@ -139,9 +145,9 @@ void vm_cluster_deadlock(vm_cluster *cluster)
             run->hooks->deadlock(block);
         for (uint32_t k = 0; k < block->warp_count; k++)
             for (uint32_t p = 0; p < block->warps[k].path_count; p++)
-                add(&s, &block->warps[k], &block->warps[k].paths[p]);
+                add_waiting(&s, &block->warps[k], &block->warps[k].paths[p]);
     }
-    /* not reached; but a launch must end */
+    /* should not happen; but a launch must end */
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t k = 0; !s.warp && k < cluster->blocks[b]->warp_count; k++)
             if (cluster->blocks[b]->warps[k].root)
@@ -155,6 +161,7 @@ void vm_cluster_deadlock(vm_cluster *cluster)
 
 /* ---- the shared memory of other blocks ---- */
 
+/* Says where a block of the cluster has exited. */
 static void explain_exit(const vm_block *gone, char *why, size_t size)
 {
     vm_fault place = {0};
@@ -169,8 +176,7 @@ static void explain_exit(const vm_block *gone, char *why, size_t size)
 vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size)
 {
     const vm_cluster *cluster = w->block->cluster;
-    *address =
-        (uint32_t)*address; /* a GPU's is in a register of 32 bits: a generic address will do, as DeepGEMM has it */
+    *address = (uint32_t)*address; /* a GPU keeps it in 32 bits, so a generic address is allowed too, as in DeepGEMM */
     if (*address < VM_SHARED_WINDOW)
         return w->block;
     const uint64_t rank = *address / VM_SHARED_WINDOW - 1;
@@ -188,8 +194,8 @@ vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t siz
 
 /* ---- instructions ---- */
 
-/* The window that a lane's address is in: 0 is the block's own, else a rank + 1. size: 1 if it is
- * generic. False: it is in none. */
+/* Splits a lane's address into a window and an offset. The window is 0 for the own block, otherwise a rank + 1. `size`
+ * is 1 if the address is generic. Returns false if the address is in no window of the cluster. */
 static bool window_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *offset, uint64_t *window)
 {
     uint64_t address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
@@ -198,7 +204,8 @@ static bool window_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *off
     return *window <= w->block->cluster->size;
 }
 
-/* d: the address, in the block of rank b, of what is at a; size: 1 if the addresses are generic. */
+/* mapa: d becomes the address in the block of rank b that corresponds to the address a in the own block. `size` is 1 if
+ * the addresses are generic. */
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t size = w->block->cluster->size;
@@ -222,7 +229,8 @@ void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* d: the rank of the block that has the address a; all ones if it is not in shared memory. */
+/* getctarank: d becomes the rank of the block that owns the address a, or all ones if the address is not in shared
+ * memory. */
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
@@ -232,7 +240,7 @@ void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* flags 1: wait; else arrive. */
+/* barrier.cluster: flag 1 means wait, otherwise arrive. */
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_cluster *cluster = w->block->cluster;
@@ -248,7 +256,7 @@ void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     }
     if (!(w->cluster_arrived & m))
-        return; /* all have arrived */
+        return; /* all threads have arrived already */
     vm_path *path = &w->paths[w->current];
     vm_warp_save(w);
     path->pc = i;

@@ -1,30 +1,33 @@
-/* collective.c - operations between lanes of a warp. Each lane names, in its member mask, those that take part with it,
- * and waits until the live ones of them have arrived at the same operation with the same mask: at this instruction or
- * another one, in this call or another one (PTX: "the same qualifiers and the same membermask"). So lanes of one path
- * may belong to several groups, of which some run while others wait. */
+/* collective.c - operations between lanes of a warp (shfl, vote, match, redux, elect, bar.warp.sync).
+ *
+ * Each lane names in its member mask the lanes that take part with it. It waits until the live lanes among them have
+ * arrived at the same operation with the same mask. They may be at another instruction or in another call: PTX asks for
+ * "the same qualifiers and the same membermask". So lanes of one path may belong to several groups, some of which run
+ * while others wait. */
 #include <stddef.h>
 #include <string.h>
 
 #include "vm_hooks.h"
 #include "vm_math.h"
 
-/* The slot of the member mask. */
-static uint32_t mask_slot(const vm_code *i)
+/* Returns the slot of the member mask. */
+static uint32_t get_mask_slot(const vm_code *i)
 {
     return i->masked == vm_op_shfl                                    ? (uint32_t)i->imm
            : i->masked == vm_op_warp_sync || i->masked == vm_op_elect ? i->a
                                                                       : i->b;
 }
 
-/* The same operation with the same qualifiers. Whether a vote's predicate is negated is none. */
-static bool same_operation(const vm_code *i, const vm_code *j)
+/* Returns true for the same operation with the same qualifiers. The negation of a vote's predicate is not a
+ * qualifier. */
+static bool is_same_operation(const vm_code *i, const vm_code *j)
 {
     return i == j || (i->masked == j->masked && i->size == j->size && i->space == j->space && i->count == j->count &&
                       (i->masked == vm_op_vote || i->flags == j->flags));
 }
 
-/* The lanes whose groups are complete. */
-static uint32_t complete(const vm_u32 *masks, uint32_t arrived, uint32_t dead)
+/* Returns the lanes whose groups are complete: all live lanes that the mask names have arrived with that mask. */
+static uint32_t find_complete(const vm_u32 *masks, uint32_t arrived, uint32_t dead)
 {
     uint32_t ready = 0, left = arrived;
     while (left) {
@@ -35,7 +38,8 @@ static uint32_t complete(const vm_u32 *masks, uint32_t arrived, uint32_t dead)
         ready |= (mask & ~dead & ~same) == 0 ? same : 0;
         left &= ~same;
     }
-    /* Lanes whose masks contradict each other would wait for ever. Where they name only each other, they run. */
+    /* Lanes whose masks contradict each other would wait for ever. If they name only each other, they run. The loop
+     * removes lanes that name others until a fixed point is reached. */
     uint32_t rest = arrived & ~ready, before;
     do {
         before = rest;
@@ -45,6 +49,7 @@ static uint32_t complete(const vm_u32 *masks, uint32_t arrived, uint32_t dead)
     return ready | rest;
 }
 
+/* Adds lanes to the share with that instruction and frame, or makes a new share. */
 static void add_share(vm_meeting *t, const vm_code *code, vm_frame *frame, uint32_t lanes)
 {
     for (uint32_t k = 0; k < t->count; k++)
@@ -55,14 +60,15 @@ static void add_share(vm_meeting *t, const vm_code *code, vm_frame *frame, uint3
     t->shares[t->count++] = (vm_share){code, frame, lanes};
 }
 
-/* Lanes that waited for those that run now go on: with them, if they are at the same place. */
-static void release(vm_warp *w, const vm_code *i, vm_meeting *t)
+/* Lets waiting lanes that take part now continue: in the running path if they are at the same place, otherwise in paths
+ * of their own. */
+static void release_waiting(vm_warp *w, const vm_code *i, vm_meeting *t)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
     for (uint32_t k = 0; k < w->path_count; k++) {
         vm_path *path = &w->paths[k];
         const uint32_t lanes = path->arrived & t->lanes;
-        if (k == w->current || path->state != VM_PATH_WARP || !lanes || !same_operation(path->pc, i))
+        if (k == w->current || path->state != VM_PATH_WARP || !lanes || !is_same_operation(path->pc, i))
             continue;
         const uint32_t known = t->count;
         add_share(t, path->pc, path->frame, lanes);
@@ -90,8 +96,8 @@ static void release(vm_warp *w, const vm_code *i, vm_meeting *t)
     }
 }
 
-/* Not all lanes that are named are in the running path, or it has several groups. */
-static uint32_t meet_others(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting *t)
+/* The slow case of gather_lanes(): some named lanes are in other paths, or the running path has several groups. */
+static uint32_t gather_paths(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting *t)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
     uint32_t arrived = m;
@@ -99,24 +105,24 @@ static uint32_t meet_others(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting
     t->masks = t->room;
     for (uint32_t k = 0; k < w->path_count; k++) {
         const vm_path *path = &w->paths[k];
-        if (k == w->current || path->state != VM_PATH_WARP || !same_operation(path->pc, i))
+        if (k == w->current || path->state != VM_PATH_WARP || !is_same_operation(path->pc, i))
             continue;
-        const vm_u32 *masks = vm_row_of(path->frame, mask_slot(path->pc));
+        const vm_u32 *masks = vm_row_of(path->frame, get_mask_slot(path->pc));
         VM_EACH(lane, path->arrived)
             t->room[lane] = masks[lane];
         arrived |= path->arrived;
     }
-    t->lanes = complete(t->masks, arrived, w->dead);
+    t->lanes = find_complete(t->masks, arrived, w->dead);
     const uint32_t wait = m & ~t->lanes;
     t->lanes = wait == m ? 0 : t->lanes;
     t->count = wait != m;
     t->shares[0].lanes = m & ~wait;
     if (t->lanes & ~m)
-        release(w, i, t);
+        release_waiting(w, i, t);
     if (t->lanes && w->runner->met)
         hooks->met(w, i, m, t);
     if (wait) {
-        w->issued -= wait == m; /* it is counted when it runs */
+        w->issued -= wait == m; /* the instruction is counted when it runs */
         w->lanes -= (uint32_t)__builtin_popcount(wait);
         if (hooks)
             hooks->unseen(w, i, wait, wait == m);
@@ -125,8 +131,8 @@ static uint32_t meet_others(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting
     return t->lanes;
 }
 
-/* Returns the lanes that execute the operation now, with `t` filled for them; the others of m wait. */
-static inline uint32_t meet(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slot, vm_meeting *t)
+/* Returns the lanes that execute the operation now, and describes them in `t`. The other lanes of m wait. */
+static inline uint32_t gather_lanes(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slot, vm_meeting *t)
 {
     const vm_u32 *masks = vm_r32(w, slot);
     const uint32_t mask = masks[__builtin_ctz(m)];
@@ -144,7 +150,7 @@ static inline uint32_t meet(vm_warp *w, const vm_code *i, uint32_t m, uint32_t s
     t->count = 1;
     t->shares[0] = (vm_share){i, w->frame, m};
     if (VM_UNLIKELY(differ || (mask & ~w->dead & ~m)))
-        return meet_others(w, i, m, t);
+        return gather_paths(w, i, m, t);
     if (VM_UNLIKELY(w->runner->met))
         w->runner->run->hooks->met(w, i, m, t);
     return m;
@@ -152,7 +158,8 @@ static inline uint32_t meet(vm_warp *w, const vm_code *i, uint32_t m, uint32_t s
 
 /* ---- operands of all lanes that take part ---- */
 
-/* The operand whose slot is the member of vm_code at `member`. Where several instructions meet, `room` holds it. */
+/* Returns the row of an operand. `member` is the offset of its slot in vm_code. If several instructions take part,
+ * `room` gathers the row. */
 static const vm_u32 *read32(const vm_meeting *t, size_t member, vm_u32 room[VM_LANES])
 {
     for (uint32_t k = 0; k < t->count; k++) {
@@ -167,6 +174,7 @@ static const vm_u32 *read32(const vm_meeting *t, size_t member, vm_u32 room[VM_L
     return room;
 }
 
+/* Writes the results of all lanes to the destinations of their instructions. */
 static void write32(const vm_meeting *t, const uint32_t out[VM_LANES])
 {
     for (uint32_t k = 0; k < t->count; k++) {
@@ -176,7 +184,8 @@ static void write32(const vm_meeting *t, const uint32_t out[VM_LANES])
     }
 }
 
-/* The predicate whose slot is the member at `member`; 0: the instruction has none. */
+/* Writes a predicate. `member` is the offset of its slot in vm_code. A slot of 0 means that the instruction has no such
+ * predicate. */
 static void write_pred(const vm_meeting *t, size_t member, uint32_t value)
 {
     for (uint32_t k = 0; k < t->count; k++) {
@@ -195,15 +204,16 @@ static void write_pred(const vm_meeting *t, size_t member, uint32_t value)
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
-    meet(w, i, m, i->a, &t);
+    gather_lanes(w, i, m, i->a, &t);
 }
 
-/* d|e = a; b: lane or distance, c: clamp and segment, imm: slot of the member mask; size: 0 up 1 down 2 bfly 3 idx. */
+/* shfl: d|e = a from another lane. b is a lane or a distance, c has clamp and segment, imm is the slot of the member
+ * mask. `size`: 0 up, 1 down, 2 bfly, 3 idx. */
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
     vm_u32 room[3][VM_LANES];
-    if (!meet(w, i, m, (uint32_t)i->imm, &t))
+    if (!gather_lanes(w, i, m, (uint32_t)i->imm, &t))
         return;
     const vm_u32 *a = read32(&t, offsetof(vm_code, a), room[0]), *b = read32(&t, offsetof(vm_code, b), room[1]),
                  *c = read32(&t, offsetof(vm_code, c), room[2]);
@@ -225,11 +235,11 @@ void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
     write_pred(&t, offsetof(vm_code, e), inside);
 }
 
-/* size: 0 all, 1 any, 2 uni, 3 ballot; a: predicate, flags 1: negated; b: member mask. */
+/* vote. `size`: 0 all, 1 any, 2 uni, 3 ballot. a is the predicate, which flag 1 negates; b is the member mask. */
 void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
-    if (!meet(w, i, m, i->b, &t))
+    if (!gather_lanes(w, i, m, i->b, &t))
         return;
     uint32_t p = 0, result = 0, out[VM_LANES];
     for (uint32_t k = 0; k < t.count; k++) {
@@ -253,11 +263,12 @@ void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m)
         write_pred(&t, offsetof(vm_code, d), result);
 }
 
-/* size: 4 or 8; flags 1: all; a: value, b: member mask; d: mask, e: predicate of match.all. */
+/* match. `size` is 4 or 8 bytes. Flag 1: match.all. a is the value, b the member mask, d the resulting mask, e the
+ * predicate of match.all. */
 void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
-    if (!meet(w, i, m, i->b, &t))
+    if (!gather_lanes(w, i, m, i->b, &t))
         return;
     uint64_t value[VM_LANES] = {0};
     uint32_t out[VM_LANES], agree = 0;
@@ -277,7 +288,8 @@ void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m)
     write_pred(&t, offsetof(vm_code, e), agree);
 }
 
-static uint32_t combine(const vm_code *i, uint32_t x, uint32_t y)
+/* Combines two values by the operation of redux. */
+static uint32_t combine_values(const vm_code *i, uint32_t x, uint32_t y)
 {
     switch (i->size) {
     case PTX_MOD_ADD: return x + y;
@@ -298,12 +310,12 @@ static uint32_t combine(const vm_code *i, uint32_t x, uint32_t y)
     return (x < y) != max ? x : y;
 }
 
-/* size: the operation, a modifier; space: the type; count: .abs; a: value, b: member mask. */
+/* redux. `size` is the operation as a modifier, `space` the type, `count` is .abs, a the value, b the member mask. */
 void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
     vm_u32 room[VM_LANES];
-    if (!meet(w, i, m, i->b, &t))
+    if (!gather_lanes(w, i, m, i->b, &t))
         return;
     const vm_u32 *value = read32(&t, offsetof(vm_code, a), room);
     uint32_t out[VM_LANES];
@@ -311,9 +323,9 @@ void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m)
         uint32_t group = t.masks[lane] & t.lanes;
         uint32_t first = (uint32_t)__builtin_ctz(group | 1u << lane), all = value[first];
         if (i->space == PTX_F32)
-            all = combine(i, all, all);
+            all = combine_values(i, all, all);
         VM_EACH(other, group & ~(1u << first))
-            all = combine(i, all, value[other]);
+            all = combine_values(i, all, value[other]);
         out[lane] = all;
     }
     write32(&t, out);
@@ -328,7 +340,7 @@ void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
-    if (!meet(w, i, m, i->a, &t))
+    if (!gather_lanes(w, i, m, i->a, &t))
         return;
     uint32_t chosen = 0, leader[VM_LANES];
     VM_EACH(lane, t.lanes) {
@@ -342,14 +354,15 @@ void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- warpgroups ---- */
 
-static vm_barrier *group_barrier(const vm_warp *w, uint32_t *id)
+static vm_barrier *get_group_barrier(const vm_warp *w, uint32_t *id)
 {
     *id = VM_BARRIERS + 1 + w->index / 4;
     return &w->block->barriers[*id];
 }
 
-/* The frames of the warps that wait; false: some of their threads wait elsewhere. */
-static bool group_frames(vm_warp *w, const vm_code *i, uint32_t id)
+/* Points base[] of the four warps to their frames. Returns false if threads of the warpgroup wait at different
+ * instructions. */
+static bool select_group_frames(vm_warp *w, const vm_code *i, uint32_t id)
 {
     for (uint32_t k = 0; k < 4; k++) {
         vm_warp *one = &w->block->warps[(w->index & ~3u) + k];
@@ -370,11 +383,12 @@ static bool group_frames(vm_warp *w, const vm_code *i, uint32_t id)
     return true;
 }
 
+/* The warpgroup's threads wait at a barrier of their own number. The lanes that come last do the work for all. */
 bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m)
 {
     enum { THREADS = 4 * VM_LANES };
     uint32_t id, threads = w->runner->run->block_threads;
-    vm_barrier *barrier = group_barrier(w, &id);
+    vm_barrier *barrier = get_group_barrier(w, &id);
     if ((w->index / 4 + 1) * THREADS > threads) {
         vm_fault_raise(w, i, (uint32_t)__builtin_ctz(m), VM_FAULT_INSTRUCTION, 0, 0,
                        "wgmma needs four whole warps; the block has %u threads", threads);
@@ -392,7 +406,7 @@ bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m)
         w->event |= VM_EVENT_SWITCH;
         return false;
     }
-    if (group_frames(w, i, id))
+    if (select_group_frames(w, i, id))
         return true;
     vm_fault_raise(w, i, (uint32_t)__builtin_ctz(m), VM_FAULT_INSTRUCTION, 0, 0,
                    "the threads of a warpgroup execute different wgmma instructions");
@@ -402,7 +416,7 @@ bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_warpgroup_open(vm_warp *w)
 {
     uint32_t id;
-    vm_barrier *barrier = group_barrier(w, &id);
+    vm_barrier *barrier = get_group_barrier(w, &id);
     for (uint32_t k = 0; k < 4; k++) {
         vm_warp *one = &w->block->warps[(w->index & ~3u) + k];
         for (uint32_t p = 0; p < one->path_count; p++) {

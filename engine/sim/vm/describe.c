@@ -1,11 +1,13 @@
-/* describe.c - where an address lies, for messages: in or beside which allocation, by the names that the caller gave. */
+/* describe.c - describes addresses for messages: the allocation that holds the address or lies nearest to it, by the
+ * name that the caller gave it. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "vm_hooks.h"
 
-/* The allocation that holds the address, or the nearer one of those around it. Under the lock. */
-static const vm_allocation *nearest(const vm_device *device, uint64_t address)
+/* Returns the allocation that holds the address, or the nearest one within 1 MiB. Skips fillers. Returns NULL if there
+ * is none. The caller holds the lock. */
+static const vm_allocation *find_nearest(const vm_device *device, uint64_t address)
 {
     enum { FAR = 1 << 20 };
     size_t at = vm_search(device, address), past_fillers = at;
@@ -25,7 +27,7 @@ static const vm_allocation *nearest(const vm_device *device, uint64_t address)
 bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found)
 {
     pthread_rwlock_rdlock(&device->lock);
-    const vm_allocation *a = nearest(device, address);
+    const vm_allocation *a = find_nearest(device, address);
     bool labelled = a && a->label;
     if (labelled) {
         snprintf(found->name, sizeof found->name, "%s", a->label);
@@ -37,6 +39,7 @@ bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found)
     return labelled;
 }
 
+/* Tries in this order: another device's memory, freed memory, the nearest allocation. */
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
 {
     if (vm_describe_elsewhere(device, address, text, size))
@@ -48,7 +51,7 @@ void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
             pthread_rwlock_unlock(&device->lock);
             return;
         }
-    const vm_allocation *a = nearest(device, address);
+    const vm_allocation *a = find_nearest(device, address);
     bool inside = a && address - a->base < a->bytes;
     char what[160];
     if (a && a->label)

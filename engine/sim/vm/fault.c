@@ -1,4 +1,4 @@
-/* fault.c - faults: what happened, where in the source, and in which thread. The first fault of a launch is kept. */
+/* fault.c - faults: the message, the place in the source and the thread. Only the first fault of a launch is kept. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,13 +1,14 @@
 /* guard.c - host memory of kernels, between pages that nothing may touch. Every access of a kernel is compared with its
- * bounds before (vm_reach_span). If such a comparison is wrong one day, a guard page turns the access into a signal that ends
- * the process, instead of an access to the host's own memory.
+ * bounds first (vm_reach_span()). If such a comparison is wrong one day, a guard page turns the access into a signal
+ * that ends the process, instead of an access to the host's own memory.
  *
- * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Small memory shares an arena, which
- * is one mapping of slots of one size between two guards, because a process may have only so many mappings: memory of other
- * allocations of kernels lies beside it, but nothing of the host. In both the memory ends where its region or slot ends.
+ * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Small memory shares an arena:
+ * one mapping of slots of one size between two guards. A process may have only a limited number of mappings, so small
+ * memory cannot have regions. Beside a slot lies other memory of kernels, but nothing of the host. In both kinds the
+ * memory ends where its region or slot ends.
  *
- * Sizes are rounded to classes, four for each power of two, so that what is given back serves the next one: launches take
- * and give the memory of their blocks without a system call. */
+ * Sizes are rounded to classes, four for each power of two, so that returned memory serves the next request. Launches
+ * take and give the memory of their blocks without a system call. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ enum {
     UNIT = 64,         /* memory begins and ends at multiples: at least what the widest access needs */
     PAGE_CLASS = 3,    /* of 4096 bytes */
     CLASS_PAGE = 4096, /* classes above are multiples */
-    BEFORE = 1 << 16,  /* bytes of the guard before a region, and behind it: */
+    BEFORE = 1 << 16,  /* bytes of the guards before and behind a region */
     BEHIND = 1 << 20,
     ARENA = 1 << 20,      /* bytes of an arena, unless eight slots need more */
     KEPT_MOST = 64 << 20, /* bytes of regions that are kept for the next ones */
@@ -41,7 +42,7 @@ bool vm_guards_open(vm_guards *g, const kiln_allocator *mem)
     return pthread_mutex_init(&g->lock, NULL) == 0;
 }
 
-static size_t page_of(void)
+static size_t get_page_size(void)
 {
     const long page = sysconf(_SC_PAGESIZE);
     return page > CLASS_PAGE ? (size_t)page : CLASS_PAGE;
@@ -49,9 +50,9 @@ static size_t page_of(void)
 
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/* The size and the number of the class that holds so many bytes: 512, 1024, 2048, 4096, then four for each power of two, but
- * multiples of a page. */
-static size_t class_of(size_t bytes, bool own, unsigned *number)
+/* Returns the size of the class for so many bytes, and its number. The sizes are 512, 1024, 2048 and 4096, then four
+ * for each power of two, rounded to pages. */
+static size_t get_class(size_t bytes, bool own, unsigned *number)
 {
     if (bytes <= CLASS_PAGE) {
         unsigned n = own ? PAGE_CLASS : 0;
@@ -69,17 +70,17 @@ static size_t class_of(size_t bytes, bool own, unsigned *number)
     return size;
 }
 
-/* Whether that memory is a separate region. *bytes becomes the size of the memory at the end of its region or slot. */
+/* Returns true if the memory is a separate region. *bytes becomes the size up to the end of its region or slot. */
 static bool is_own(size_t *bytes, vm_guard_kind kind)
 {
     *bytes = round_up(*bytes ? *bytes : 1, UNIT);
     return kind == VM_GUARD_OWN || *bytes > SLOT_MOST;
 }
 
-/* `bytes` between two guards, or NULL. */
-static unsigned char *map(size_t bytes)
+/* Maps `bytes` between two guards. Returns NULL if the system refuses. */
+static unsigned char *map_between_guards(size_t bytes)
 {
-    const size_t page = page_of(), size = round_up(bytes, page), all = BEFORE + size + BEHIND;
+    const size_t page = get_page_size(), size = round_up(bytes, page), all = BEFORE + size + BEHIND;
     unsigned char *base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return NULL;
@@ -90,15 +91,15 @@ static unsigned char *map(size_t bytes)
     return base + BEFORE + size - bytes; /* where a page is larger than the class, the memory still ends at the guard */
 }
 
-static void unmap(unsigned char *at, size_t bytes)
+static void unmap_with_guards(unsigned char *at, size_t bytes)
 {
-    const size_t size = round_up(bytes, page_of());
+    const size_t size = round_up(bytes, get_page_size());
     munmap(at + bytes - size - BEFORE, BEFORE + size + BEHIND);
 }
 
 void *vm_guard_map(size_t bytes, int file, off_t offset)
 {
-    const size_t size = round_up(bytes, page_of()), all = BEFORE + size + BEHIND;
+    const size_t size = round_up(bytes, get_page_size()), all = BEFORE + size + BEHIND;
     if (bytes == 0 || bytes > SIZE_MAX / 4)
         return NULL;
     unsigned char *base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -114,10 +115,10 @@ void *vm_guard_map(size_t bytes, int file, off_t offset)
 
 void vm_guard_unmap(void *at, size_t bytes)
 {
-    munmap((unsigned char *)at - BEFORE, BEFORE + round_up(bytes, page_of()) + BEHIND);
+    munmap((unsigned char *)at - BEFORE, BEFORE + round_up(bytes, get_page_size()) + BEHIND);
 }
 
-/* Makes room in a list for so many more regions or slots. Under the lock. So giving one back cannot fail. */
+/* Makes room in a list for `more` regions or slots, so that giving one back cannot fail. The caller holds the lock. */
 static bool make_room(vm_guards *g, vm_guard_list *list, size_t more)
 {
     if (!kiln__grow(g->mem, &list->at, &list->capacity, list->made + more, sizeof *list->at))
@@ -134,7 +135,7 @@ static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
     if (!kiln__grow(g->mem, &g->arenas, &g->arena_capacity, g->arena_count + 1, sizeof *g->arenas) ||
         !make_room(g, slots, count))
         return false;
-    unsigned char *at = map(count * size);
+    unsigned char *at = map_between_guards(count * size);
     if (!at) {
         slots->made -= count;
         return false;
@@ -153,7 +154,7 @@ void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
         return NULL;
     const bool own = is_own(&bytes, kind);
     unsigned number;
-    const size_t size = class_of(bytes, own, &number);
+    const size_t size = get_class(bytes, own, &number);
     vm_guard_list *list = own ? &g->regions[number] : &g->slots[number];
     unsigned char *at = NULL;
     bool fresh = false;
@@ -165,7 +166,7 @@ void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
         fresh = own && make_room(g, list, 1);
     }
     pthread_mutex_unlock(&g->lock);
-    if (fresh && !(at = map(size))) {
+    if (fresh && !(at = map_between_guards(size))) {
         pthread_mutex_lock(&g->lock);
         list->made--;
         pthread_mutex_unlock(&g->lock);
@@ -184,7 +185,7 @@ void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind)
         return;
     const bool own = is_own(&bytes, kind);
     unsigned number;
-    const size_t size = class_of(bytes, own, &number);
+    const size_t size = get_class(bytes, own, &number);
     vm_guard_list *list = own ? &g->regions[number] : &g->slots[number];
     unsigned char *at = (unsigned char *)memory + bytes - size;
     pthread_mutex_lock(&g->lock);
@@ -198,7 +199,7 @@ void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind)
     list->size = size;
     pthread_mutex_unlock(&g->lock);
     if (!kept)
-        unmap(at, size);
+        unmap_with_guards(at, size);
 }
 
 void vm_guards_close(vm_guards *g)
@@ -206,12 +207,12 @@ void vm_guards_close(vm_guards *g)
     for (unsigned number = 0; number < VM_GUARD_CLASSES; number++) {
         vm_guard_list *list = &g->regions[number];
         while (list->count > 0)
-            unmap(list->at[--list->count], list->size);
+            unmap_with_guards(list->at[--list->count], list->size);
         kiln__free(g->mem, list->at);
         kiln__free(g->mem, g->slots[number].at);
     }
     for (size_t k = 0; k < g->arena_count; k++)
-        unmap(g->arenas[k].at, g->arenas[k].bytes);
+        unmap_with_guards(g->arenas[k].at, g->arenas[k].bytes);
     kiln__free(g->mem, g->arenas);
     pthread_mutex_destroy(&g->lock);
 }

@@ -1,4 +1,5 @@
-/* limit.c - ends launches that do not end by themselves, and limits the host memory of their blocks. */
+/* limit.c - ends launches that do not end by themselves, says in which loop they were, and limits the host memory of
+ * their blocks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,10 +33,8 @@ void vm_let_go(vm_family *family, uint64_t bytes) { atomic_fetch_sub(&family->he
 
 /* ---- time ---- */
 
-void vm_limit_begin(vm_runner *runner)
-{
-    runner->unlooked = LOOK; /* check at once: a chain of short grids may be endless */
-}
+/* Makes the next turn check the clock at once: a chain of short grids may be endless. */
+void vm_limit_begin(vm_runner *runner) { runner->unlooked = LOOK; }
 
 vm_fault_kind vm_limit_ask(const vm_family *family)
 {
@@ -53,8 +52,9 @@ vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps)
     return vm_limit_ask(runner->run->family);
 }
 
-/* The current instruction of the lanes in `frame`: that of the path, or the call in which they are. */
-static uint32_t position(const vm_frame *frame, const vm_path *path)
+/* Returns the current instruction of the path's lanes in `frame`: the path's own instruction, or the call that they are
+ * in. */
+static uint32_t get_position(const vm_frame *frame, const vm_path *path)
 {
     if (frame == path->frame)
         return path->pc->insn;
@@ -64,6 +64,7 @@ static uint32_t position(const vm_frame *frame, const vm_path *path)
     return inner->back->insn ? inner->back->insn - 1 : 0;
 }
 
+/* Returns true for a direct branch, and its target. */
 static bool is_branch(const ptx_insn *insn, uint32_t *target)
 {
     if (insn->op != PTX_OP_BRA || insn->operand_count < 1 || insn->operands[0].kind != PTX_OPERAND_LABEL)
@@ -72,13 +73,13 @@ static bool is_branch(const ptx_insn *insn, uint32_t *target)
     return true;
 }
 
-/* The innermost loop around the path's position, in its function or else in a caller: the shortest backward branch
- * across it. */
+/* Finds the innermost loop around the path's position, in its function or otherwise in a caller: the shortest backward
+ * branch across the position. */
 static bool find_loop(const vm_path *path, vm_loop *loop)
 {
     for (const vm_frame *frame = path->frame; frame; frame = frame->caller) {
         const ptx_function *f = frame->function->ptx;
-        uint32_t at = position(frame, path), target;
+        uint32_t at = get_position(frame, path), target;
         bool found = false;
         for (uint32_t k = at; k < f->insn_count; k++)
             if (is_branch(&f->insns[k], &target) && target <= at && (!found || k - target < loop->last - loop->first)) {
@@ -110,13 +111,13 @@ const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t 
     if (waits > 1 || (waits == 0 && reads != 1))
         return NULL;
     const vm_code *code = &function->code[function->start[*at]], *end = &function->code[function->start[*at + 1]];
-    while (code < end && code->guard & 2) /* steps before it */
+    while (code < end && code->guard & 2) /* skip its steps */
         code++;
     return code < end ? code : NULL;
 }
 
-/* For what the path waits in the loop; w->frame is the path's. Where its address was not computed yet, it is that of an
- * earlier round, or zero. */
+/* Describes what the path waits for in the loop. w->frame must be the path's. If its address was not computed yet, the
+ * text has the address of an earlier round, or zero. */
 static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, char *text, size_t size)
 {
     const vm_function *function = path->frame->function;
@@ -141,8 +142,8 @@ static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, 
     snprintf(text, size, ", which reads memory %s", where);
 }
 
-/* The branch back of a loop, as a place in the source. */
-static void place_of(const vm_loop *loop, char *place, size_t size)
+/* Describes the place in the source of a loop's backward branch. */
+static void describe_place(const vm_loop *loop, char *place, size_t size)
 {
     const ptx_module *ptx = loop->function->module->ptx;
     const ptx_insn *back = &loop->function->ptx->insns[loop->last];
@@ -165,11 +166,12 @@ void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size,
         snprintf(where, size, "in '%.60s'", path->frame->function->ptx->name);
         return;
     }
-    place_of(&loop, place, sizeof place);
+    describe_place(&loop, place, sizeof place);
     snprintf(where, size, "in the loop at %.100s of '%.60s'", place, loop.function->ptx->name);
     describe_wait(w, path, &loop, what, room);
 }
 
+/* Remembers the loop of the warp for vm_limit_explain(), then raises the fault. */
 void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
 {
     vm_family *family = w->runner->run->family;
@@ -209,7 +211,7 @@ void vm_limit_count(const vm_block *block)
         bool in = false;
         for (uint32_t p = 0; p < w->path_count && !in; p++)
             for (const vm_frame *frame = w->paths[p].frame; frame && !in; frame = frame->caller) {
-                uint32_t at = frame->function == family->loop.function ? position(frame, &w->paths[p]) : UINT32_MAX;
+                uint32_t at = frame->function == family->loop.function ? get_position(frame, &w->paths[p]) : UINT32_MAX;
                 in = at >= family->loop.first && at <= family->loop.last;
             }
         running += w->path_count > 0;
@@ -232,7 +234,7 @@ void vm_limit_explain(vm_run_state *run)
         return;
     }
     char place[160];
-    place_of(&family->loop, place, sizeof place);
+    describe_place(&family->loop, place, sizeof place);
     snprintf(fault->message + used, left, "; %u of the %u running warps were in the loop at %s%s", inside, running,
              place, family->waits);
 }

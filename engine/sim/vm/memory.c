@@ -51,20 +51,21 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
     return device;
 }
 
-/* Memory that the host has too is a region of its own: it may become another device's (vm_hand_over). */
-static vm_guard_kind kind_of(const vm_allocation *allocation)
+/* Memory that the host shares gets a separate region, because it may become another device's (vm_hand_over()). */
+static vm_guard_kind get_kind(const vm_allocation *allocation)
 {
     return allocation->shared ? VM_GUARD_OWN : VM_GUARD_ANY;
 }
 
-static void release(vm_device *device, vm_allocation *allocation)
+/* Gives back the memory of an allocation, and the allocation. */
+static void free_allocation(vm_device *device, vm_allocation *allocation)
 {
     if (allocation->reserved)
         vm_pages_free(allocation->host, allocation->reserved);
     if (allocation->shadow)
         device->hooks->shadow_free(device, allocation->shadow, allocation->bytes);
     kiln__free(device->mem, allocation->label);
-    vm_guard_give(&device->guards, allocation->raw, (size_t)allocation->taken, kind_of(allocation));
+    vm_guard_give(&device->guards, allocation->raw, (size_t)allocation->taken, get_kind(allocation));
     if (allocation->mapped) {
         vm_guard_unmap(allocation->host, (size_t)allocation->mapped);
         close(allocation->file);
@@ -79,15 +80,11 @@ void vm_bury(vm_device *device)
         uint64_t seen = atomic_load(&runner->generation);
         oldest = seen < oldest ? seen : oldest;
     }
-    for (vm_allocation **at = &device->graveyard; *at;) {
-        vm_allocation *gone = *at;
-        if (gone->freed > oldest) {
-            at = &gone->next;
-            continue;
-        }
-        *at = gone->next;
+    while (device->graveyard && device->graveyard->freed <= oldest) {
+        vm_allocation *gone = device->graveyard;
+        device->graveyard = gone->next;
         device->used -= gone->counted;
-        release(device, gone);
+        free_allocation(device, gone);
     }
 }
 
@@ -100,7 +97,7 @@ void vm_device_free(vm_device *device)
         device->jit->free(device->jit);
     vm_bury(device);
     for (size_t k = 0; k < device->live_count; k++)
-        release(device, device->live[k]);
+        free_allocation(device, device->live[k]);
     kiln__free(device->mem, device->live);
     for (size_t k = 0; k < device->object_count; k++)
         kiln__free(device->mem, device->objects[k]);
@@ -126,7 +123,7 @@ size_t vm_search(const vm_device *device, uint64_t address)
     return low;
 }
 
-static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t bytes)
+static vm_allocation *find_live(const vm_device *device, uint64_t address, uint64_t bytes)
 {
     size_t at = vm_search(device, address);
     if (at == 0)
@@ -137,8 +134,9 @@ static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t
                                                                                                             : NULL;
 }
 
-/* Address space that was never used before; 0 if none is left. Under the lock. */
-static uint64_t claim(vm_device *device, uint64_t bytes, uint64_t align)
+/* Returns addresses that were never used before, or 0 if none are left. Skips memory of the host that happens to lie
+ * there. The caller holds the lock. */
+static uint64_t claim_addresses(vm_device *device, uint64_t bytes, uint64_t align)
 {
     uint64_t base = device->next_address, zone = device->hooks ? CHECKED_ZONE : RED_ZONE, past;
     const uint64_t end = device->limits.end_address;
@@ -166,9 +164,9 @@ static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
     return at == 0 || device->live[at - 1]->base + device->live[at - 1]->bytes <= base;
 }
 
-/* Adds `made`, whose base and bytes are set and free, to the list. Under the lock. False: out of memory, nothing
- * changed. */
-static bool insert(vm_device *device, vm_allocation *made)
+/* Adds `made`, whose base and bytes are set and free, to the sorted list. Returns false if memory runs out; nothing has
+ * changed then. The caller holds the lock. */
+static bool insert_live(vm_device *device, vm_allocation *made)
 {
     if (!kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1, sizeof *device->live))
         return false;
@@ -184,30 +182,35 @@ static bool insert(vm_device *device, vm_allocation *made)
     return true;
 }
 
-/* Takes live[at] out; running kernels may still use it until they see the new generation. Under the lock. */
-static void take_out(vm_device *device, size_t at)
+/* Moves live[at] to the graveyard. Running kernels may use it until they see the new generation. The caller holds the
+ * lock. */
+static void remove_live(vm_device *device, size_t at)
 {
     vm_allocation *gone = device->live[at];
     memmove(device->live + at, device->live + at + 1, (device->live_count - at - 1) * sizeof *device->live);
     device->live_count--;
     gone->freed = atomic_fetch_add(&device->generation, 1) + 1;
-    gone->next = device->graveyard;
-    device->graveyard = gone;
+    gone->next = NULL;
+    if (device->graveyard)
+        device->last_buried->next = gone;
+    else
+        device->graveyard = gone;
+    device->last_buried = gone;
 }
 
-/* Takes the fillers out that touch [base, base + bytes), and those next to them. Under the lock. */
+/* Removes the fillers that touch [base, base + bytes), and the fillers next to them. The caller holds the lock. */
 static void drop_fillers(vm_device *device, uint64_t base, uint64_t bytes)
 {
     size_t at = vm_search(device, base + bytes);
     while (at > 0 && (device->live[at - 1]->filler || device->live[at - 1]->base >= base))
         if (device->live[--at]->filler)
-            take_out(device, at);
+            remove_live(device, at);
     while (at < device->live_count && device->live[at]->filler)
-        take_out(device, at);
+        remove_live(device, at);
 }
 
-/* Under the lock. */
-static bool was_freed(const vm_device *device, uint64_t address)
+/* Returns true if the address is in one of the last freed allocations. The caller holds the lock. */
+static bool is_freed(const vm_device *device, uint64_t address)
 {
     bool was = false;
     for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
@@ -215,6 +218,7 @@ static bool was_freed(const vm_device *device, uint64_t address)
     return was;
 }
 
+/* The filler ends where an allocation or freed memory begins, so that freed memory stays a fault. */
 bool vm_fill(vm_device *device, uint64_t address)
 {
     const uint64_t page = device->limits.page, first = page ? address & ~(page - 1) : 0;
@@ -230,13 +234,13 @@ bool vm_fill(vm_device *device, uint64_t address)
                  (after < device->live_count && device->live[after]->base < first + page);
     uint64_t low = address & ~(uint64_t)(FILLER - 1), high = low + FILLER;
     uint64_t past = at > 0 ? device->live[at - 1]->base + device->live[at - 1]->reach : 0;
-    there = there && !was_freed(device, address);
+    there = there && !is_freed(device, address);
     vm_allocation *made = there && past <= address ? kiln__calloc(device->mem, 1, sizeof *made) : NULL;
     bool done = there && past > address; /* another thread was first */
     if (made) {
         low = past > low ? past : low;
         high = at < device->live_count && device->live[at]->base < high ? device->live[at]->base : high;
-        for (size_t k = 0; k < KILN__COUNT(device->freed); k++) { /* which stays a fault */
+        for (size_t k = 0; k < KILN__COUNT(device->freed); k++) { /* freed memory stays a fault */
             const uint64_t base = device->freed[k].base, end = base + device->freed[k].bytes;
             low = end <= address && end > low ? end : low;
             high = base > address && base < high ? base : high;
@@ -245,19 +249,21 @@ bool vm_fill(vm_device *device, uint64_t address)
             (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
         made->taken = high - low;
         made->host = made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
-        done = made->raw && insert(device, made);
+        done = made->raw && insert_live(device, made);
         if (!done)
-            release(device, made);
+            free_allocation(device, made);
     }
     pthread_rwlock_unlock(&device->lock);
     return done;
 }
 
-/* How an allocation gets its address. */
+/* How an allocation gets its address: a new one, the given one, or its host pointer. */
 typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
 
-static vm_allocation *allocate(vm_device *device, placing how, uint64_t address, uint64_t bytes, bool counts,
-                               const char *name)
+/* Allocates memory of any kind. Memory first, then an address, then the shadow of the observers, then the list; if one
+ * step fails, everything is undone. The memory is filled outside the lock. */
+static vm_allocation *allocate_placed(vm_device *device, placing how, uint64_t address, uint64_t bytes, bool counts,
+                                      const char *name)
 {
     if (bytes == 0 || (counts && bytes > device->limits.memory) || bytes > SIZE_MAX / 2)
         return NULL;
@@ -266,7 +272,8 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         return NULL;
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
-    const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach; /* its pages are its own */
+    /* it shares its pages with nothing */
+    const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach;
     const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
     if (how == PLACE_AT)
@@ -280,11 +287,12 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         made->reserved = made->host ? pages : 0;
     }
     if (fits && !made->reserved)
-        made->host = made->raw = vm_guard_take(&device->guards, (size_t)room, kind_of(made), zeroed);
+        made->host = made->raw = vm_guard_take(&device->guards, (size_t)room, get_kind(made), zeroed);
     bool placed = made->host != NULL;
     if (placed) {
         made->home = device;
-        made->base = how == PLACE_NEW  ? claim(device, bytes, bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN)
+        made->base = how == PLACE_NEW
+                         ? claim_addresses(device, bytes, bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN)
                      : how == PLACE_AT ? address
                                        : (uintptr_t)made->host;
         made->bytes = bytes;
@@ -295,11 +303,11 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
             /* the host may write */
             made->shadow = device->hooks->shadow_new(device, bytes, name || how == PLACE_HOST);
         placed = made->base != 0 && (made->shadow || !device->hooks) && is_free(device, made->base, bytes) &&
-                 insert(device, made);
+                 insert_live(device, made);
     }
     pthread_rwlock_unlock(&device->lock);
     if (!placed) {
-        release(device, made);
+        free_allocation(device, made);
         return NULL;
     }
     if (!zeroed && made->raw)
@@ -311,7 +319,7 @@ bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *
 {
     bool done = false;
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *a = lookup(device, address, 1);
+    vm_allocation *a = find_live(device, address, 1);
     if (a && a->base == address && a->reserved && bytes <= a->reserved && period && period % PAGE == 0) {
         const uint64_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
         done = vm_pages_repeat(a->host, whole, pattern, period);
@@ -322,7 +330,7 @@ bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *
 
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
 {
-    return allocate(device, PLACE_NEW, 0, bytes, true, name);
+    return allocate_placed(device, PLACE_NEW, 0, bytes, true, name);
 }
 
 /* malloc()'s own overhead is not counted; no program can depend on the exact limit. */
@@ -365,7 +373,7 @@ bool vm_heap_used(vm_device *device)
 
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name)
 {
-    return allocate(device, PLACE_HOST, 0, bytes, true, name);
+    return allocate_placed(device, PLACE_HOST, 0, bytes, true, name);
 }
 
 uint64_t vm_alloc(vm_device *device, uint64_t bytes)
@@ -376,14 +384,14 @@ uint64_t vm_alloc(vm_device *device, uint64_t bytes)
 
 void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts)
 {
-    vm_allocation *made = allocate(device, PLACE_HOST, 0, bytes, counts, NULL);
+    vm_allocation *made = allocate_placed(device, PLACE_HOST, 0, bytes, counts, NULL);
     return made ? made->host : NULL;
 }
 
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align)
 {
     pthread_rwlock_wrlock(&device->lock);
-    uint64_t base = claim(device, bytes, align);
+    uint64_t base = claim_addresses(device, bytes, align);
     pthread_rwlock_unlock(&device->lock);
     return base;
 }
@@ -398,7 +406,7 @@ void vm_pass(vm_device *device, uint64_t address)
 
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes)
 {
-    return allocate(device, PLACE_AT, address, bytes, true, NULL) != NULL;
+    return allocate_placed(device, PLACE_AT, address, bytes, true, NULL) != NULL;
 }
 
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only)
@@ -420,10 +428,11 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
     bool clear = !made->shared || address >= device->next_address || address < device->limits.first_address;
     if (clear && !made->shared)
         drop_fillers(device, address, bytes);
-    bool done = clear && (made->shadow || !device->hooks) && is_free(device, address, bytes) && insert(device, made);
+    bool done = clear && (made->shadow || !device->hooks) && is_free(device, address, bytes) &&
+                insert_live(device, made);
     pthread_rwlock_unlock(&device->lock);
     if (!done)
-        release(device, made);
+        free_allocation(device, made);
     return done;
 }
 
@@ -434,7 +443,7 @@ bool vm_hand_over(vm_allocation *allocation, vm_device *to)
     pthread_rwlock_wrlock(&to->lock);
     if (to->hooks)
         shadow = to->hooks->shadow_new(to, allocation->bytes, true);
-    const bool done = (shadow || !to->hooks) && insert(to, allocation);
+    const bool done = (shadow || !to->hooks) && insert_live(to, allocation);
     pthread_rwlock_unlock(&to->lock);
     if (!done)
         return false;
@@ -471,7 +480,7 @@ int vm_share_memory(vm_device *device, uint64_t address)
 {
     int file = -1;
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *a = lookup(device, address, 1);
+    vm_allocation *a = find_live(device, address, 1);
     if (a && a->mapped) {
         file = a->file;
     } else if (a && (a->raw || a->reserved) && !a->shared && !a->heap) {
@@ -480,7 +489,7 @@ int vm_share_memory(vm_device *device, uint64_t address)
         void *host = file >= 0 ? vm_guard_map((size_t)bytes, file, 0) : NULL;
         if (host) {
             memcpy(host, a->host, (size_t)a->reach);
-            vm_guard_give(&device->guards, a->raw, (size_t)a->taken, kind_of(a));
+            vm_guard_give(&device->guards, a->raw, (size_t)a->taken, get_kind(a));
             if (a->reserved)
                 vm_pages_free(a->host, a->reserved);
             a->raw = NULL;
@@ -505,7 +514,7 @@ int vm_share_memory(vm_device *device, uint64_t address)
 void vm_set_outside(vm_device *device, uint64_t address)
 {
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *found = lookup(device, address, 1);
+    vm_allocation *found = find_live(device, address, 1);
     if (found)
         found->outside = true;
     pthread_rwlock_unlock(&device->lock);
@@ -539,13 +548,13 @@ void vm_give(vm_device *device, uint64_t bytes)
 static bool free_at(vm_device *device, uint64_t address, bool kernel)
 {
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *found = lookup(device, address, 1);
+    vm_allocation *found = find_live(device, address, 1);
     bool right = found && found->base == address && (!kernel || found->from_kernel);
     if (right) {
         device->heap -= found->heap;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
         device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
-        take_out(device, vm_search(device, address) - 1);
+        remove_live(device, vm_search(device, address) - 1);
         drop_fillers(device, found->base, found->bytes);
         vm_bury(device);
     }
@@ -602,7 +611,7 @@ static bool covers(const vm_device *device, const vm_allocation *first, uint64_t
 const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_rdlock(&device->lock);
-    const vm_allocation *found = lookup(device, address, bytes ? 1 : 0);
+    const vm_allocation *found = find_live(device, address, bytes ? 1 : 0);
     const void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
     pthread_rwlock_unlock(&device->lock);
     return pointer;
@@ -611,7 +620,7 @@ const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_wrlock(&device->lock);
-    const vm_allocation *found = lookup(device, address, bytes ? 1 : 0);
+    const vm_allocation *found = find_live(device, address, bytes ? 1 : 0);
     void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
     for (size_t at = pointer ? vm_search(device, address) - 1 : 0; pointer && bytes > 0; at++) {
         const vm_allocation *a = device->live[at];
@@ -639,7 +648,7 @@ const vm_allocation *vm_reached(vm_device *device, uint64_t address)
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)
 {
     pthread_rwlock_rdlock(&device->lock);
-    const vm_allocation *found = lookup(device, address, 1);
+    const vm_allocation *found = find_live(device, address, 1);
     found = found && address - found->base < found->bytes ? found : NULL;
     pthread_rwlock_unlock(&device->lock);
     if (!found && device->limits.group) {
@@ -652,7 +661,7 @@ const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)
 void vm_set_internal(vm_device *device, uint64_t address)
 {
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *found = lookup(device, address, 1);
+    vm_allocation *found = find_live(device, address, 1);
     if (found)
         found->internal = true;
     pthread_rwlock_unlock(&device->lock);
@@ -661,7 +670,7 @@ void vm_set_internal(vm_device *device, uint64_t address)
 bool vm_was_freed(vm_device *device, uint64_t address)
 {
     pthread_rwlock_rdlock(&device->lock);
-    bool was = was_freed(device, address);
+    bool was = is_freed(device, address);
     pthread_rwlock_unlock(&device->lock);
     return was;
 }
@@ -669,7 +678,7 @@ bool vm_was_freed(vm_device *device, uint64_t address)
 bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes)
 {
     pthread_rwlock_rdlock(&device->lock);
-    vm_allocation *found = lookup(device, address, 1);
+    vm_allocation *found = find_live(device, address, 1);
     if (found) {
         *base = found->base;
         *bytes = found->bytes;
@@ -681,7 +690,7 @@ bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *byt
 bool vm_about(vm_device *device, uint64_t address, vm_info *info)
 {
     pthread_rwlock_rdlock(&device->lock);
-    const vm_allocation *found = lookup(device, address, 1);
+    const vm_allocation *found = find_live(device, address, 1);
     if (found)
         *info = (vm_info){found->base, found->bytes, found->owner, found->name != NULL, found->shared};
     pthread_rwlock_unlock(&device->lock);
@@ -715,7 +724,7 @@ bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes)
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner)
 {
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *found = lookup(device, address, 1);
+    vm_allocation *found = find_live(device, address, 1);
     if (found)
         found->owner = owner;
     pthread_rwlock_unlock(&device->lock);
@@ -724,7 +733,7 @@ void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner)
 void vm_open(vm_device *device, uint64_t address, uint32_t numbers)
 {
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *found = lookup(device, address, 1);
+    vm_allocation *found = find_live(device, address, 1);
     if (found)
         found->open = numbers;
     pthread_rwlock_unlock(&device->lock);
@@ -784,7 +793,7 @@ bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const cha
         memcpy(label + length, role ? role : "", role_length);
     }
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *found = lookup(device, address, 1);
+    vm_allocation *found = find_live(device, address, 1);
     bool right = found && found->base == address && found->bytes == bytes && !found->name;
     char *unused = right ? found->label : label;
     if (right) {

@@ -103,9 +103,9 @@ uint32_t vm_max_threads(const ptx_function *f)
 {
     enum { MOST = 1024 };
     const uint32_t *limit = f->req_threads[0] ? f->req_threads : f->max_threads;
-    if (!limit[0])
-        return MOST;
-    uint64_t threads = (uint64_t)limit[0] * (limit[1] ? limit[1] : 1) * (limit[2] ? limit[2] : 1);
+    uint64_t threads = limit[0] ? 1 : MOST;
+    for (unsigned axis = 0; axis < 3 && threads < MOST; axis++) /* no product overflows: it would be 0 */
+        threads *= limit[axis] ? limit[axis] : 1;
     return threads < MOST ? (uint32_t)threads : MOST;
 }
 

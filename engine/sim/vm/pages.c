@@ -1,5 +1,5 @@
-/* pages.c - memory of large allocations: addresses of the host whose pages take memory once they are written. Until then
- * all of them are pages of one file, mapped privately again and again. */
+/* pages.c - memory of large allocations: addresses of the host whose pages take memory once they are written. Until
+ * then all of them are pages of one file, mapped privately again and again. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

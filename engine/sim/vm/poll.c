@@ -1,14 +1,20 @@
-/* poll.c - warps that wait for others in a loop: they are recognised, give way, and if all that is left of a launch
- * waits so and nothing can change any more, the launch ends with a message that says who waits where. */
+/* poll.c - warps that wait for other threads in a loop (polling). They are recognised and give way. If everything that
+ * is left of a launch waits and nothing can change any more, the launch ends with a message that says who waits where.
+ *
+ *    vm_poll()          counts equal reads, and marks lanes as waiting
+ *    vm_poll_all_wait() a vote of all runners, after a round in which all clusters of a runner have waited in vain
+ *    vm_poll_repeats()  follows each path of a runner once around its loop
+ *    vm_poll_endless()  ends the launch as a deadlock if that shows for all runners that nothing changes */
 #include <stdio.h>
 #include <string.h>
 
 #include "vm_hooks.h"
 
-#define SAME 4u          /* reads of the same value by one instruction, after which lanes count as waiting */
-#define LOOP_MOST 4096u  /* instructions of a round of a loop that waits, as far as a proof follows it */
+#define SAME 4u          /* equal reads by one instruction after which lanes count as waiting */
+#define LOOP_MOST 4096u  /* the longest loop that a proof follows, in instructions */
 #define WAITERS_LISTED 3 /* in a message */
 
+/* Two instructions are kept for each first lane of a path, because a loop may poll two places. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)
 {
     vm_polling *ways = w->polls[__builtin_ctz(m)];
@@ -36,7 +42,8 @@ void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool chang
 
 void vm_poll_changed(vm_warp *w, const vm_code *i) { vm_poll(w, i, VM_ALL, 0, true); }
 
-/* After a load that may wait but has the handler of other loads. a: the value, b: the address, of 64 bits in global memory. */
+/* The step after a load that may poll but has the handler of ordinary loads. a: the value; b: the address, which has 64
+ * bits in global memory. */
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t seen = 0;
@@ -56,8 +63,8 @@ void vm_poll_moved(vm_runner *runner)
     atomic_fetch_add(&runner->run->moves, 1);
 }
 
-/* Votes that this runner's warps only wait. True: all runners have, since the last move of any of them. */
-static bool all_agree(vm_run_state *run, vm_ballot *ballot, uint64_t *mine, uint64_t moves)
+/* Votes in a ballot. Returns true if all runners have voted since the last move of any of them. */
+static bool cast_vote(vm_run_state *run, vm_ballot *ballot, uint64_t *mine, uint64_t moves)
 {
     pthread_mutex_lock(&run->family->lock);
     if (ballot->moves != moves) {
@@ -76,10 +83,10 @@ static bool all_agree(vm_run_state *run, vm_ballot *ballot, uint64_t *mine, uint
 bool vm_poll_all_wait(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
-    return all_agree(run, &run->waiting, &runner->waits_since, atomic_load(&run->moves));
+    return cast_vote(run, &run->waiting, &runner->waits_since, atomic_load(&run->moves));
 }
 
-/* Memory that the host may write meanwhile. */
+/* Returns true if a lane reads memory that the host or another process may write meanwhile. */
 static bool reads_host(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (i->space != PTX_SPACE_GLOBAL && i->space != PTX_SPACE_GENERIC)
@@ -92,6 +99,7 @@ static bool reads_host(vm_warp *w, const vm_code *i, uint32_t m)
     return false;
 }
 
+/* Returns true if the instruction reads a clock or a timer. */
 static bool reads_time(const ptx_insn *insn)
 {
     for (unsigned k = 0; k < insn->operand_count; k++) {
@@ -104,15 +112,16 @@ static bool reads_time(const ptx_insn *insn)
     return false;
 }
 
-/* Does the next instruction, whose lanes are m, leave everything but registers as it is, and read only what this
- * launch can change? An atomic one does where memory stays the same, which shows afterwards: *atomic. */
+/* Returns true if the next instruction is harmless: it changes nothing but registers, and reads only memory that this
+ * launch itself can change. *atomic: it is an atomic, which is harmless only if memory turns out to be the same
+ * afterwards. */
 static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
 {
     const ptx_insn *insn = &w->frame->function->ptx->insns[i->insn];
     *atomic = false;
     if (i->insn >= w->frame->function->ptx->insn_count || reads_time(insn))
         return false;
-    if (i->guard & 2) /* a step of it */
+    if (i->guard & 2) /* a step of an instruction */
         return true;
     switch (ptx_effect_of(insn)) {
     case PTX_EFFECT_NONE:
@@ -127,6 +136,7 @@ static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
     }
 }
 
+/* Reads the memory that an atomic is about to change, for each lane. */
 static void read_lanes(vm_warp *w, const vm_code *i, uint32_t m, uint64_t values[VM_LANES])
 {
     VM_EACH(lane, m) {
@@ -136,8 +146,8 @@ static void read_lanes(vm_warp *w, const vm_code *i, uint32_t m, uint64_t values
     }
 }
 
-/* Runs one instruction of the path that is selected. False: it changed something, or may have. */
-static bool step(vm_warp *w)
+/* Runs one instruction of the selected path. Returns false if it has changed something, or may have. */
+static bool step_harmless(vm_warp *w)
 {
     const vm_code *i = w->pc;
     const uint32_t m = w->mask & (*vm_pred(w, i->guard & ~3u) ^ (0 - (i->guard & 1)));
@@ -156,7 +166,8 @@ static bool step(vm_warp *w)
     return memcmp(before, after, sizeof before) == 0;
 }
 
-/* Does the path come back to where it is with the same registers, and has it changed nothing on the way? */
+/* Returns true if the path comes back to its instruction with the same registers, and has changed nothing on the way.
+ * Runs the path for at most LOOP_MOST instructions. */
 static bool path_repeats(vm_warp *w, uint32_t at)
 {
     const vm_code *from = w->paths[at].pc;
@@ -170,7 +181,7 @@ static bool path_repeats(vm_warp *w, uint32_t at)
         memcpy(regs, frame->regs, bytes);
     vm_warp_select(w, &w->paths[at]);
     for (uint32_t n = 0; good && !same && n < LOOP_MOST; n++) {
-        good = step(w) && w->frame == frame && w->mask == mask;
+        good = step_harmless(w) && w->frame == frame && w->mask == mask;
         same = good && w->pc == from;
     }
     same = same && memcmp(regs, frame->regs, bytes) == 0;
@@ -180,6 +191,7 @@ static bool path_repeats(vm_warp *w, uint32_t at)
     return same;
 }
 
+/* Returns true if all paths of the warp that are ready repeat. */
 static bool warp_repeats(vm_warp *w)
 {
     for (uint32_t p = 0; p < w->path_count; p++) {
@@ -204,15 +216,18 @@ bool vm_poll_repeats(vm_runner *runner)
 
 /* ---- the message ---- */
 
+/* The message about waiting warps while it is written. */
 typedef struct waiters {
-    vm_warp *warp; /* the first */
+    vm_warp *warp; /* the first polling warp */
     const vm_path *path;
     unsigned polling, stopped;
     char text[280];
     size_t used;
 } waiters;
 
-static void list(waiters *all, vm_warp *w)
+/* Adds a warp to the message, with its loop and the memory that it polls. The first WAITERS_LISTED warps are
+ * described. */
+static void list_warp(waiters *all, vm_warp *w)
 {
     const vm_path *path = NULL;
     for (uint32_t p = 0; p < w->path_count && !path; p++)
@@ -232,9 +247,10 @@ static void list(waiters *all, vm_warp *w)
                                all->used ? "; " : "", w->block->id[0], w->block->id[1], w->block->id[2], w->index,
                                where, what);
     all->used += wrote > 0 && (size_t)wrote < sizeof all->text - all->used ? (size_t)wrote : 0;
-    all->text[all->used] = '\0'; /* one that does not fit is left out */
+    all->text[all->used] = '\0'; /* a warp that does not fit is left out */
 }
 
+/* Raises the fault of a launch in which all warps wait for ever. */
 static void raise_endless(vm_runner *runner)
 {
     waiters all = {0};
@@ -242,7 +258,7 @@ static void raise_endless(vm_runner *runner)
         for (uint32_t b = 0; b < runner->clusters[c]->size; b++) {
             vm_block *block = runner->clusters[c]->blocks[b];
             for (uint32_t k = 0; !block->ended && k < block->warp_count; k++)
-                list(&all, &block->warps[k]);
+                list_warp(&all, &block->warps[k]);
         }
     if (!all.warp)
         return;
@@ -264,7 +280,7 @@ bool vm_poll_endless(vm_runner *runner)
         return false;
     if (runner->repeats_since != moves + 1 && !vm_poll_repeats(runner))
         return false;
-    if (!all_agree(run, &run->repeating, &runner->repeats_since, moves))
+    if (!cast_vote(run, &run->repeating, &runner->repeats_since, moves))
         return true;
     raise_endless(runner);
     return true;

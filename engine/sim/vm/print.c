@@ -1,6 +1,6 @@
-/* print.c - the printf of kernels. It accepts the conversions that CUDA's Programming Guide lists under "Formatted Output",
- * with the fields that C has for them: the flags "#0- +", a width, a precision (each a number or `*`), a size, and a type of
- * "%cdiouxXpeEfFgGaAs". Every other conversion, and %n above all, is printed literally and takes no argument. */
+/* print.c - the printf of kernels. It accepts the conversions that CUDA's Programming Guide lists under "Formatted
+ * Output", with the fields of C: the flags "#0- +", a width, a precision (each a number or `*`), a size, and one of the
+ * types "%cdiouxXpeEfFgGaAs". Every other conversion, and %n above all, is printed literally and takes no argument. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ typedef struct print_call {
 
 static bool is_full(const print_call *p) { return p->out->failed || p->out->length - p->start >= VM_PRINT_OUTPUT_MOST; }
 
-static void repeat(kiln__text *out, char c, size_t count)
+static void add_repeated(kiln__text *out, char c, size_t count)
 {
     char row[64];
     memset(row, c, sizeof row);
@@ -77,8 +77,8 @@ static int add_digit(int number, char c)
     return number < VM_PRINT_FIELD_MOST ? number : VM_PRINT_FIELD_MOST;
 }
 
-/* Takes one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA this takes any
- * size for any type; only integers look at it. Returns false if `c` cannot follow. */
+/* Takes one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA this
+ * takes any size for any type; only integers look at it. Returns false if `c` cannot follow. */
 static bool add_size(print_spec *spec, unsigned *letters, char *last, char c)
 {
     const bool is_first = *letters == 0, is_doubled = *letters == 1 && *last == c && (c == 'h' || c == 'l');
@@ -97,9 +97,9 @@ static bool add_size(print_spec *spec, unsigned *letters, char *last, char c)
     return is_first || is_doubled;
 }
 
-/* Parses the conversion at `address`, where a '%' is, in five states that follow each other: flags, width, precision, size,
- * type. Each character is read once. spec->type stays 0 if the characters are no conversion. Returns false after a
- * fault. */
+/* Parses the conversion at `address`, where a '%' is, in five states that follow each other: flags, width,
+ * precision, size, type. Each character is read once. spec->type stays 0 if the characters are no conversion.
+ * Returns false after a fault. */
 static bool parse_spec(const print_call *p, uint64_t address, print_spec *spec)
 {
     enum { FLAGS, WIDTH, PRECISION, SIZE } state = FLAGS;
@@ -161,7 +161,8 @@ static bool fetch_fields(print_call *p, print_spec *spec)
 
 /* ---- writing ---- */
 
-/* A number: blanks, `prefix` (a sign, 0x), zeros, `digits`, blanks. `is_filled`: a wide field gets zeros, not blanks. */
+/* A number: blanks, `prefix` (a sign, 0x), zeros, `digits`, blanks. `is_filled`: a wide field gets zeros, not
+ * blanks. */
 static void write_number(kiln__text *out, const print_spec *spec, const char *prefix, size_t zeros, bool is_filled,
                          const char *digits, size_t length)
 {
@@ -172,12 +173,12 @@ static void write_number(kiln__text *out, const print_spec *spec, const char *pr
         blanks = 0;
     }
     if (!spec->left)
-        repeat(out, ' ', blanks);
+        add_repeated(out, ' ', blanks);
     kiln__text_puts(out, prefix);
-    repeat(out, '0', zeros);
+    add_repeated(out, '0', zeros);
     kiln__text_add(out, digits, length);
     if (spec->left)
-        repeat(out, ' ', blanks);
+        add_repeated(out, ' ', blanks);
 }
 
 static const char *sign_of(const print_spec *spec, bool is_negative)
@@ -215,8 +216,8 @@ static void write_integer(kiln__text *out, const print_spec *spec, uint64_t valu
                  length);
 }
 
-/* Writes the magnitude of a floating-point number with kiln__format(), by one of the sixteen formats of this function. A
- * precision of -1 means to it that there is no precision. */
+/* Writes the magnitude of a floating-point number with kiln__format(). Each of the sixteen formats stands in this
+ * function, so no byte of the kernel's string is a format. A precision of -1 means that none was given. */
 static size_t format_real(char *text, size_t size, const print_spec *spec, double value)
 {
     int n = 0;
@@ -281,8 +282,8 @@ static bool add_string(print_call *p, uint64_t address, size_t most, size_t *len
     return true;
 }
 
-/* Adds the string first, because its length is unknown before, and then moves it behind its blanks. If `text` is not NULL,
- * writes that string of the host and not the string at `address`. */
+/* Adds the string first, because its length is unknown before, and then moves it behind its blanks. If `text` is not
+ * NULL, writes that string of the host and not the string at `address`. */
 static bool write_string(print_call *p, const print_spec *spec, uint64_t address, const char *text, size_t length)
 {
     const size_t begin = p->out->length;
@@ -291,7 +292,7 @@ static bool write_string(print_call *p, const print_spec *spec, uint64_t address
     else if (!add_string(p, address, spec->precision < 0 ? SIZE_MAX : (size_t)spec->precision, &length))
         return false;
     const size_t least = (size_t)spec->width, blanks = least > length ? least - length : 0;
-    repeat(p->out, ' ', blanks);
+    add_repeated(p->out, ' ', blanks);
     if (!spec->left && blanks && !p->out->failed) {
         memmove(p->out->data + begin + blanks, p->out->data + begin, length);
         memset(p->out->data + begin, ' ', blanks);
@@ -299,8 +300,8 @@ static bool write_string(print_call *p, const print_spec *spec, uint64_t address
     return true;
 }
 
-/* A pointer is a hexadecimal number with 0x. NULL pointers and NULL strings are written like glibc's, because a GPU's driver
- * formats on the host. */
+/* A pointer is a hexadecimal number with 0x. NULL pointers and NULL strings are written like glibc's, because a
+ * GPU's driver formats on the host. */
 static bool write_pointer(print_call *p, print_spec spec, uint64_t value)
 {
     if (!value)
@@ -339,8 +340,8 @@ static bool write_argument(print_call *p, const print_spec *spec)
     }
 }
 
-/* Runs the conversion whose '%' is at *address, and moves *address behind it. If the characters are no conversion, prints the
- * '%' alone, and the rest follows as plain text. Returns false after a fault. */
+/* Runs the conversion whose '%' is at *address, and moves *address past it. If the characters are not a conversion,
+ * prints the '%' alone; the rest follows as plain text. Returns false after a fault. */
 static bool run_spec(print_call *p, uint64_t *address)
 {
     print_spec spec;

@@ -1,4 +1,5 @@
-/* run.c - a launch: clusters (without them, blocks) in order of start over host threads, several resident on each. */
+/* run.c - a launch: its clusters are started in order, on several host threads (runners), with several clusters
+ * resident on each. */
 #include <fenv.h>
 #include <sched.h>
 #include <stdio.h>
@@ -8,13 +9,15 @@
 #include "vm_hooks.h"
 #include "vm_runtime.h"
 
-#define QUANTUM (1u << 20) /* warp instructions of a cluster before the next resident one's turn */
+#define QUANTUM (1u << 20) /* warp instructions of a cluster before the turn of the next resident cluster */
 #define SHARED_GRANULE 128u
-#define RESIDENT 8u       /* blocks that take turns on one host thread; more only where all must be resident */
-#define CLUSTERS_LEAST 2u /* the same in clusters, where they are large */
-#define PATIENCE 16u /* turns, in which none ends, after which clusters may wait unseen for one that has not started */
+#define RESIDENT 8u       /* blocks that take turns on one host thread, unless all must be resident */
+#define CLUSTERS_LEAST 2u /* the least number of large clusters that take turns */
+/* turns without an end of a cluster, after which clusters may be waiting for one that has not started */
+#define PATIENCE 16u
 
-static bool runner_init(vm_runner *runner, vm_run_state *run)
+/* Returns false if memory runs out. */
+static bool start_runner(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
     runner->run = run;
@@ -34,7 +37,7 @@ static bool runner_init(vm_runner *runner, vm_run_state *run)
     return true;
 }
 
-static void runner_end(vm_runner *runner)
+static void end_runner(vm_runner *runner)
 {
     const kiln_allocator *mem = runner->run->device->mem;
     vm_runner_leave(runner->run->device, runner);
@@ -48,7 +51,8 @@ static void runner_end(vm_runner *runner)
     vm_pool_clear(runner);
 }
 
-static void out_of_memory(vm_run_state *run)
+/* Records that there is no memory for a single block, and stops the launch. */
+static void raise_out_of_memory(vm_run_state *run)
 {
     vm_fault *fault = run->family->fault;
     unsigned long long local = (unsigned long long)run->local_bytes * run->warps_per_block * VM_LANES;
@@ -66,8 +70,8 @@ static void out_of_memory(vm_run_state *run)
     atomic_store(&run->family->stop, 1);
 }
 
-/* Allocates a cluster, or returns NULL. A runner that has clusters continues with those; it is an error only if no
- * runner has one. */
+/* Allocates a cluster, or reuses the spare one. Returns NULL if memory runs out. A runner that has clusters then
+ * continues with those. It is an error only if no runner has one, or if all blocks must be resident. */
 static vm_cluster *take_cluster(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
@@ -85,11 +89,12 @@ static vm_cluster *take_cluster(vm_runner *runner)
     if (cluster)
         runner->holds = true;
     else if ((!runner->holds && atomic_fetch_sub(&run->holders, 1) == 1) || run->cooperative)
-        out_of_memory(run);
+        raise_out_of_memory(run);
     return cluster;
 }
 
-static void put_back(vm_runner *runner, vm_cluster *cluster)
+/* Keeps a cluster as the spare one, or frees it. */
+static void keep_or_free(vm_runner *runner, vm_cluster *cluster)
 {
     if (runner->spare)
         vm_cluster_free(cluster);
@@ -97,8 +102,9 @@ static void put_back(vm_runner *runner, vm_cluster *cluster)
         runner->spare = cluster;
 }
 
-/* The cluster of the block that runs as number `index`, where only some run: with it, all of its cluster do. */
-static uint64_t chosen_cluster(const vm_run_state *run, uint64_t index)
+/* Returns the cluster of the chosen block number `index`. If only some blocks run, the other blocks of their clusters
+ * run too. */
+static uint64_t get_chosen_cluster(const vm_run_state *run, uint64_t index)
 {
     const uint32_t *grid = run->launch->grid, *blocks = run->cluster;
     const uint64_t block = run->hooks->chosen(run, index), row = block / grid[0];
@@ -106,17 +112,17 @@ static uint64_t chosen_cluster(const vm_run_state *run, uint64_t index)
     return (z * (grid[1] / blocks[1]) + y) * (grid[0] / blocks[0]) + x;
 }
 
-/* Does an earlier one of the chosen blocks have the same cluster? There are few of them. */
+/* Returns true if an earlier chosen block is in the same cluster. There are few chosen blocks. */
 static bool was_chosen(const vm_run_state *run, uint64_t index)
 {
     for (uint64_t k = 0; run->cluster_size > 1 && k < index; k++)
-        if (chosen_cluster(run, k) == chosen_cluster(run, index))
+        if (get_chosen_cluster(run, k) == get_chosen_cluster(run, index))
             return true;
     return false;
 }
 
-/* Starts one more cluster, if one is left. */
-static bool admit(vm_runner *runner)
+/* Starts the next cluster on this runner. Returns false if no cluster is left or the launch has failed. */
+static bool start_next_cluster(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
     if (atomic_load(&run->next_cluster) >= run->cluster_count)
@@ -127,34 +133,34 @@ static bool admit(vm_runner *runner)
         number = cluster ? atomic_fetch_add(&run->next_cluster, 1) : run->cluster_count;
     while (number < run->cluster_count && run->chosen && was_chosen(run, number));
     if (number >= run->cluster_count) {
-        put_back(runner, cluster);
+        keep_or_free(runner, cluster);
         return false;
     }
     if (run->chosen)
-        number = chosen_cluster(run, number);
+        number = get_chosen_cluster(run, number);
     runner->clusters[runner->cluster_count++] = cluster;
     if (!vm_cluster_start(cluster, number)) {
-        out_of_memory(run);
+        raise_out_of_memory(run);
         return false;
     }
     return true;
 }
 
-/* Warps continue without the lanes that they wait for at reconvergence points. False: none waits so. */
-static bool part_all(vm_runner *runner)
+/* Releases lanes at reconvergence points in all warps of the runner. Returns false if no lanes wait there. */
+static bool release_all_waiting(vm_runner *runner)
 {
     bool any = false;
     for (size_t c = 0; c < runner->cluster_count; c++)
         for (uint32_t b = 0; b < runner->clusters[c]->size; b++) {
             vm_block *block = runner->clusters[c]->blocks[b];
             for (uint32_t k = 0; !block->ended && k < block->warp_count; k++)
-                any |= vm_warp_part(&block->warps[k]);
+                any |= vm_warp_release_waiting(&block->warps[k]);
         }
     return any;
 }
 
-/* Clusters that a device can hold at once, for each host thread. */
-static size_t room_of(const vm_run_state *run)
+/* Returns how many clusters the device could hold at once, divided by the number of runners. */
+static size_t get_room(const vm_run_state *run)
 {
     enum { BLOCKS_A_MULTIPROCESSOR = 32 };
     const vm_limits *limits = &run->device->limits;
@@ -170,14 +176,16 @@ static size_t room_of(const vm_run_state *run)
     return (blocks + share - 1) / share;
 }
 
-/* For a whole round all clusters of the runner have waited in vain. What they wait for is done by other runners, or
- * else by blocks that have not started, or by lanes at a reconvergence point, or never. */
+/* Called when all clusters of the runner have waited in vain for a whole round. There are four explanations, which are
+ * tried in this order. Another runner does what they wait for. A block that has not started does it. Lanes at a
+ * reconvergence point do it. Nobody ever does it. */
 static void wait_round(vm_runner *runner, size_t *most)
 {
     enum { PROVE = 64, PROVE_CHECKED = 4096, BUSY = 16, PAUSE_NS = 20000 };
     vm_run_state *run = runner->run;
     if (!runner->rounds++)
-        runner->prove_at = run->hooks ? PROVE_CHECKED : PROVE; /* the checks have more to say of an mbarrier */
+        /* the checks report a wait for an mbarrier in more detail, and need more rounds */
+        runner->prove_at = run->hooks ? PROVE_CHECKED : PROVE;
     if (atomic_load(&run->working) > 1 && runner->rounds < BUSY)
         sched_yield();
     else if (atomic_load(&run->working) > 1)
@@ -185,15 +193,15 @@ static void wait_round(vm_runner *runner, size_t *most)
     if (!vm_poll_all_wait(runner))
         return;
     if (atomic_load(&run->next_cluster) < run->cluster_count) {
-        const size_t room = room_of(run);
+        const size_t room = get_room(run);
         if (*most < room) {
             *most = 2 * *most < room ? 2 * *most : room;
             return;
         }
     }
-    /* Not at the first look: a loop that ends by itself reads the same a few times too, and lanes that go on alone are
-     * not brought together again. */
-    if ((runner->rounds >= PROVE || (!run->hooks && vm_poll_repeats(runner))) && part_all(runner)) {
+    /* Not at the first look. A loop that ends by its own limit also reads the same value a few times, and lanes that
+     * are released are not brought together again. */
+    if ((runner->rounds >= PROVE || (!run->hooks && vm_poll_repeats(runner))) && release_all_waiting(runner)) {
         vm_poll_moved(runner);
         return;
     }
@@ -201,7 +209,9 @@ static void wait_round(vm_runner *runner, size_t *most)
         runner->prove_at *= 2;
 }
 
-static void *work(void *argument)
+/* The main loop of a runner: starts clusters, runs them in turn, and removes those that have ended. Runs on one host
+ * thread. */
+static void *run_clusters(void *argument)
 {
     vm_runner *runner = argument;
     vm_run_state *run = runner->run;
@@ -209,7 +219,7 @@ static void *work(void *argument)
     bool more = true;
     while (!atomic_load(&run->family->stop)) {
         while (more && runner->cluster_count < target)
-            more = admit(runner);
+            more = start_next_cluster(runner);
         more = more || (runner->cluster_count > 0 && atomic_load(&run->next_cluster) < run->cluster_count);
         if (runner->cluster_count == 0 || atomic_load(&run->family->stop))
             break;
@@ -221,7 +231,8 @@ static void *work(void *argument)
             vm_poll_moved(runner);
         if (!ended) {
             at++;
-            /* Not sooner than need be: those that it starts are not there for host threads that end theirs. */
+            /* Starts no more clusters than needed. A cluster that starts here is not there for host threads that finish
+             * theirs. */
             if (target < most && target == runner->cluster_count && (!moved || ++turns % PATIENCE == 0)) {
                 target++;
             } else if (still >= runner->cluster_count) {
@@ -230,10 +241,10 @@ static void *work(void *argument)
             }
             continue;
         }
-        turns = 0; /* the others have not waited for it in vain */
+        turns = 0; /* the other clusters may have waited for this one */
         memmove(runner->clusters + at, runner->clusters + at + 1,
                 (--runner->cluster_count - at) * sizeof *runner->clusters);
-        put_back(runner, cluster);
+        keep_or_free(runner, cluster);
     }
     atomic_fetch_sub(&run->working, 1);
     vm_poll_moved(runner);
@@ -241,16 +252,17 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* The same in a thread of its own, which another grid may use afterwards. */
-static void *help(void *argument)
+/* The same on a helper thread, which is free for another grid afterwards. */
+static void *run_helper(void *argument)
 {
     vm_family *family = ((vm_runner *)argument)->run->family;
-    work(argument);
+    run_clusters(argument);
     atomic_fetch_add(&family->spare, 1);
     return NULL;
 }
 
 static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...) KILN__PRINTF(3, 4);
+/* Sets the message of a launch that cannot run. */
 static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...)
 {
     va_list arguments;
@@ -261,6 +273,8 @@ static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *for
     return kind;
 }
 
+/* Sets the size of clusters, from the launch or else from the kernel's directives. Refuses sizes that do not divide the
+ * grid. */
 static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;
@@ -280,6 +294,8 @@ static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
     return VM_OK;
 }
 
+/* Checks kernel, grid, block, clusters, shared and local memory, and lays out the block's shared memory: static,
+ * dynamic, the system's. */
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;
@@ -309,7 +325,7 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->shared_reach = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
     run->shared_reach = (run->shared_reach + SHARED_GRANULE - 1) / SHARED_GRANULE * SHARED_GRANULE;
     run->shared_system = 0;
-    if (module->uses_system_shared) { /* never at 0, which means that there is none */
+    if (module->uses_system_shared) { /* never at 0, because 0 means that it has no such part */
         run->shared_system = run->shared_reach ? run->shared_reach : SHARED_GRANULE;
         run->shared_reach = run->shared_system + VM_SYSTEM_SHARED;
     }
@@ -337,8 +353,8 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     return VM_OK;
 }
 
-/* Reserves up to `most` free host threads. */
-static unsigned borrow(vm_family *family, uint64_t most)
+/* Reserves up to `most` free host threads of the launch. Returns how many. */
+static unsigned borrow_threads(vm_family *family, uint64_t most)
 {
     int spare = atomic_load(&family->spare), take;
     do {
@@ -347,8 +363,8 @@ static unsigned borrow(vm_family *family, uint64_t most)
     return (unsigned)take;
 }
 
-/* Adds a runner's counts to those of the launch. */
-static void collect(vm_runner *runner)
+/* Adds a runner's counts to the launch's counts. */
+static void add_counts(vm_runner *runner)
 {
     vm_family *family = runner->run->family;
     atomic_fetch_add(&family->steps, runner->kept);
@@ -363,8 +379,9 @@ static void collect(vm_runner *runner)
     pthread_mutex_unlock(&family->lock);
 }
 
-/* The memory for the grid barrier of a cooperative launch: its size, then the barrier's counter. */
-static bool workspace_open(vm_run_state *run)
+/* Allocates the memory for the grid's barrier of a cooperative launch. It begins with its size, and the barrier's
+ * counter follows. */
+static bool open_workspace(vm_run_state *run)
 {
     enum { WORKSPACE = 64 };
     if (!run->cooperative)
@@ -379,7 +396,7 @@ static bool workspace_open(vm_run_state *run)
 }
 
 /* Copies the kernel's parameters to memory between guards. */
-static bool params_open(vm_run_state *run)
+static bool copy_params(vm_run_state *run)
 {
     const size_t bytes = (size_t)run->kernel->ptx->param_bytes;
     if (bytes == 0)
@@ -390,11 +407,12 @@ static bool params_open(vm_run_state *run)
     return run->params != NULL;
 }
 
-/* Runs all blocks of a grid, and the work that they launch. */
+/* Runs all blocks of a grid, and the work that they launch. Starts helper threads, takes part itself, and joins
+ * them. */
 static void run_blocks(vm_run_state *run)
 {
     const kiln_allocator *mem = run->device->mem;
-    unsigned helping = borrow(run->family, run->cluster_count - 1), threads = 1 + helping;
+    unsigned helping = borrow_threads(run->family, run->cluster_count - 1), threads = 1 + helping;
     run->resident = RESIDENT / run->cluster_size;
     run->resident = run->resident < CLUSTERS_LEAST ? CLUSTERS_LEAST : run->resident;
     if (run->cooperative)
@@ -407,18 +425,18 @@ static void run_blocks(vm_run_state *run)
     vm_runner *runners = kiln__calloc(mem, threads, sizeof *runners);
     pthread_t *helpers = kiln__calloc(mem, threads, sizeof *helpers);
     unsigned ready = 0, started = 0;
-    bool room = params_open(run) && workspace_open(run);
-    while (room && runners && helpers && ready < threads && runner_init(&runners[ready], run))
+    bool room = copy_params(run) && open_workspace(run);
+    while (room && runners && helpers && ready < threads && start_runner(&runners[ready], run))
         ready++;
     if (ready == 0) {
-        out_of_memory(run);
+        raise_out_of_memory(run);
     } else {
         atomic_init(&run->working, ready);
-        while (started + 1 < ready && kiln__thread_start(&helpers[started], help, &runners[started + 1]) == 0)
+        while (started + 1 < ready && kiln__thread_start(&helpers[started], run_helper, &runners[started + 1]) == 0)
             started++;
         atomic_fetch_add(&run->family->spare, (int)(helping - started));
         atomic_fetch_sub(&run->working, ready - 1 - started);
-        work(&runners[0]);
+        run_clusters(&runners[0]);
         for (unsigned k = 0; k < started; k++)
             pthread_join(helpers[k], NULL);
     }
@@ -431,8 +449,8 @@ static void run_blocks(vm_run_state *run)
                     vm_limit_count(runners[k].clusters[c]->blocks[b]);
     vm_limit_explain(run);
     for (unsigned k = 0; k < ready; k++) {
-        collect(&runners[k]);
-        runner_end(&runners[k]);
+        add_counts(&runners[k]);
+        end_runner(&runners[k]);
     }
     if (run->workspace)
         vm_free(run->device, run->workspace);
@@ -442,10 +460,11 @@ static void run_blocks(vm_run_state *run)
     kiln__free(mem, helpers);
 }
 
+/* Runs a grid, then its tail launches one after the other. */
 void vm_grid_run(vm_run_state *run)
 {
     run_blocks(run);
-    while (run->tails) { /* a chain of them may be endless, so this is a loop and not a recursion */
+    while (run->tails) { /* a chain of tail launches may be endless, so this is a loop and not a recursion */
         vm_task *task = run->tails;
         run->tails = task->next;
         vm_run_state next = {.device = run->device,
@@ -469,6 +488,7 @@ void vm_grid_run(vm_run_state *run)
     }
 }
 
+/* Sets up the state of a launch by the host, runs it, and returns its fault. */
 static vm_fault_kind run_launch(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
 {
     vm_fault own;
@@ -496,7 +516,8 @@ static vm_fault_kind run_launch(vm_device *device, const vm_launch *launch, vm_c
     return family.fault->kind;
 }
 
-/* Whatever rounding, traps and treatment of subnormals the program has set for itself: kernels have their own. */
+/* Runs the launch in the default floating-point environment, because the program may have set rounding, traps or
+ * treatment of subnormals for itself. */
 vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
 {
     fenv_t before;

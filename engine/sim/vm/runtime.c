@@ -31,7 +31,7 @@ uint32_t vm_runtime_find(const char *name)
     name += generation_2 ? sizeof second - 1 : 4;
     size_t length = strlen(name);
     if (length > sizeof per_thread && strcmp(name + length - (sizeof per_thread - 1), per_thread) == 0)
-        length -= sizeof per_thread - 1; /* the default stream of the thread: the same as that of the block */
+        length -= sizeof per_thread - 1; /* the thread's default stream, which is the block's default stream */
     for (uint32_t k = 0; k < KILN__COUNT(functions); k++)
         if (strncmp(functions[k].name, name, length) == 0 && functions[k].name[length] == '\0')
             return k + 1;
@@ -103,36 +103,43 @@ typedef struct call_state {
     uint32_t lane;
 } call_state;
 
-static uint64_t argument(const call_state *s, uint32_t index) { return vm_argument(s->w, s->i->extra, s->lane, index); }
+static uint64_t get_argument(const call_state *s, uint32_t index)
+{
+    return vm_argument(s->w, s->i->extra, s->lane, index);
+}
 
-static uint32_t narrow(const call_state *s, uint32_t index) { return (uint32_t)argument(s, index); }
+static uint32_t get_argument32(const call_state *s, uint32_t index) { return (uint32_t)get_argument(s, index); }
 
-static void words(const call_state *s, uint32_t index, void *out, size_t bytes)
+static void get_bytes(const call_state *s, uint32_t index, void *out, size_t bytes)
 {
     vm_argument_bytes(s->w, s->i->extra, s->lane, index, out, bytes);
 }
 
-static uint32_t failed(const call_state *s, uint32_t error)
+/* Sets the thread's last error unless the call has succeeded. Returns the error. */
+static uint32_t set_error(const call_state *s, uint32_t error)
 {
     return error == VM_CUDA_SUCCESS ? error : vm_child_fail(s->w, s->lane, error);
 }
 
 /* Writes a result through a pointer argument; a bad pointer raises a fault in the kernel, as on a GPU. */
-static uint32_t put(const call_state *s, uint32_t index, const void *value, uint32_t bytes)
+static uint32_t write_result(const call_state *s, uint32_t index, const void *value, uint32_t bytes)
 {
-    const uint32_t align = bytes > 8 ? 8 : bytes; /* of a structure: that of its widest member */
-    unsigned char *to = vm_reach_span(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, index), bytes, align,
+    const uint32_t align = bytes > 8 ? 8 : bytes; /* the alignment of a structure's widest member */
+    unsigned char *to = vm_reach_span(s->w, s->i, s->lane, PTX_SPACE_GENERIC, get_argument(s, index), bytes, align,
                                       VM_REACH_WRITE);
     if (to)
         memcpy(to, value, bytes);
     return VM_CUDA_SUCCESS;
 }
 
-static uint32_t put_int(const call_state *s, uint32_t index, int value) { return put(s, index, &value, sizeof value); }
-
-static uint32_t put_wide(const call_state *s, uint32_t index, uint64_t value)
+static uint32_t write_int(const call_state *s, uint32_t index, int value)
 {
-    return put(s, index, &value, sizeof value);
+    return write_result(s, index, &value, sizeof value);
+}
+
+static uint32_t write_wide(const call_state *s, uint32_t index, uint64_t value)
+{
+    return write_result(s, index, &value, sizeof value);
 }
 
 /* ---- queries ---- */
@@ -141,19 +148,19 @@ static uint32_t get_attribute(const call_state *s)
 {
     const vm_limits *limits = &s->w->runner->run->device->limits;
     int value;
-    if (narrow(s, 2) != 0)
-        return failed(s, VM_CUDA_DEVICE);
-    if (!limits->attribute || !limits->attribute(limits->user, (int)narrow(s, 1), &value))
-        return failed(s, VM_CUDA_INVALID_VALUE);
-    return put_int(s, 0, value);
+    if (get_argument32(s, 2) != 0)
+        return set_error(s, VM_CUDA_DEVICE);
+    if (!limits->attribute || !limits->attribute(limits->user, (int)get_argument32(s, 1), &value))
+        return set_error(s, VM_CUDA_INVALID_VALUE);
+    return write_int(s, 0, value);
 }
 
 static uint32_t get_limit(const call_state *s)
 {
-    uint32_t which = narrow(s, 1);
+    uint32_t which = get_argument32(s, 1);
     if (which >= VM_LIMITS)
-        return failed(s, VM_CUDA_LIMIT);
-    return put_wide(s, 0, vm_child_limit(s->w->runner->run, which));
+        return set_error(s, VM_CUDA_LIMIT);
+    return write_wide(s, 0, vm_child_limit(s->w->runner->run, which));
 }
 
 /* The members of cudaFuncAttributes up to preferredShmemCarveout, which every version of it has. */
@@ -166,8 +173,8 @@ static uint32_t get_function(const call_state *s)
     const vm_run_state *run = s->w->runner->run;
     const vm_module *module = run->launch->module;
     uint32_t kernel;
-    if (!vm_child_kernel(s->w, argument(s, 1), &kernel))
-        return failed(s, VM_CUDA_FUNCTION);
+    if (!vm_child_kernel(s->w, get_argument(s, 1), &kernel))
+        return set_error(s, VM_CUDA_FUNCTION);
     vm_resources r;
     vm_kernel_resources(module, (int)kernel, &r);
     vm_charge(s->w, module->ptx->functions[kernel].insn_count >> 6);
@@ -177,93 +184,97 @@ static uint32_t get_function(const call_state *s)
     uint64_t most = run->device->limits.shared_per_block;
     out.dynamic_most = r.static_shared < most ? (int32_t)(most - r.static_shared) : 0;
     out.carveout = -1;
-    return put(s, 0, &out, 24 + 7 * 4);
+    return write_result(s, 0, &out, 24 + 7 * 4);
 }
 
 static uint32_t get_occupancy(const call_state *s)
 {
     const vm_limits *limits = &s->w->runner->run->device->limits;
     uint32_t kernel;
-    int blocks = 0, threads = (int)narrow(s, 2);
-    if (!vm_child_kernel(s->w, argument(s, 1), &kernel))
-        return failed(s, VM_CUDA_FUNCTION);
+    int blocks = 0, threads = (int)get_argument32(s, 2);
+    if (!vm_child_kernel(s->w, get_argument(s, 1), &kernel))
+        return set_error(s, VM_CUDA_FUNCTION);
     if (!limits->occupancy)
-        return failed(s, VM_CUDA_NOT_SUPPORTED);
+        return set_error(s, VM_CUDA_NOT_SUPPORTED);
     const vm_module *module = s->w->runner->run->launch->module;
     vm_resources r;
     vm_kernel_resources(module, (int)kernel, &r);
     vm_charge(s->w, module->ptx->functions[kernel].insn_count >> 6);
-    if (threads <= 0 || !limits->occupancy(limits->user, &r, threads, argument(s, 3), &blocks))
-        return failed(s, VM_CUDA_INVALID_VALUE);
-    return put_int(s, 0, blocks);
+    if (threads <= 0 || !limits->occupancy(limits->user, &r, threads, get_argument(s, 3), &blocks))
+        return set_error(s, VM_CUDA_INVALID_VALUE);
+    return write_int(s, 0, blocks);
 }
 
 /* ---- streams and events: work runs in the order of the calls, so both are only handles ---- */
 
-static uint32_t create(const call_state *s, bool stream)
+static uint32_t create_handle(const call_state *s, bool stream)
 {
     /* The manual allows only non-blocking streams in a kernel; but a GPU also accepts streams without a flag. */
     enum { STREAM_DEFAULT = 0, STREAM_NON_BLOCKING = 1, DISABLE_TIMING = 2 };
-    uint32_t flags = narrow(s, 1);
+    uint32_t flags = get_argument32(s, 1);
     if (stream ? flags != STREAM_NON_BLOCKING && flags != STREAM_DEFAULT : flags != DISABLE_TIMING)
-        return failed(s, VM_CUDA_INVALID_VALUE);
+        return set_error(s, VM_CUDA_INVALID_VALUE);
     uint64_t handle = vm_child_handle(s->w, stream);
-    return handle ? put_wide(s, 0, handle) : failed(s, VM_CUDA_MEMORY);
+    return handle ? write_wide(s, 0, handle) : set_error(s, VM_CUDA_MEMORY);
 }
 
-static uint32_t destroy(const call_state *s, bool stream)
+static uint32_t destroy_handle(const call_state *s, bool stream)
 {
-    return failed(s, vm_child_handle_drop(s->w, argument(s, 0), stream) ? VM_CUDA_SUCCESS : VM_CUDA_HANDLE);
+    return set_error(s, vm_child_handle_drop(s->w, get_argument(s, 0), stream) ? VM_CUDA_SUCCESS : VM_CUDA_HANDLE);
 }
 
 static uint32_t record_or_wait(const call_state *s, uint32_t stream, uint32_t event)
 {
-    bool known = vm_child_stream_known(s->w, argument(s, stream)) &&
-                 vm_child_handle_known(s->w, argument(s, event), false);
-    return failed(s, known ? VM_CUDA_SUCCESS : VM_CUDA_HANDLE);
+    bool known = vm_child_stream_known(s->w, get_argument(s, stream)) &&
+                 vm_child_handle_known(s->w, get_argument(s, event), false);
+    return set_error(s, known ? VM_CUDA_SUCCESS : VM_CUDA_HANDLE);
 }
 
 /* ---- memory ---- */
 
-static uint32_t allocate(const call_state *s)
+static uint32_t allocate_memory(const call_state *s)
 {
-    const uint64_t bytes = argument(s, 1);
+    const uint64_t bytes = get_argument(s, 1);
     const vm_allocation *got = bytes ? vm_allocate_from_kernel(s->w->runner->run->device, bytes) : NULL;
     const uint64_t made = got ? got->base : 0;
     if (bytes && !made)
-        return failed(s, VM_CUDA_MEMORY);
+        return set_error(s, VM_CUDA_MEMORY);
     vm_charge(s->w, 1 + (bytes >> 14));
-    return put_wide(s, 0, made);
+    return write_wide(s, 0, made);
 }
 
-static uint32_t release(const call_state *s)
+static uint32_t free_memory(const call_state *s)
 {
-    const uint64_t address = argument(s, 0);
-    s->w->event |= VM_EVENT_SWITCH; /* what is freed can be given back when this warp looks at its caches */
+    const uint64_t address = get_argument(s, 0);
+    s->w->event |= VM_EVENT_SWITCH; /* freed memory is given back once this warp has refreshed its caches */
     const bool good = !address || vm_free_from_kernel(s->w->runner->run->device, address);
-    return failed(s, good ? VM_CUDA_SUCCESS : VM_CUDA_INVALID_VALUE);
+    return set_error(s, good ? VM_CUDA_SUCCESS : VM_CUDA_INVALID_VALUE);
 }
 
-static uint32_t copy(const call_state *s)
+static uint32_t copy_1d(const call_state *s)
 {
-    vm_task t = {.target = argument(s, 0), .source = argument(s, 1), .width = argument(s, 2), .height = 1, .depth = 1};
+    vm_task t = {.target = get_argument(s, 0),
+                 .source = get_argument(s, 1),
+                 .width = get_argument(s, 2),
+                 .height = 1,
+                 .depth = 1};
     if (!t.source && t.width)
-        return failed(s, VM_CUDA_INVALID_VALUE);
-    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 4));
+        return set_error(s, VM_CUDA_INVALID_VALUE);
+    return vm_child_move(s->w, s->i, s->lane, &t, get_argument(s, 4));
 }
 
 static uint32_t copy_2d(const call_state *s)
 {
-    vm_task t = {.target = argument(s, 0),
-                 .target_pitch = argument(s, 1),
-                 .source = argument(s, 2),
-                 .source_pitch = argument(s, 3),
-                 .width = argument(s, 4),
-                 .height = argument(s, 5),
+    vm_task t = {.target = get_argument(s, 0),
+                 .target_pitch = get_argument(s, 1),
+                 .source = get_argument(s, 2),
+                 .source_pitch = get_argument(s, 3),
+                 .width = get_argument(s, 4),
+                 .height = get_argument(s, 5),
                  .depth = 1};
     if (!t.source && t.width && t.height)
-        return failed(s, VM_CUDA_INVALID_VALUE);
-    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 7));
+        return set_error(s, VM_CUDA_INVALID_VALUE);
+    return vm_child_move(s->w, s->i, s->lane, &t, get_argument(s, 7));
 }
 
 /* cudaMemcpy3DParms: its arrays must be NULL. */
@@ -273,7 +284,7 @@ static uint32_t copy_3d(const call_state *s)
         uint64_t source_array, source_at[3], source, source_pitch, source_size[2], target_array, target_at[3], target,
             target_pitch, target_size[2], extent[3];
     } p;
-    const unsigned char *from = vm_reach_span(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, 0), sizeof p, 8,
+    const unsigned char *from = vm_reach_span(s->w, s->i, s->lane, PTX_SPACE_GENERIC, get_argument(s, 0), sizeof p, 8,
                                               VM_REACH_READ);
     if (!from)
         return VM_CUDA_INVALID_VALUE; /* a fault was raised */
@@ -287,31 +298,31 @@ static uint32_t copy_3d(const call_state *s)
                __builtin_mul_overflow(p.source_pitch, p.source_size[1], &t.source_slice) ||
                __builtin_mul_overflow(p.target_pitch, p.target_size[1], &t.target_slice);
     if (bad)
-        return failed(s, VM_CUDA_INVALID_VALUE);
+        return set_error(s, VM_CUDA_INVALID_VALUE);
     t.source = p.source + p.source_at[2] * t.source_slice + p.source_at[1] * t.source_pitch + p.source_at[0];
     t.target = p.target + p.target_at[2] * t.target_slice + p.target_at[1] * t.target_pitch + p.target_at[0];
-    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 1));
+    return vm_child_move(s->w, s->i, s->lane, &t, get_argument(s, 1));
 }
 
-static uint32_t fill(const call_state *s)
+static uint32_t fill_1d(const call_state *s)
 {
-    vm_task t = {.target = argument(s, 0),
-                 .value = (unsigned char)narrow(s, 1),
-                 .width = argument(s, 2),
+    vm_task t = {.target = get_argument(s, 0),
+                 .value = (unsigned char)get_argument32(s, 1),
+                 .width = get_argument(s, 2),
                  .height = 1,
                  .depth = 1};
-    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 3));
+    return vm_child_move(s->w, s->i, s->lane, &t, get_argument(s, 3));
 }
 
 static uint32_t fill_2d(const call_state *s)
 {
-    vm_task t = {.target = argument(s, 0),
-                 .target_pitch = argument(s, 1),
-                 .value = (unsigned char)narrow(s, 2),
-                 .width = argument(s, 3),
-                 .height = argument(s, 4),
+    vm_task t = {.target = get_argument(s, 0),
+                 .target_pitch = get_argument(s, 1),
+                 .value = (unsigned char)get_argument32(s, 2),
+                 .width = get_argument(s, 3),
+                 .height = get_argument(s, 4),
                  .depth = 1};
-    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 5));
+    return vm_child_move(s->w, s->i, s->lane, &t, get_argument(s, 5));
 }
 
 static uint32_t fill_3d(const call_state *s)
@@ -320,36 +331,36 @@ static uint32_t fill_3d(const call_state *s)
         uint64_t pointer, pitch, size[2];
     } p;
     uint64_t extent[3];
-    words(s, 0, &p, sizeof p);
-    words(s, 2, extent, sizeof extent);
+    get_bytes(s, 0, &p, sizeof p);
+    get_bytes(s, 2, extent, sizeof extent);
     vm_task t = {.target = p.pointer,
                  .target_pitch = p.pitch,
-                 .value = (unsigned char)narrow(s, 1),
+                 .value = (unsigned char)get_argument32(s, 1),
                  .width = extent[0],
                  .height = extent[1],
                  .depth = extent[2]};
     if (__builtin_mul_overflow(p.pitch, p.size[1], &t.target_slice))
-        return failed(s, VM_CUDA_INVALID_VALUE);
-    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 3));
+        return set_error(s, VM_CUDA_INVALID_VALUE);
+    return vm_child_move(s->w, s->i, s->lane, &t, get_argument(s, 3));
 }
 
 /* ---- launches ---- */
 
-static uint64_t buffer_for(const call_state *s)
+static uint64_t get_buffer_for(const call_state *s)
 {
     uint32_t grid[3], block[3];
-    words(s, 1, grid, sizeof grid);
-    words(s, 2, block, sizeof block);
-    return vm_child_buffer_for(s->w, s->lane, argument(s, 0), grid, block, narrow(s, 3));
+    get_bytes(s, 1, grid, sizeof grid);
+    get_bytes(s, 2, block, sizeof block);
+    return vm_child_buffer_for(s->w, s->lane, get_argument(s, 0), grid, block, get_argument32(s, 3));
 }
 
 static uint32_t launch_as(const call_state *s)
 {
     uint32_t grid[3], block[3];
-    words(s, 2, grid, sizeof grid);
-    words(s, 3, block, sizeof block);
-    return vm_child_launch_as(s->w, s->i, s->lane, argument(s, 0), argument(s, 1), grid, block, narrow(s, 4),
-                              argument(s, 5));
+    get_bytes(s, 2, grid, sizeof grid);
+    get_bytes(s, 3, block, sizeof block);
+    return vm_child_launch_as(s->w, s->i, s->lane, get_argument(s, 0), get_argument(s, 1), grid, block,
+                              get_argument32(s, 4), get_argument(s, 5));
 }
 
 static uint64_t call_one(const call_state *s, vm_runtime function)
@@ -357,43 +368,43 @@ static uint64_t call_one(const call_state *s, vm_runtime function)
     enum { RUNTIME_VERSION = 13000, PREFER_NONE = 0, FOUR_BYTE_BANKS = 1 };
     const vm_module *module = s->w->frame->function->module;
     switch (function) {
-    case VM_RUNTIME_BUFFER: return vm_child_buffer(s->w, s->lane, argument(s, 1));
-    case VM_RUNTIME_BUFFER_V2: return buffer_for(s);
+    case VM_RUNTIME_BUFFER: return vm_child_buffer(s->w, s->lane, get_argument(s, 1));
+    case VM_RUNTIME_BUFFER_V2: return get_buffer_for(s);
     case VM_RUNTIME_LAUNCH: return launch_as(s);
-    case VM_RUNTIME_LAUNCH_V2: return vm_child_launch(s->w, s->i, s->lane, argument(s, 0), argument(s, 1));
+    case VM_RUNTIME_LAUNCH_V2: return vm_child_launch(s->w, s->i, s->lane, get_argument(s, 0), get_argument(s, 1));
     case VM_RUNTIME_SYNCHRONIZE: break; /* done for all lanes together in vm_runtime_run() */
     case VM_RUNTIME_LAST_ERROR: return vm_child_error(s->w, s->lane, true);
     case VM_RUNTIME_PEEK_ERROR: return vm_child_error(s->w, s->lane, false);
-    case VM_RUNTIME_ERROR_NAME: return text_of(module, narrow(s, 0), true);
-    case VM_RUNTIME_ERROR_STRING: return text_of(module, narrow(s, 0), false);
-    case VM_RUNTIME_DEVICE_COUNT: return put_int(s, 0, 1);
-    case VM_RUNTIME_DEVICE: return put_int(s, 0, 0);
+    case VM_RUNTIME_ERROR_NAME: return text_of(module, get_argument32(s, 0), true);
+    case VM_RUNTIME_ERROR_STRING: return text_of(module, get_argument32(s, 0), false);
+    case VM_RUNTIME_DEVICE_COUNT: return write_int(s, 0, 1);
+    case VM_RUNTIME_DEVICE: return write_int(s, 0, 0);
     case VM_RUNTIME_ATTRIBUTE: return get_attribute(s);
     case VM_RUNTIME_LIMIT: return get_limit(s);
-    case VM_RUNTIME_CACHE_CONFIG: return put_int(s, 0, PREFER_NONE);
-    case VM_RUNTIME_SHARED_CONFIG: return put_int(s, 0, FOUR_BYTE_BANKS);
-    case VM_RUNTIME_VERSION: return put_int(s, 0, RUNTIME_VERSION);
-    case VM_RUNTIME_STREAM_CREATE: return create(s, true);
-    case VM_RUNTIME_STREAM_DESTROY: return destroy(s, true);
+    case VM_RUNTIME_CACHE_CONFIG: return write_int(s, 0, PREFER_NONE);
+    case VM_RUNTIME_SHARED_CONFIG: return write_int(s, 0, FOUR_BYTE_BANKS);
+    case VM_RUNTIME_VERSION: return write_int(s, 0, RUNTIME_VERSION);
+    case VM_RUNTIME_STREAM_CREATE: return create_handle(s, true);
+    case VM_RUNTIME_STREAM_DESTROY: return destroy_handle(s, true);
     case VM_RUNTIME_STREAM_WAIT: return record_or_wait(s, 0, 1);
-    case VM_RUNTIME_EVENT_CREATE: return create(s, false);
-    case VM_RUNTIME_EVENT_DESTROY: return destroy(s, false);
+    case VM_RUNTIME_EVENT_CREATE: return create_handle(s, false);
+    case VM_RUNTIME_EVENT_DESTROY: return destroy_handle(s, false);
     case VM_RUNTIME_EVENT_RECORD:
     case VM_RUNTIME_EVENT_RECORD_FLAGS: return record_or_wait(s, 1, 0);
     case VM_RUNTIME_FUNCTION_ATTRIBUTES: return get_function(s);
     case VM_RUNTIME_OCCUPANCY:
     case VM_RUNTIME_OCCUPANCY_FLAGS: return get_occupancy(s);
-    case VM_RUNTIME_MALLOC: return allocate(s);
-    case VM_RUNTIME_FREE: return release(s);
-    case VM_RUNTIME_COPY: return copy(s);
+    case VM_RUNTIME_MALLOC: return allocate_memory(s);
+    case VM_RUNTIME_FREE: return free_memory(s);
+    case VM_RUNTIME_COPY: return copy_1d(s);
     case VM_RUNTIME_COPY_2D: return copy_2d(s);
     case VM_RUNTIME_COPY_3D: return copy_3d(s);
-    case VM_RUNTIME_FILL: return fill(s);
+    case VM_RUNTIME_FILL: return fill_1d(s);
     case VM_RUNTIME_FILL_2D: return fill_2d(s);
     case VM_RUNTIME_FILL_3D: return fill_3d(s);
     case VM_RUNTIME_SET_CONDITION: { /* the handle is the address of the value */
-        const uint32_t value = narrow(s, 1);
-        return put(s, 0, &value, sizeof value);
+        const uint32_t value = get_argument32(s, 1);
+        return write_result(s, 0, &value, sizeof value);
     }
     }
     return VM_CUDA_UNKNOWN;

@@ -1,4 +1,5 @@
-/* span.c - which memory of the device holds an address or a range: what instructions keep in their caches. */
+/* span.c - finds the memory of the device that holds an address or a range, and keeps it in the caches of
+ * instructions. */
 #include "vm_machine.h"
 
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only)
@@ -25,9 +26,9 @@ bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant,
     return found != NULL;
 }
 
-/* Memory that was mapped in parts is one range, if its parts follow each other on the device and on the host. Extends
- * the span, which vm_find() gave, until it holds [.., high). Kernels may write all of it or nothing. */
-static void extend(vm_device *device, vm_span *span, uint64_t high)
+/* Extends the span that vm_find() gave until it holds [.., high). Memory that was mapped in parts counts as one range
+ * if its parts follow each other on the device and on the host, and if kernels may write all parts or none. */
+static void extend_span(vm_device *device, vm_span *span, uint64_t high)
 {
     pthread_rwlock_rdlock(&device->lock);
     for (size_t at = vm_search(device, span->end - 1); at < device->live_count && high > span->end; at++) {
@@ -55,7 +56,7 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool w
     bool found = vm_find(device, low, &span, &constant, &read_only) ||
                  (vm_fill(device, low) && vm_find(device, low, &span, &constant, &read_only));
     if (found && high > span.end)
-        extend(device, &span, high);
+        extend_span(device, &span, high);
     if (!found || high > span.end || high < low || (write && span.read_only))
         return false;
     runner->cache[i->e] = span;

@@ -3,11 +3,11 @@
 
 #include "vm_machine.h"
 
-static size_t place_of(uint64_t handle) { return (size_t)(handle >> 8 & 0xffffff); }
+static size_t get_place(uint64_t handle) { return (size_t)(handle >> 8 & 0xffffff); }
 
 bool vm_texture_add(vm_device *device, uint64_t handle, const vm_texture *what)
 {
-    size_t at = place_of(handle), had = device->object_count;
+    size_t at = get_place(handle), had = device->object_count;
     vm_object *made = kiln__alloc(device->mem, sizeof *made);
     if (!made ||
         !kiln__grow(device->mem, &device->objects, &device->object_capacity, at + 1, sizeof *device->objects)) {
@@ -24,9 +24,9 @@ bool vm_texture_add(vm_device *device, uint64_t handle, const vm_texture *what)
     return true;
 }
 
-static vm_object *find(const vm_device *device, uint64_t handle)
+static vm_object *find_object(const vm_device *device, uint64_t handle)
 {
-    size_t at = place_of(handle);
+    size_t at = get_place(handle);
     return at < device->object_count && device->objects[at] && device->objects[at]->handle == handle
                ? device->objects[at]
                : NULL;
@@ -34,23 +34,23 @@ static vm_object *find(const vm_device *device, uint64_t handle)
 
 void vm_texture_remove(vm_device *device, uint64_t handle)
 {
-    vm_object *found = find(device, handle);
+    vm_object *found = find_object(device, handle);
     if (!found)
         return;
-    device->objects[place_of(handle)] = NULL;
+    device->objects[get_place(handle)] = NULL;
     kiln__free(device->mem, found);
 }
 
 void vm_texture_lose(vm_device *device, uint64_t handle)
 {
-    vm_object *found = find(device, handle);
+    vm_object *found = find_object(device, handle);
     if (found)
         found->texture.stale = true;
 }
 
 const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle)
 {
-    const vm_object *found = find(device, handle);
+    const vm_object *found = find_object(device, handle);
     return found ? &found->texture : NULL;
 }
 

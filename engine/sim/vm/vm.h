@@ -59,7 +59,8 @@ void vm_device_free(vm_device *device);
 /* Kernels of `device` may use the memory of `other`, or no longer. Nothing runs on either. */
 void vm_allow(vm_device *device, const vm_device *other, bool may);
 bool vm_allowed(const vm_device *device, const vm_device *other);
-/* Which devices of the group, as bits by their numbers, may use an allocation of `device` without that. */
+/* Sets which devices of the group may use an allocation of `device` without vm_allow(). Bit n of `numbers` stands for
+ * the device with the number n. */
 void vm_open(vm_device *device, uint64_t address, uint32_t numbers);
 void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers); /* all allocations of that owner */
 
@@ -73,34 +74,37 @@ void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
 /* Makes memory of the caller, which must stay alive, an allocation at `address`: the host's pointer itself, or an
  * address within a range from vm_reserve(). vm_free() ends it. False: out of memory, or the addresses are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
-/* Makes the content of a large allocation, from its start, the `period` bytes of `pattern`, again and again. A page takes
- * memory of its own only once it is written, so that an allocation of which little is used costs little. False: it is none
- * of VM_RESERVED bytes or more, or there is no memory; then the content is undefined. Nothing runs on the device. */
+/* Fills a large allocation, from its start, with the `period` bytes of `pattern`, repeated. A page takes memory only
+ * once it is written, so an allocation of which little is used costs little. Returns false if the allocation has fewer
+ * than VM_RESERVED bytes, or if memory runs out; then the content is undefined. Nothing may run on the device. */
 bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *pattern, uint64_t period);
-#define VM_RESERVED ((uint64_t)64 << 20) /* from so many bytes on an allocation's pages come as they are used */
-#define VM_PERIOD ((uint64_t)16 << 20)   /* of the content of fresh ones */
+/* an allocation of this size or more takes memory page by page, as it is used */
+#define VM_RESERVED ((uint64_t)64 << 20)
+#define VM_PERIOD ((uint64_t)16 << 20) /* the period of the content of fresh pages */
 /* Reserves addresses for vm_alloc_at() and vm_adopt(); no other allocation gets them. 0 on failure. */
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
-void vm_pass(vm_device *device, uint64_t address); /* of its own: what lies below is given to nobody from now on */
+/* Skips all addresses below `address` in the device's own range: no later allocation gets them. */
+void vm_pass(vm_device *device, uint64_t address);
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
-/* Puts the memory of an allocation into a file without a name, and returns the file, which is closed with the allocation.
- * -1: this cannot be done, or there is no memory. Nothing runs on the device. */
+/* Puts the memory of an allocation into a file without a name, and returns the file, which is closed with the
+ * allocation. -1: this cannot be done, or there is no memory. Nothing runs on the device. */
 int vm_share_memory(vm_device *device, uint64_t address);
-/* What files of memory are sealed with: no process can cut one off under another that has mapped it. */
+/* The seals of files that hold memory: no process can shorten a file that another process has mapped. */
 #define VM_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-/* Such a file. -1: there is no memory, or it would be longer than vm_file_most(). */
+/* Makes such a file. Returns -1 if there is no memory, or if the file would be longer than vm_file_most(). */
 int vm_file_new(const char *name, uint64_t bytes);
 uint64_t vm_file_most(void); /* bytes: RLIMIT_FSIZE, beyond which a signal ends the process */
 /* Another process may write the allocation at any time. */
 void vm_set_outside(vm_device *device, uint64_t address);
-/* The device has `bytes` of memory from now on, if that is more than it has: beyond the host's, if little of it is used. */
+/* The device has `bytes` of memory from now on, if that is more than it has: beyond the host's, if little of it is
+ * used. */
 void vm_enlarge(vm_device *device, uint64_t bytes);
 /* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */
 bool vm_take(vm_device *device, uint64_t bytes);
 void vm_give(vm_device *device, uint64_t bytes);
-/* Host pointer to [address, address+bytes), which lies in one allocation or in several without a gap, for copies by the
- * driver; or NULL.
- * Valid until that allocation is freed. */
+/* Returns the host pointer to [address, address + bytes), for copies by the driver. The range must lie in one
+ * allocation, or in several without a gap; otherwise returns NULL. The pointer is valid until such an allocation is
+ * freed. */
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
 /* The same for reading. The checks treat memory from vm_pointer() as written. */
 const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes);
@@ -118,8 +122,8 @@ bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* with a
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* The allocation is the driver's own: never reported as leaked. */
 void vm_set_internal(vm_device *device, uint64_t address);
-/* Messages call the allocation [address, address + bytes) by this name, with what it is for ("an input"); NULL: by none.
- * Both are copied. False: there is no such allocation, or no memory. */
+/* Names the allocation [address, address + bytes) in messages, and says what it is for ("an input"). Copies both texts.
+ * NULL removes the name. Returns false if there is no such allocation, or no memory. */
 bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const char *name, const char *role);
 uint64_t vm_memory_used(const vm_device *device);
 bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
@@ -127,8 +131,9 @@ bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
 /* A tensor map as kernels have it in memory: these bytes, in the 128 that cuda.h gives it. Kernels can write any bytes
  * there, so that each use checks it. */
 typedef struct vm_tensor_map {
-    uint32_t mark;                     /* VM_TENSOR_MAP */
-    uint8_t rank, type, swizzle, fill; /* type: as in cuda.h; swizzle: of 16 << swizzle bytes, 0 none; fill: NaNs */
+    uint32_t mark; /* VM_TENSOR_MAP */
+    /* type: as in cuda.h; swizzle: 16 << swizzle bytes, or 0 for none; fill: outside elements are NaN */
+    uint8_t rank, type, swizzle, fill;
     uint64_t address;
     uint64_t stride[4];      /* bytes, of the dimensions after the first */
     uint32_t last[5];        /* the greatest coordinate */
@@ -249,6 +254,7 @@ typedef struct vm_counters {
     uint64_t blocks, warps;
 } vm_counters;
 
-/* Runs the launch to its end in the calling thread (and threads of its own). VM_OK or the first fault. */
+/* Runs the launch to its end. Uses the calling thread, and more host threads if the limits allow it. Returns VM_OK or
+ * the first fault. */
 vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault);
 #endif

@@ -1,7 +1,8 @@
 /* vm_hooks.h - the table of functions through which observers (counters, traces, checks) follow a launch. The
- * interpreter knows nothing else of them; a launch without a table has no overhead.
+ * interpreter knows nothing else about observers. A launch without a table has no overhead.
  *
- * Functions of a runner and of a block are called by the host thread that runs it, several threads at once. */
+ * Threads: a runner calls the functions about itself and its blocks on its own host thread. Several runners may call at
+ * the same time. */
 #ifndef KILN_SIM_VM_HOOKS_H
 #define KILN_SIM_VM_HOOKS_H
 
@@ -36,7 +37,8 @@ struct vm_hooks {
     /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. */
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *(*shown)(const vm_runner *runner); /* for vm_runner.shown; NULL: insn() is called everywhere */
-    /* Lanes that have to wait for others in a warp operation, of those that were shown; all: no lane executes it now. */
+    /* Lanes that have to wait for others in a warp operation, of those that were shown; all: no lane executes it
+     * now. */
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t lanes, bool all);
     /* Lanes that had waited execute it with those that came last; more: at another instruction, or in another call. */
     void (*late)(vm_warp *w, const vm_share *share, bool more);

@@ -1,7 +1,9 @@
-/* vm_jit.h - what the interpreter and a compiler of hot code (sim/jit) know of each other. The compiler turns stretches
- * of a function into host code, *regions*. A region starts at one instruction, its head, and runs for a whole warp until
- * it comes to an instruction that it does not hold, or to an operand that it was not made for. It leaves registers,
- * memory, pc and counts as the interpreter would have them at that place. So the interpreter can continue anywhere. */
+/* vm_jit.h - the contract between the interpreter and a compiler of hot code (sim/jit).
+ *
+ * The compiler turns stretches of a function, *regions*, into host code. A region starts at one instruction, its head,
+ * and runs for a whole warp. It ends at an instruction that it does not hold, or at an operand for which it was not
+ * compiled. It leaves registers, memory, pc and counts as the interpreter would have them at that place, so the
+ * interpreter can continue anywhere. */
 #ifndef KILN_SIM_VM_JIT_H
 #define KILN_SIM_VM_JIT_H
 
@@ -9,10 +11,11 @@
 
 #define VM_REGION_MISSED (1ull << 63)
 
-/* Runs at most `left` instructions, with steps, and returns how many; VM_REGION_MISSED is added if it ended at an
- * operand that it was not made for. *lanes and *steps grow by what it counted. All of them are addresses. */
+/* Runs at most `left` instructions and returns how many ran, steps included. Adds VM_REGION_MISSED if it ended at an
+ * operand for which it was not compiled. *lanes and *steps grow by its counts. */
 typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left, uint64_t *lanes, uint64_t *steps);
 
+/* A compiled region. */
 typedef struct vm_native {
     vm_native_run run;
     vm_handler own;              /* the head's handler */
@@ -20,18 +23,18 @@ typedef struct vm_native {
     atomic_uint entered, missed; /* the first are counted, later ones sampled, with their weight */
 } vm_native;
 
-/* What a function has of compiled code. */
+/* The compiled regions of a function. */
 typedef struct vm_compiled {
     _Atomic(_Atomic(vm_native *) *) at; /* by instruction; NULL: nothing yet */
 } vm_compiled;
 
 /* A device's compiler. Its functions may be called by several host threads at once. */
 struct vm_jit {
-    uint32_t threshold; /* how often a warp comes to the end of a loop, or of a kernel, before it is compiled */
-    /* What begins with `first` and ends with `last`, where the warp is, is warm: its registers show how it runs. Then, at
-     * the threshold, it is hot. */
+    uint32_t threshold; /* executions of a loop or kernel by a warp before it is compiled */
+    /* The code from `first` to `last` is warm; the warp has just executed it, so its registers show how it runs.
+     * `enough`: the threshold is reached, and the code is hot. */
     void (*hot)(struct vm_jit *jit, vm_warp *w, const vm_code *first, const vm_code *last, bool enough);
-    /* A region has missed too often; w->pc is where it ended. */
+    /* The region has missed too often. w->pc is the place at which it ended. */
     void (*missed)(struct vm_jit *jit, vm_warp *w, const vm_code *head);
     void (*drop)(struct vm_jit *jit, vm_module *module); /* the module is unloaded */
     void (*free)(struct vm_jit *jit);

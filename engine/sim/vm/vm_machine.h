@@ -1,6 +1,9 @@
-/* vm_machine.h - the state of a launch that runs: device, module, grid, block, warp, instruction; and what the
- * interpreter's files share. The handlers (sim/ops), the decoder and the observers use it. engine/sim/vm/README.md
- * explains the parts. */
+/* vm_machine.h - the state of a running launch: device, module, grid, cluster, block, warp, path, instruction. The
+ * interpreter's files, the handlers (sim/ops), the decoder and the observers share it. README.md of this folder
+ * explains the parts.
+ *
+ * Threads: a runner is one host thread of a launch. It owns its clusters, blocks and warps, and nobody else touches
+ * them. Runners share vm_run_state, vm_family and vm_device through atomics and locks. */
 #ifndef KILN_SIM_VM_MACHINE_H
 #define KILN_SIM_VM_MACHINE_H
 
@@ -16,7 +19,7 @@
 #define VM_LOCAL_BYTES_MAX 0x80000u  /* local memory of a thread, 512 KiB as on a GPU */
 #define VM_SHARED_WINDOW 0x1000000ull
 #define VM_CLUSTER_MOST 16u /* blocks of a cluster */
-/* Shared addresses: a window for the memory of the block itself, then one for the block of each rank. */
+/* Shared addresses: one window for the memory of the own block, then one window for the block of each rank. */
 #define VM_CLUSTER_WINDOW ((VM_CLUSTER_MOST + 1) * VM_SHARED_WINDOW)
 #define VM_REGISTERS_MAX 0x1000000u /* most bytes of the registers of a function */
 #define VM_POISON 0xA5
@@ -62,15 +65,16 @@ typedef struct vm_runner vm_runner;
 typedef struct vm_function vm_function;
 typedef struct vm_frame vm_frame;
 
-/* Executes one instruction for the lanes of the mask, which is never empty. */
+/* The handler of an instruction: executes it for the lanes of the mask, which is never empty. */
 typedef void (*vm_handler)(vm_warp *, const vm_code *, uint32_t);
-/* `full` may compute all 32 lanes: lanes that are not in the mask have exited, and their registers are never read
- * again. */
+/* The two handlers of an instruction. `full` may compute all 32 lanes: lanes that are not in its mask have exited, and
+ * nobody reads their registers again. `masked` computes only the lanes of the mask. */
 typedef struct vm_handlers {
     vm_handler full, masked;
 } vm_handlers;
 
-/* vm_code.flags */
+/* The flags of an instruction (vm_code.flags). Arithmetic, memory and comparison use the same bits for different
+ * flags. */
 enum {
     VM_FTZ = 1,
     VM_SAT = 2,
@@ -107,47 +111,56 @@ struct vm_code {
 };
 _Static_assert(sizeof(void *) != 8 || sizeof(vm_code) == 64, "an instruction is one cache line");
 
-/* A reconvergence point and the lanes that are expected there. */
+/* A reconvergence point that some lanes of a warp still have to reach: the immediate post-dominator of the branch at
+ * which they diverged. `expected` are the lanes that will come, `waiting` those that have arrived. When both are equal,
+ * the lanes continue as one path. Syncs nest by `parent`. */
 typedef struct vm_sync {
-    const vm_code *pc; /* NULL: at the return of `frame` */
+    const vm_code *pc; /* NULL: the point is the return of `frame` */
     uint32_t expected, waiting;
     struct vm_sync *parent;
     vm_frame *frame;
 } vm_sync;
 
+/* One call of a function by lanes that call together: their registers, parameters and .param variables. Frames of a
+ * warp form a tree, because paths of a warp may be in different calls. */
 struct vm_frame {
     vm_frame *caller;
     const vm_function *function;
     const vm_code *back;        /* where the caller continues */
-    const struct vm_call *call; /* says how results are passed */
+    const struct vm_call *call; /* how results are passed */
     vm_sync join;
-    uint32_t local_base, local_top; /* of every lane's local memory */
+    uint32_t local_base, local_top; /* bounds of the frame in each lane's local memory */
     uint32_t depth;
-    size_t bytes, chain;          /* chain: including those of all callers */
+    size_t bytes, chain;          /* chain: the bytes of this frame and of all frames that called it */
     unsigned char *params, *vars; /* 32 parameter blocks; 32 sets of .param variables */
-    unsigned char *regs;          /* the register file, VM_ALIGN-ed */
+    unsigned char *regs;          /* the register file, aligned to 64 bytes */
 };
 
+/* The state of a path; warp.c lists the transitions. READY: it can be selected. WARP: it waits for other lanes of its
+ * warp, in an operation of the warp. BARRIER: it waits at a barrier of the block, the cluster or a warpgroup. */
 typedef enum vm_path_state { VM_PATH_READY, VM_PATH_WARP, VM_PATH_BARRIER } vm_path_state;
-/* Lanes that run together. */
+/* Lanes that run together: one pc, one mask. The paths of a warp have disjoint masks. */
 typedef struct vm_path {
-    const vm_code *pc;      /* waiting: the instruction it waits in */
+    const vm_code *pc;      /* the next instruction; in a waiting path the instruction at which it waits */
     uint32_t mask, arrived; /* arrived: the lanes for which the waiting instruction's guard holds */
     vm_sync *sync;
     vm_frame *frame;
     uint8_t state, barrier;
 } vm_path;
 
-/* IN_VAIN: the lanes have read again what they had read before, and wait for a change. */
+/* Events that end the turn of a path. SWITCH: the path has ended or waits. YIELD: it may spin on other lanes. FAULT:
+ * the launch ends. IN_VAIN: its lanes have read the same values again, and wait for a change. */
 enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4, VM_EVENT_IN_VAIN = 8 };
 
-/* What an instruction with which lanes may wait for others saw last: poll.c. */
+/* The values that a polling instruction saw at its last execution (poll.c). */
 typedef struct vm_polling {
     const vm_code *at;
     uint64_t seen; /* a hash of addresses and values */
     uint32_t mask, same;
 } vm_polling;
 
+/* A warp. The fields at the top are the path that runs, in a form that handlers reach fast. vm_warp_select() loads them
+ * from `paths`, and vm_warp_save() stores them there. */
 struct vm_warp {
     /* the path that runs */
     const vm_code *pc;
@@ -163,10 +176,10 @@ struct vm_warp {
     uint64_t issued, lanes, idle; /* counters; idle: instructions since lanes last reconverged */
     uint64_t charge;              /* extra work of instructions, in steps: see vm_charge() */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
-    bool gave_way; /* its last turn ended waiting for other warps, */
-    bool in_vain;  /* and it has done nothing but wait */
-    bool waits;    /* it reads the same value again and again */
-    bool moved;    /* it has seen a new one, or changed one, since the turn of its path began */
+    bool gave_way; /* its last turn ended because it waits for other warps */
+    bool in_vain;  /* and it did nothing but wait in that turn */
+    bool waits;    /* it reads the same value again and again (vm_poll()) */
+    bool moved;    /* it has seen a new value, or changed one, since the turn of its path began */
     uint32_t poll_next;
     vm_polling polls[VM_LANES][2]; /* by the path's first lane */
     vm_path paths[VM_PATHS];
@@ -174,19 +187,21 @@ struct vm_warp {
     uint32_t tid[3][VM_LANES];
 };
 
+/* A barrier. It collects arrivals until `need` threads have come, then opens and is all zero again. */
 typedef struct vm_barrier {
     uint32_t arrived, need; /* threads; need 0: all live ones */
     uint32_t count;         /* bar.red: threads whose predicate is true */
     bool all, any;
 } vm_barrier;
 
-/* Blocks that run together in one host thread. Without clusters, one block. */
+/* A cluster: blocks that run together on one host thread. In a launch without clusters it is one block. */
 struct vm_cluster {
     vm_runner *runner;
     uint32_t size, live, arrived;      /* live: threads that have not exited; arrived: threads at barrier.cluster */
     vm_block *blocks[VM_CLUSTER_MOST]; /* by rank */
 };
 
+/* A resident block. Its memory is reused for the next block of the same runner. */
 struct vm_block {
     vm_runner *runner;
     vm_cluster *cluster;
@@ -197,41 +212,44 @@ struct vm_block {
     const vm_code *left; /* where the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
-    unsigned char *shared, *local; /* each between guards of its own */
+    unsigned char *shared, *local; /* host memory, each between two guard pages */
     size_t local_taken;
     bool moved;    /* a warp did more than wait in vain in its last turn */
     uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
     uint32_t next_warp;
-    /* The last ones are the cluster's, which only has a number, and those of the warpgroups. */
+    /* By number: the barriers of the block, then the cluster's, which only uses the number, then one for each
+     * warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
     struct vm_children *children; /* child.c; NULL until it launches something */
-    /* Of the observers. */
-    struct vm_trace_warp *trace;  /* of its warps; NULL: not traced */
+    /* Data of the observers. */
+    struct vm_trace_warp *trace;  /* by warp; NULL: not traced */
     struct vm_check_block *check; /* NULL: not checked */
 };
 
-/* The device memory that an instruction accessed last. */
+/* A range of device memory that an instruction accessed last, kept so that the next access needs no search. */
 typedef struct vm_span {
     uint64_t base, end;
     unsigned char *host;
     bool read_only; /* kernels may read it, but not write it */
 } vm_span;
 
+/* Free frames of one runner, by size class (call.c). */
 typedef struct vm_pool {
     struct vm_chunk *free[24];
     size_t bytes;
 } vm_pool;
 
-/* Instructions from a branch's target to the branch; function NULL: none. */
+/* A loop: the instructions from a branch's target to the branch. `function` is NULL if there is no loop. */
 typedef struct vm_loop {
     const vm_function *function;
     uint32_t first, last;
 } vm_loop;
 
-/* Host threads that all write what all read wait for each other. So each counts steps for itself and adds them to the
- * family's at VM_KEEP, or at once where so many of them, kept by all, would reach the budget. */
-enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that wait for those that they launched */ };
+/* If all host threads wrote one counter of steps, they would wait for each other's cache lines. So each runner counts
+ * for itself, and adds its count to the family's at VM_KEEP steps. It adds at once if the steps that all runners may
+ * keep could reach the budget. */
+enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that wait for their children */ };
 
 /* A launch by the host, with all grids that its kernels launch. */
 typedef struct vm_family {
@@ -243,22 +261,22 @@ typedef struct vm_family {
     uint64_t deadline;
     uint64_t hold_most; /* limit of host memory for frames and blocks' local memory: vm_hold() */
     atomic_ullong held;
-    const struct vm_run_state *stuck_in; /* the grid that did not end (NULL: none), and the loop in which it was */
+    const struct vm_run_state *stuck_in; /* the grid that did not end, or NULL; and the loop in which it was */
     vm_loop loop;
-    char waits[240];             /* for what the lanes wait in it; "": not known */
-    atomic_uint running, inside; /* warps of that grid that were running; those of them in the loop */
-    pthread_mutex_t lock;        /* fault, printing, counters, the grids' lists of tail launches */
+    char waits[240];             /* what the lanes of that loop wait for; empty if that is not known */
+    atomic_uint running, inside; /* warps of that grid that were running, and how many of these were in the loop */
+    pthread_mutex_t lock;        /* guards the fault, printing, the counters and the grids' lists of tail launches */
     vm_fault *fault;
     vm_counters counters;
 } vm_family;
 
-/* Runners that agree on something since the last move of any of them. */
+/* A vote of the runners. It is void after the next move of any of them. */
 typedef struct vm_ballot {
     uint64_t moves;
     unsigned votes;
 } vm_ballot;
 
-/* One grid, shared by its runners. */
+/* One grid. Its runners share it. */
 typedef struct vm_run_state {
     vm_device *device;
     vm_family *family;
@@ -267,14 +285,16 @@ typedef struct vm_run_state {
     const vm_function *kernel;
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
     uint64_t
-        shared_system;     /* of a module that uses it: where VM_SYSTEM_SHARED bytes of the system begin, below reach */
+        /* If the module uses the system's shared memory: where its VM_SYSTEM_SHARED bytes begin, below `shared_reach`;
+         * otherwise 0. */
+        shared_system;
     uint64_t shared_reach; /* what can be accessed: [low, reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
     uint32_t cluster[3], cluster_size; /* blocks; 1 where there are no clusters */
     bool clustered;                    /* clusters were asked for, if only of one block */
-    uint64_t cluster_count;            /* that run */
+    uint64_t cluster_count;            /* clusters that run */
     size_t resident;                   /* clusters that a host thread may hold; more once all of them wait */
     bool cooperative;
     uint32_t grid_id, depth; /* depth: 0 if the host launched it */
@@ -284,8 +304,9 @@ typedef struct vm_run_state {
     uint64_t workspace;           /* cooperative launches: device memory for the grid's barrier */
     const struct vm_hooks *hooks; /* NULL: no observers */
     bool serial;                  /* on one host thread */
-    bool chosen;     /* only the block_count blocks that hooks->chosen() names run, and those of their clusters */
-    char apart[128]; /* two cache lines, from what all host threads write: */
+    bool chosen; /* only the blocks that hooks->chosen() names run, with the other blocks of their clusters */
+    /* keeps the fields above two cache lines away from the fields below, which all host threads write */
+    char apart[128];
     atomic_ullong next_cluster;
     atomic_ullong moves;          /* turns of clusters that did more than wait in vain */
     atomic_uint working;          /* runners that have not ended */
@@ -293,65 +314,73 @@ typedef struct vm_run_state {
     vm_ballot waiting, repeating; /* poll.c; under the family's lock */
 } vm_run_state;
 
+/* One host thread of a grid, with the clusters that it has started. */
 struct vm_runner {
     vm_run_state *run;
     vm_span *cache; /* by vm_code.e of memory instructions */
     vm_span recent[4];
     unsigned recent_next;
-    atomic_ullong generation; /* of the allocations in its caches; UINT64_MAX: caches are empty */
+    atomic_ullong generation; /* the device's generation when its caches were filled; UINT64_MAX: caches are empty */
     vm_runner *next;          /* of the device's runners */
     vm_pool pool;
     vm_cluster **clusters;
     size_t cluster_count, cluster_capacity;
     vm_cluster *spare;
-    bool holds;                          /* it has had a cluster */
-    uint64_t rounds, prove_at;           /* in which all its clusters waited in vain; when to see whether for ever */
-    uint64_t waits_since, repeats_since; /* its votes: the number of moves then, + 1 */
+    bool holds; /* it has or had a cluster */
+    /* rounds in which all its clusters waited in vain, and the round at which to look for a proof that they always
+     * will */
+    uint64_t rounds, prove_at;
+    uint64_t waits_since, repeats_since; /* its votes: the number of moves at that time, + 1 */
     uint64_t clock;
     uint64_t unlooked; /* instructions since it last checked the time */
     uint64_t kept;     /* steps that are not in the family's yet */
     vm_counters counters;
-    bool met; /* hooks->met(), malloced() and outside() are called */
-    /* What is called before an instruction; by first_tally and vm_code.insn: not zero where it is; NULL: everywhere. */
+    bool met; /* calls hooks->met(), malloced() and outside() */
+    /* The function that sees instructions before they execute, or NULL. `shown` selects them by first_tally +
+     * vm_code.insn: nonzero means that the function is called. If `shown` is NULL, the function is called for every
+     * instruction. */
     uint32_t (*show)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *shown;
     /* Of the observers. */
-    struct vm_jit *jit;     /* the device's; NULL also if there are observers */
-    unsigned entries;       /* of regions, of which the first are not counted here */
-    struct vm_tally *tally; /* its own counts, summed when the launch ends; NULL: not counted */
-    kiln_counters *sites;   /* the same for accesses and branches */
+    struct vm_jit *jit;     /* the device's compiler; NULL if there is none, or if there are observers */
+    unsigned entries;       /* entries of compiled regions, for sampling */
+    struct vm_tally *tally; /* its counts by instruction, summed when the launch ends; NULL: not counted */
+    kiln_counters *sites;   /* its counts by access and branch */
     const uint32_t *site_of;
     const bool *joined; /* by site */
-    char apart[128];    /* from the next one: two cache lines, which another host thread writes */
+    char apart[128];    /* keeps the next runner two cache lines away, because another host thread writes it */
 };
 
+/* An allocation of device memory. The device owns it; the list `live` holds it until it is freed. */
 typedef struct vm_allocation {
     vm_device *home;
     uint64_t base, bytes;
-    uint64_t reach; /* bytes that kernels can access: with the rest of its last granule */
+    uint64_t reach; /* bytes that kernels can access, including the rest of its last granule */
     unsigned char *host;
-    void *raw; /* `taken` bytes of the device's `guards`; NULL: the memory is another's */
+    void *raw; /* `taken` bytes from the device's `guards`; NULL: somebody else owns the memory */
     uint64_t taken;
     const char *name; /* of a module variable, in the module's arena; NULL: vm_alloc() */
-    char *label;      /* what the host calls it, for messages; NULL: nothing */
-    const char *role; /* "an input", with a label and in its memory */
+    char *label;      /* the name that the host gave it, for messages, or NULL */
+    const char *role; /* what it is for: "an input". Stored in the label's memory */
     bool constant;    /* a .const variable, which kernels must not write */
     bool read_only;   /* also not writable, but in global memory */
     bool shared;      /* with the host, which may write it at any time; base is its pointer */
     bool outside;     /* another process may write it */
-    uint64_t mapped;  /* bytes of `file`, which are mapped at `host`; 0: there is none */
+    uint64_t mapped;  /* bytes of `file` that are mapped at `host`; 0: no file */
     int file;
-    uint64_t reserved; /* bytes of the host's addresses at `host`, of which pages come as they are used; 0: `raw` */
-    uint64_t counted;  /* bytes that count as device memory */
-    uint64_t heap;     /* bytes that count in the heap of kernels' malloc() */
-    bool from_kernel;  /* a kernel has allocated it, and kernels may free it */
-    uint64_t owner;    /* for the driver, see vm_info */
-    bool internal;     /* the simulator's own: never reported as leaked */
-    bool filler;       /* no allocation: what kernels accessed between those of a page (vm_limits.page) */
-    uint32_t open;     /* devices of the group, by number, that may use it; see vm_open() */
-    struct vm_shadow *shadow;   /* made by the device's hooks; NULL: none */
+    /* bytes of address space at `host` whose pages are taken when they are used; 0: `raw` holds the memory */
+    uint64_t reserved;
+    uint64_t counted; /* bytes that count as device memory */
+    uint64_t heap;    /* bytes that count in the heap of kernels' malloc() */
+    bool from_kernel; /* a kernel has allocated it, and kernels may free it */
+    uint64_t owner;   /* for the driver, see vm_info */
+    bool internal;    /* the simulator's own: never reported as leaked */
+    /* not an allocation: memory that kernels accessed between the allocations of a page (vm_limits.page) */
+    bool filler;
+    uint32_t open;              /* bit n: the device with the number n may use it; see vm_open() */
+    struct vm_shadow *shadow;   /* made by the device's hooks, or NULL */
     uint64_t freed;             /* the generation since which it is freed */
-    struct vm_allocation *next; /* in the graveyard */
+    struct vm_allocation *next; /* the next one in the graveyard */
 } vm_allocation;
 
 /* A texture by its number. */
@@ -365,10 +394,12 @@ struct vm_device {
     const kiln_allocator *mem;
     vm_limits limits;
     pthread_rwlock_t lock;
-    vm_guards guards;     /* the host memory of allocations and blocks that is free */
+    vm_guards guards;     /* free host memory for allocations and blocks */
     vm_allocation **live; /* by address */
     size_t live_count, live_capacity;
-    vm_allocation *graveyard; /* freed while kernels run */
+    /* A queue of allocations that were freed while kernels run. Generations rise, so the allocations that no runner uses any
+     * more are at its head, and vm_bury() looks at no other. last_buried: its end, if the queue is not empty. */
+    vm_allocation *graveyard, *last_buried;
     struct {
         uint64_t base, bytes;
     } freed[64]; /* the last ones, for messages */
@@ -377,7 +408,7 @@ struct vm_device {
     uint64_t heap; /* bytes of `used` from kernels' malloc() */
     bool heap_used;
     int poison;                   /* a file of VM_PERIOD bytes of VM_POISON, plus 1; 0: none yet */
-    const struct vm_hooks *hooks; /* of the observer that shadows its memory; NULL: none */
+    const struct vm_hooks *hooks; /* the observer that shadows its memory, or NULL */
     struct vm_check *check;       /* data of that observer */
     struct vm_jit *jit;           /* compiles hot code; NULL: all is interpreted */
     vm_object **objects;          /* by bits 8 to 31 of the handle; change only while nothing runs */
@@ -386,17 +417,19 @@ struct vm_device {
     atomic_ullong generation; /* incremented when an allocation is freed */
     /* In a group, under its lock: */
     vm_device *next;
-    uint64_t place, peers; /* a bit of its own, 0 if there was none left; those of the devices it may use */
+    /* place: the device's own bit, or 0 if all were in use. peers: the bits of the devices that it may use */
+    uint64_t place, peers;
 };
 
 /* ---- pages.c ---- */
 
-/* Reserves `bytes` of the host's addresses between two guards, which read as poison. *poison: a file that is made for it
- * once, plus 1. NULL: that cannot be done, and the caller takes ordinary memory. */
+/* Reserves `bytes` of address space between two guards. The pages read as poison until they are written. *poison is a
+ * file that is made for this once, plus 1. Returns NULL if the system refuses; the caller then takes ordinary
+ * memory. */
 void *vm_pages_reserve(int *poison, uint64_t bytes);
 void vm_pages_free(void *host, uint64_t bytes);
-/* The content is `period` bytes of `pattern`, again and again, both multiples of a page. False: no memory, and the content
- * is undefined. */
+/* Sets the content to `period` bytes of `pattern`, repeated. Both sizes are multiples of a page. Returns false if
+ * memory runs out; the content is then undefined. */
 bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period);
 
 /* How one argument or result of a call is passed. */
@@ -405,6 +438,7 @@ typedef struct vm_transfer {
     uint32_t slot;        /* or a register, if is_register */
     bool is_register, wide;
 } vm_transfer;
+/* A call instruction: where its arguments and results are. */
 typedef struct vm_call {
     const vm_function *callee; /* NULL: indirect */
     uint32_t argument_count, result_count;
@@ -412,6 +446,7 @@ typedef struct vm_call {
     uint32_t builtin; /* vm_builtin + 1, 0: none */
 } vm_call;
 
+/* A decoded function. Its module's arena owns it. */
 struct vm_function {
     const ptx_function *ptx;
     const vm_module *module;
@@ -422,38 +457,40 @@ struct vm_function {
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
     uint32_t local_bytes;
-    bool has_homes;         /* it has parameters in local memory, because their address is taken */
-    uint64_t closure_local; /* local bytes including all functions that it may call */
+    bool has_homes;         /* some parameters live in local memory, because the function takes their address */
+    uint64_t closure_local; /* local bytes of it and of all functions that it may call */
     uint64_t static_shared; /* kernels: bytes, from vm_shared_low() on */
     bool uses_dynamic, recursive;
     size_t first_tally;           /* index of its first instruction among the module's */
-    uint32_t temp_base, sink;     /* slots of what no register of the kernel has: see decode.c */
+    uint32_t temp_base, sink;     /* slots for values that are in no register of the kernel (decode.c) */
     struct vm_compiled *compiled; /* vm_jit.h */
 };
 
+/* A decoded module. */
 struct vm_module {
     vm_device *device;
     ptx_module *ptx;
     kiln__arena arena;
     vm_function *functions;
-    uint64_t *address;       /* by symbol: global and const: device address; shared: offset; local: in its
-                          frame */
+    /* By symbol: the device address of a global or constant variable, or the offset of a shared or local one in its
+     * block's shared memory or its frame. */
+    uint64_t *address;
     bool *home;              /* by symbol: a parameter that is in local memory, at `address` */
     vm_allocation **storage; /* by symbol, NULL if none */
     uint64_t dynamic_base;   /* where dynamic shared memory starts in every kernel */
-    bool uses_system_shared; /* it asks for the shared memory that is the system's (%reserved_smem_offset_1) */
+    bool uses_system_shared; /* it uses the system's shared memory (%reserved_smem_offset_1) */
     uint64_t const_bytes;
     uint32_t cache_count;
     size_t tally_count;              /* of all functions' instructions */
     vm_allocation *error_texts;      /* vm_runtime_texts() */
     struct vm_check_code *check;     /* of the observers */
     const struct vm_handlers *table; /* the handlers of its instructions */
-    void *host_code;                 /* of the compiler; NULL: none */
+    void *host_code;                 /* data of the compiler, or NULL */
 };
 
 /* ---- operands ---- */
 static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot) { return w->base[slot & 1] + (slot & ~1u); }
-/* In a frame that may not be the running path's. */
+/* Returns the row of an operand in a frame that may not be the running path's. */
 static inline vm_u32 *vm_row_of(const vm_frame *frame, uint32_t slot)
 {
     return (vm_u32 *)(void *)((slot & 1 ? frame->function->constants : frame->regs) + (slot & ~1u));
@@ -466,7 +503,8 @@ static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, 
     uint32_t *p = vm_pred(w, slot);
     *p = (*p & ~mask) | (value & mask);
 }
-/* Most masks are full, and compilers call a function for the others unless they may use the instruction. */
+/* Counts the bits of a mask. Most masks are full. For the others, compilers call a function unless they may use the
+ * processor's instruction, so the count is written out. */
 static inline uint32_t vm_lanes_of(uint32_t mask)
 {
     if (VM_LIKELY(mask == VM_ALL))
@@ -475,12 +513,13 @@ static inline uint32_t vm_lanes_of(uint32_t mask)
     mask = (mask & 0x33333333u) + (mask >> 2 & 0x33333333u);
     return ((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
+/* Iterates over the lanes of a mask, the lowest first. */
 #define VM_EACH(lane, mask)                                                                                            \
     for (uint32_t lane##_left = (mask), lane = 0; lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true);  \
          lane##_left &= lane##_left - 1)
 
-/* Counts unusually large work of one instruction (clearing a frame of megabytes, printing a page) against the step
- * budget, but not as instructions. If it is a lot the path yields, so that the budget is checked. */
+/* Counts unusually large work of one instruction against the step budget: clearing a frame of megabytes, printing a
+ * page. The work does not count as instructions. If it is large, the path yields, so that the budget is checked. */
 static inline void vm_charge(vm_warp *w, uint64_t steps)
 {
     w->charge += steps;
@@ -490,56 +529,64 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
 
 /* ---- memory.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
-vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit); /* NULL also if the heap is full */
-/* Memory that a kernel gets from cudaMalloc(). A kernel may free what kernels have allocated, and nothing else: not the
- * host's memory, variables of modules, or what the simulator keeps for itself. False: it is nothing of that. */
+/* Returns NULL if memory runs out or the heap is full. */
+vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit);
+/* Allocates memory for cudaMalloc() in a kernel. */
 vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
+/* Frees memory that a kernel has allocated. Returns false for any other address: the host's memory, variables of
+ * modules, and the simulator's own memory. */
 bool vm_free_from_kernel(vm_device *device, uint64_t address);
-/* Makes an allocation another device's. False: out of memory, nothing changed. */
+/* Gives an allocation to another device. Returns false if memory runs out; nothing has changed then. */
 bool vm_hand_over(vm_allocation *allocation, vm_device *to);
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
-/* Memory for a kernel's access between the allocations of a page, which is no fault on a GPU. Fresh pages are zero there.
- * False: no allocation is in the page, or that address was freed. */
+/* Adds a filler: memory for an access between the allocations of a page, which is no fault on a GPU. Fresh pages are
+ * zero there. Returns false if the page holds no allocation, or if that address was freed. */
 bool vm_fill(vm_device *device, uint64_t address);
-/* The allocation that holds the address, NULL: none. It may be another device's (`home`), which this one may use. */
+/* Returns the allocation that holds the address, or NULL. It may belong to another device (`home`) whose memory this
+ * device may use. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
 /* Releases freed memory that no runner can still have in its caches. Under the lock. */
 void vm_bury(vm_device *device);
-/* The allocation that holds `address`, or the one before it: index + 1; 0 if all are at higher addresses. Under the lock. */
+/* Returns the index + 1 of the allocation that holds `address`, or of the one before it. Returns 0 if all are at higher
+ * addresses. The caller holds the lock. */
 size_t vm_search(const vm_device *device, uint64_t address);
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
-/* The allocation with a label in which an address lies, or beside which. */
+/* A labelled allocation that holds an address, or lies nearest to it. */
 typedef struct vm_labelled {
     char name[128], role[32];
-    int64_t offset; /* of the address from its beginning; negative: before it */
+    int64_t offset; /* distance of the address from the allocation's beginning; negative: before it */
     uint64_t bytes;
 } vm_labelled;
 bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
-/* A runner may use cached spans until its generation is later than that of the free. */
+/* A runner that has entered keeps freed memory alive as long as it may have it in its caches: until its generation is
+ * later than the generation of the free. */
 void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
 void vm_runner_update(vm_runner *runner, uint64_t generation);
 
-/* The same among the device's own, with the bytes that kernels can reach behind it. */
+/* The same as vm_allocation_of() for the device's own memory only, including the bytes behind it that kernels can
+ * access. */
 const vm_allocation *vm_reached(vm_device *device, uint64_t address);
 
-/* ---- span.c: what instructions keep in their caches ---- */
-/* read_only: kernels must not write it (.const, for example). */
+/* ---- span.c: the caches of instructions ---- */
+/* Finds the span of the allocation that holds the address. Sets `constant` for .const memory, and `read_only` for all
+ * memory that kernels must not write. */
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
-/* Finds the allocation of [low, high) for the instruction's cache. False: no memory holds all of it, or kernels may not
- * write it and `write` asks for that. What an instruction with VM_WRITES has in its cache is always writable. */
+/* Finds the allocation that holds [low, high), for the instruction's cache. Returns false if no memory holds all of it.
+ * Returns false also if `write` is set and kernels may not write it. So the cache of an instruction with VM_WRITES
+ * always holds writable memory. */
 bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
 
 /* ---- group.c: the other devices of the process ---- */
 void vm_group_join(vm_device *device);
 void vm_group_leave(vm_device *device);
-/* An allocation of another device that holds the address and that kernels of this one may use; NULL: none. It lives as
- * long as nothing else runs on that device. */
+/* Returns an allocation of another device that holds the address and that kernels of this device may use, or NULL. It
+ * stays alive as long as nothing else runs on that device. */
 const vm_allocation *vm_elsewhere(vm_device *device, uint64_t address);
-/* Something was freed: nobody in the group may use what it has found before. */
+/* Invalidates the caches of all devices of the group, because something was freed. */
 void vm_group_freed(vm_device *device);
-/* Whose memory it is, if it is another device's. */
+/* Describes the address if it is in another device's memory. Otherwise returns false. */
 bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size_t size);
 
 /* ---- textures.c ---- */
@@ -548,15 +595,16 @@ const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
 
 /* ---- access.c: memory lane by lane, with the faults ---- */
 typedef enum vm_reach_kind { VM_REACH_READ = 1, VM_REACH_WRITE = 2, VM_REACH_BOTH = 3 } vm_reach_kind;
-/* Host pointer for all of [address, address + bytes) of one lane, or NULL with a fault recorded. The address is generic
- * or of the space that is named, and a multiple of `align`. All bytes are in one object: the pointer is good for
- * `bytes` and no more. tools/lint.py finds code that tests the two ends of a range instead. */
+/* Returns the host pointer for all of [address, address + bytes) of one lane, or NULL with a fault recorded. The
+ * address is in the named space, or in any space if that is PTX_SPACE_GENERIC. It must be a multiple of `align`. All
+ * bytes are in one object: the pointer is good for `bytes` and no more. tests/style/boundary.py finds code that tests
+ * the two ends of a range instead. */
 unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                              uint64_t bytes, uint32_t align, vm_reach_kind kind);
 /* The same for an access that is aligned to its size. */
 unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
                         bool write);
-/* Says what is wrong with a shared address that the block may not use. */
+/* Describes why the block may not use a shared address. */
 void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, size_t size);
 uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint32_t lane);
 void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m);
@@ -576,17 +624,20 @@ void vm_warp_save(vm_warp *w);
 void vm_path_drop(vm_warp *w); /* the running path ends */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
-/* Waits in an operation of the whole warp until all its live lanes have arrived. Returns 0, or those lanes. */
+/* Waits in an operation of the whole warp until all its live lanes have arrived. Returns those lanes if they are
+ * complete, otherwise 0. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
-/* The lanes m of the running path wait at its instruction; its others continue. */
+/* Lets the lanes m of the running path wait at its instruction. The other lanes of the path continue. */
 void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_warp_run(vm_warp *w, uint64_t quantum);
 void vm_warp_step(vm_warp *w); /* one instruction of the path that is selected */
 bool vm_warp_ready(const vm_warp *w);
-bool vm_warp_part(vm_warp *w);
-/* The lanes of the running path diverge until `meet` (NULL: permanently). vm_send() sends some of them to `target`. */
-vm_sync *vm_part(vm_warp *w, const vm_code *meet);
-void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
+/* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
+bool vm_warp_release_waiting(vm_warp *w);
+/* Makes a reconvergence point at `meet` for the lanes of the running path, which are about to diverge. If `meet` is
+ * NULL, they diverge for ever. vm_send_lanes() then sends some of them to `target`. */
+vm_sync *vm_diverge(vm_warp *w, const vm_code *meet);
+void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
 
 /* ---- call.c ---- */
 void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);
@@ -609,9 +660,10 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank);
 bool vm_block_start(vm_block *block, uint64_t number);
 void vm_block_free(vm_block *block);
 bool vm_block_ready(const vm_block *block); /* a warp can continue */
-/* Lanes that wait for others at a reconvergence point continue without them. False: there are none. */
-bool vm_block_part(vm_block *block);
-/* What a turn of a block ended with: WAITS: for other blocks of its cluster. */
+/* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
+bool vm_block_release_waiting(vm_block *block);
+/* How the turn of a block ended. OVER: its quantum is used up. WAITS: it can only continue after another block of its
+ * cluster. ENDED: the block has ended. */
 typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
 vm_turn vm_block_run(vm_block *block, uint64_t quantum);
 
@@ -619,28 +671,30 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum);
 vm_cluster *vm_cluster_new(vm_runner *runner);
 bool vm_cluster_start(vm_cluster *cluster, uint64_t number);
 void vm_cluster_free(vm_cluster *cluster);
-/* true: all its blocks have ended. *moved: it did more than wait in vain. */
+/* Runs the cluster's blocks in turn. Returns true if all have ended. *moved: it did more than wait in vain. */
 bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved);
 void vm_cluster_check(vm_cluster *cluster); /* opens its barrier if all threads have arrived */
 bool vm_cluster_ready(const vm_cluster *cluster);
-bool vm_cluster_part(vm_cluster *cluster);
+bool vm_cluster_release_waiting(vm_cluster *cluster);
 void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where each warp waits */
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
-/* The address, in any block of the cluster, of what the block of that rank has at `address`. */
+/* Returns the shared address of the block of that rank which corresponds to `address` in the own block. */
 static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
 {
     return (rank + 1) * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
 }
-/* The block that has a shared address, which becomes its own; NULL: none, as `why` says. */
+/* Returns the block that owns a shared address, and makes the address relative to that block. Returns NULL and says
+ * `why` if no live block owns it. */
 vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size);
 
 /* ---- poll.c: warps that wait in a loop ---- */
-/* An instruction with which lanes may wait for others was executed: an ordered load, an atomic, a test of an mbarrier.
- * `seen` is a hash of addresses and values; changed: it has changed memory. */
+/* Notes that a polling instruction was executed: an ordered load, an atomic, or a test of an mbarrier. `seen` is a hash
+ * of addresses and values. `changed`: the instruction has changed memory. Lanes that see the same again and again count
+ * as waiting. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
-void vm_poll_changed(vm_warp *w, const vm_code *i); /* by all lanes */
+void vm_poll_changed(vm_warp *w, const vm_code *i); /* The same for an instruction that has changed memory. */
 static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
@@ -648,25 +702,27 @@ static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
 }
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_poll_moved(vm_runner *runner);
-/* All clusters of the runner have waited in vain for a round. True: those of all runners. */
+/* Votes that all clusters of this runner have waited in vain for a round. Returns true if all runners have voted so. */
 bool vm_poll_all_wait(vm_runner *runner);
-/* Will this runner's clusters wait for ever, as far as it goes by them? If those of all runners will, the launch ends as
- * a deadlock. */
+/* Returns true if this runner's clusters will wait for ever, as far as they themselves decide that. If that holds for
+ * all runners, the launch ends as a deadlock. */
 bool vm_poll_endless(vm_runner *runner);
-/* Does all that the runner has left come back to where it is with the same registers, and change nothing on the way? */
+/* Returns true if every path of the runner comes back to where it is with the same registers, and changes nothing on
+ * the way. */
 bool vm_poll_repeats(vm_runner *runner);
 
 /* ---- collective.c ---- */
-/* Lanes that execute an operation of lanes together: those of the running path, and of paths that had waited for them,
- * which may be at other instructions and in other calls. */
+/* The lanes that execute one collective operation together. They come from the running path and from paths that had
+ * waited for them. Those paths may be at other instructions, and in other calls. A share is the part of these lanes
+ * with one instruction and one frame. */
 typedef struct vm_share {
     const vm_code *code;
     vm_frame *frame;
     uint32_t lanes;
 } vm_share;
 typedef struct vm_meeting {
-    uint32_t lanes;      /* all of them */
-    uint32_t count;      /* of shares, each with an instruction and a frame of its own */
+    uint32_t lanes;      /* all lanes */
+    uint32_t count;      /* how many shares there are */
     const vm_u32 *masks; /* the member mask of each lane; NULL: the whole warp */
     vm_share shares[VM_LANES];
     vm_u32 room[VM_LANES];
@@ -678,8 +734,8 @@ void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
-/* Waits until all 128 threads of the warpgroup are at the instruction. True for the lanes that came last: they do its
- * work for the four warps, whose base[] is that of their frames, and call vm_warpgroup_open(). */
+/* Waits until all 128 threads of the warpgroup are at the instruction. Returns true for the lanes that come last. They
+ * do the work for all four warps, whose base[] then points to their frames, and call vm_warpgroup_open(). */
 bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_warpgroup_open(vm_warp *w);
 
@@ -691,7 +747,7 @@ typedef enum vm_builtin {
     VM_BUILTIN_FREE,
     VM_BUILTINS
 } vm_builtin;
-uint32_t vm_builtin_find(const char *name); /* + 1; 0: none */
+uint32_t vm_builtin_find(const char *name); /* Returns the number of the built-in function + 1, or 0. */
 void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- child.c: the device runtime ---- */
@@ -709,7 +765,7 @@ uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t in
 void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes);
 void vm_answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value);
 uint32_t vm_max_threads(const ptx_function *f); /* of a block, by the directives */
-/* Checks a launch's requirements; `fault` says what is wrong. */
+/* Checks a launch's requirements, and fills in `run`. `fault` says which requirement is not met. */
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
 /* Runs a prepared grid to its end, with the work that it launches. */
 void vm_grid_run(vm_run_state *run);
@@ -735,36 +791,43 @@ bool vm_hold(vm_family *family, uint64_t bytes);
 void vm_let_go(vm_family *family, uint64_t bytes);
 void vm_limit_begin(vm_runner *runner);
 vm_fault_kind vm_limit_ask(const vm_family *family); /* VM_OK, VM_FAULT_STOPPED or VM_FAULT_TIME */
-/* Called with each turn of a warp: VM_FAULT_STOPPED or VM_FAULT_TIME if the launch must end. */
+/* Called after each turn of a warp. Returns VM_FAULT_STOPPED or VM_FAULT_TIME if the launch must end, otherwise
+ * VM_OK. */
 vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps);
-void vm_limit_raise(vm_warp *w, vm_fault_kind kind); /* raises that, or VM_FAULT_STEPS; the warp must have a path */
-/* After such a fault: called for each block of the grid before its frames are freed; the next, once, when its host
- * threads have ended. */
+/* Raises such a fault, or VM_FAULT_STEPS. The warp must have a path. */
+void vm_limit_raise(vm_warp *w, vm_fault_kind kind);
+/* After such a fault: counts the warps of a block in the loop that did not end. Called for each block of the grid
+ * before its frames are freed. */
 void vm_limit_count(const vm_block *block);
+/* Completes the message of such a fault. Called once, when all host threads of the grid have ended. */
 void vm_limit_explain(vm_run_state *run);
-/* The one instruction of [first, last], by PTX, that can see what others do: a wait for an mbarrier, or else a read of
- * memory that threads share; *at: its number. NULL: there is none, or there are several. */
+/* Returns the only instruction of [first, last] that can see what other threads do: a wait for an mbarrier, or
+ * otherwise a read of memory that threads share. *at is its PTX number. Returns NULL if there is no such instruction,
+ * or if there are several. */
 const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t last, uint32_t *at, bool *mbarrier);
-/* The loop in which a path is, and for what it waits there, as far as that is known. May change w->frame. */
+/* Describes the loop in which a path is, and the memory that it waits for there, as far as that is known. May change
+ * w->frame. */
 void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size, char *what, size_t room);
 static inline uint32_t vm_local_most(const vm_device *device)
 {
     uint32_t most = device->limits.local_bytes;
     return most && most < VM_LOCAL_BYTES_MAX ? most : VM_LOCAL_BYTES_MAX;
 }
-/* A chain of calls: what its frames may take for the 32 lanes. */
+/* Returns how many bytes the frames of a chain of calls may take for all 32 lanes. */
 static inline uint64_t vm_frames_most(const vm_device *device) { return (uint64_t)VM_LANES * vm_local_most(device); }
-/* Those of one function: parameters of calls are on a thread's stack, as local memory is. */
+/* Returns true if the frame of one function is small enough. Parameters of calls are on a thread's stack, as local
+ * memory is. */
 static inline bool vm_frame_fits(const vm_device *device, const vm_function *function)
 {
     const ptx_function *f = function->ptx;
     return f->frame_bytes <= vm_local_most(device) && (f->entry || f->param_bytes <= vm_local_most(device));
 }
-/* The first shared address that a kernel may use: since compute capability 9.0 the system has the first KiB of a
- * block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */
-/* Cooperative groups keep barriers and scratch of their own in the system's part. On a GPU it lies below the kernel's own
- * shared memory; here behind it, so that what is below stays a fault. It is zero when a block begins. */
+/* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it
+ * lies below the kernel's own shared memory. Here it lies behind it, so that an access below stays a fault. It is zero
+ * when a block begins. */
 enum { VM_SYSTEM_SHARED = 1024 };
+/* Returns the first shared address that a kernel may use. Since compute capability 9.0 the system has the first KiB of
+ * a block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */
 static inline uint64_t vm_shared_low(const vm_device *device)
 {
     return device->limits.cc && device->limits.cc < 90 ? 0 : 1024;

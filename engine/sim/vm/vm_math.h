@@ -331,9 +331,10 @@ VM_INLINE double vm_upper(double x)
 }
 VM_INLINE float vm_rsqrt(float x) { return (float)(1.0 / sqrt((double)x)); }
 #ifdef __FMA__
-/* The same for normal numbers above zero, by Newton's steps in single precision: a first guess from the exponent, three
- * steps to about the last bit, then the residual 1 - xyy in two parts and two terms of its series. All 2^31 - 2^24 inputs
- * were compared: each result has the same bits, as it also has where y is one unit off before the residual. */
+/* The same for normal numbers above zero, by Newton's steps in single precision: a first guess from the exponent,
+ * three steps to about the last bit, then the residual 1 - xyy in two parts and two terms of its series. All 2^31 -
+ * 2^24 inputs were compared: each result has the same bits, as it also has where y is one unit off before the
+ * residual. */
 VM_INLINE float vm_rsqrt_normal(float x)
 {
     const float h = -0.5f * x;

@@ -1,28 +1,30 @@
-/* vm_print.h - the printf of kernels: formats the text of one call from a format string and arguments in device memory.
+/* vm_print.h - the printf of kernels: formats the text of one call from a format string and arguments in device
+ * memory.
  *
- * A kernel may be hostile, and it chooses both the format and the arguments. So a format is parsed into fields with bounds,
- * and only these fields decide how an argument is written. No byte of the kernel's format reaches a format function of the
- * host. The text, the time and the memory of one call are bounded. */
+ * A kernel may be hostile, and it chooses both the format and the arguments. So a format is parsed into fields with
+ * bounds, and only these fields decide how an argument is written. No byte of the kernel's format reaches a format
+ * function of the host. The text, the time and the memory of one call are bounded. */
 #ifndef KILN_SIM_VM_PRINT_H
 #define KILN_SIM_VM_PRINT_H
 
 #include "base.h"
 
 enum {
-    VM_PRINT_FIELD_MOST = 4096,    /* a larger width or precision is taken as this one */
-    VM_PRINT_SPEC_MOST = 64,       /* a conversion with more characters is printed literally */
-    VM_PRINT_ARGUMENTS_MOST = 32,  /* CUDA's limit; a conversion that would take one more is printed literally */
-    VM_PRINT_OUTPUT_MOST = 1 << 16 /* after so many bytes a call prints a note that the rest is left out, and ends */
+    VM_PRINT_FIELD_MOST = 4096,   /* a larger width or precision is taken as this one */
+    VM_PRINT_SPEC_MOST = 64,      /* a conversion with more characters is printed literally */
+    VM_PRINT_ARGUMENTS_MOST = 32, /* CUDA's limit; a conversion that would take one more is printed literally */
+    /* the limit of one call's text: the call ends there with a note that the rest is left out */
+    VM_PRINT_OUTPUT_MOST = 1 << 16
 };
 
 /* Copies `bytes` bytes of the printing thread's memory. Returns false if the thread may not read them; the reader has
  * recorded the fault. */
 typedef bool vm_print_reader(void *user, uint64_t address, uint32_t bytes, void *to);
 
-/* Adds the text of one call to `out`. `format` is the address of the format string, `arguments` the address of the
- * arguments as vprintf() of device code gets them: each aligned to its size of 4 or 8 bytes. Sets `answer` to what
- * printf() returns to the kernel: the number of arguments that were used, or -1 if `format` is NULL. Returns false after
- * a fault of the reader; the text that was made before the fault stays in `out`. */
+/* Adds the text of one call to `out`. `format` is the address of the format string. `arguments` is the address of the
+ * arguments as vprintf() of device code gets them: each aligned to its size of 4 or 8 bytes. `answer` becomes the
+ * result of the kernel's printf(): the number of arguments that were used, or -1 if `format` is NULL. Returns false
+ * after a fault of the reader; the text that was made before the fault stays in `out`. */
 bool vm_print_format(vm_print_reader *read, void *user, uint64_t format, uint64_t arguments, kiln__text *out,
                      int *answer);
 

@@ -6,8 +6,8 @@
 
 #define VM_NEST_MAX 24u /* levels of nested grids; the host's launch is the first */
 
-/* X(function, name after "cuda" or "__cudaCDP2", bytes of the result, those of the parameters). In the last, a digit is
- * a size, 'c' a dim3, 'p' a cudaPitchedPtr, 'e' a cudaExtent. */
+/* X(function, name after "cuda" or "__cudaCDP2", bytes of the result, sizes of the parameters). A digit is a size in
+ * bytes, 'c' a dim3, 'p' a cudaPitchedPtr, 'e' a cudaExtent. */
 #define VM_RUNTIME_MAP(X)                                                                                              \
     X(BUFFER, "GetParameterBuffer", 8, "88")                                                                           \
     X(BUFFER_V2, "GetParameterBufferV2", 8, "8cc4")                                                                    \
@@ -71,13 +71,14 @@ typedef enum vm_cuda_error {
 
 enum { VM_LIMIT_HEAP = 2, VM_LIMIT_SYNC_DEPTH = 3, VM_LIMIT_PENDING = 4 };
 
-/* Stream handles below VM_STREAM_LAST are the default streams and those of the grid. Others are numbers above a base:
- * streams are even, events odd. */
+/* Stream handles up to VM_STREAM_LAST are the default streams, and the grid's tail and fire-and-forget streams. Other
+ * handles are numbers above VM_HANDLE_BASE: streams are even, events odd. */
 enum { VM_STREAM_TAIL = 3, VM_STREAM_FORGET = 4, VM_STREAM_LAST = VM_STREAM_FORGET };
 #define VM_HANDLE_BASE 0x0800000000ull
 static inline bool vm_is_stream(uint64_t handle) { return handle % 2 == 0; }
 
-/* All of these set the calling thread's last error if they fail, and return it (or 0 where they return something). */
+/* Each of these functions sets the calling thread's last error if it fails, and returns the error, or 0 if it returns a
+ * value. */
 uint32_t vm_child_fail(vm_warp *w, uint32_t lane, uint32_t error);
 uint32_t vm_child_error(vm_warp *w, uint32_t lane, bool clear);
 uint64_t vm_child_limit(const vm_run_state *run, uint32_t which);

@@ -1,19 +1,35 @@
-/* warp.c - a warp as a set of paths. A path is a set of lanes that run together: one pc, one mask. When lanes diverge
- * at a branch, a vm_sync holds the reconvergence point (the branch's immediate post-dominator) and the lanes expected
- * there. The lanes become two paths, and those that reach the reconvergence point wait until all expected lanes have
- * arrived or exited. Paths take turns, so lanes that spin on other lanes let them run; and lanes that wait too long at
- * a reconvergence point continue without the others. */
+/* warp.c - a warp as a set of paths: divergence and reconvergence.
+ *
+ * A path is a set of lanes that run together: one pc, one mask. When lanes diverge at a branch, a vm_sync holds the
+ * reconvergence point (the branch's immediate post-dominator) and the lanes expected there. The lanes become two paths.
+ * A path that reaches the reconvergence point waits there until all expected lanes have arrived or exited. The syncs
+ * are the reconvergence stack of older GPUs. As since Volta, paths take turns, so lanes that spin on other lanes let
+ * them run. Lanes that wait too long at a reconvergence point continue without the others.
+ *
+ * The states of a path, and the functions that change them:
+ *    new       -> READY    vm_path_add(): at the start, after a branch, a call, or a reconvergence
+ *    READY     -> WARP     vm_path_wait(), vm_gather(): it waits for other lanes of its warp
+ *    WARP      -> READY    vm_gather(), release_waiting() of collective.c; vm_op_exit() lets it check again
+ *    READY     -> BARRIER  vm_op_bar(), vm_op_cluster_barrier(), vm_warpgroup_meet()
+ *    BARRIER   -> READY    vm_barrier_open(), vm_warpgroup_open()
+ *    READY     -> gone     vm_op_meet(), vm_op_ret(): its lanes wait at a vm_sync; vm_op_exit(): its lanes have exited
+ *
+ * The lanes that wait at a vm_sync become a path again when all expected lanes have arrived: continue_if_complete(). Or
+ * they do when the interpreter gives up waiting: vm_warp_release_waiting(). */
 #include "vm_hooks.h"
 #include "vm_jit.h"
 
-/* Instructions of a warp after which lanes that wait at a reconvergence point continue without the others, which may
- * spin on what these do next. */
+/* Limits of patience. After that many instructions of a warp without a reconvergence, the lanes that wait at a
+ * reconvergence point continue without the others, because the others may be spinning on a value that these lanes write
+ * next. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u      /* the same for lanes that seem to spin: how often they yielded, */
-#define PATIENCE_IN_VAIN 65536u /* or waited in vain; mostly run.c sees sooner that nothing else can continue */
+#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: how often they have yielded */
+/* the same for lanes that wait in vain; run.c mostly sees sooner that nothing else can continue */
+#define PATIENCE_IN_VAIN 65536u
 #define TURN 4096u
 #define NOWHERE 256u /* the end of an empty span; at least the widest access */
 
+/* Makes a path the running one: loads its state into the fields of the warp. */
 void vm_warp_select(vm_warp *w, const vm_path *path)
 {
     w->current = (uint32_t)(path - w->paths);
@@ -25,6 +41,7 @@ void vm_warp_select(vm_warp *w, const vm_path *path)
     w->base[1] = path->frame->function->constants;
 }
 
+/* Stores the state of the running path, if there is one. */
 void vm_warp_save(vm_warp *w)
 {
     if (w->current == VM_PATHS)
@@ -36,7 +53,7 @@ void vm_warp_save(vm_warp *w)
     path->frame = w->frame;
 }
 
-/* Paths have disjoint lanes, so there are at most 32. */
+/* Adds a path that is ready. Paths have disjoint lanes, so there are at most 32; returns false if there are more. */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame)
 {
     if (w->path_count == VM_PATHS)
@@ -45,6 +62,7 @@ bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm
     return true;
 }
 
+/* Removes the running path. The last path takes its place in the list. */
 void vm_path_drop(vm_warp *w)
 {
     uint32_t last = --w->path_count;
@@ -55,6 +73,7 @@ void vm_path_drop(vm_warp *w)
     w->event |= VM_EVENT_SWITCH;
 }
 
+/* Returns true if some path can run. */
 bool vm_warp_ready(const vm_warp *w)
 {
     for (uint32_t k = 0; k < w->path_count; k++)
@@ -63,7 +82,8 @@ bool vm_warp_ready(const vm_warp *w)
     return false;
 }
 
-static vm_sync *sync_new(vm_warp *w)
+/* Returns a free reconvergence point. Returns NULL if all are in use. */
+static vm_sync *take_sync(vm_warp *w)
 {
     if (w->sync_used == VM_ALL)
         return NULL;
@@ -72,15 +92,15 @@ static vm_sync *sync_new(vm_warp *w)
     return &w->syncs[at];
 }
 
-static void sync_release(vm_warp *w, vm_sync *sync)
+static void free_sync(vm_warp *w, vm_sync *sync)
 {
     if (sync >= w->syncs && sync < w->syncs + VM_LANES)
         w->sync_used &= ~(1u << (sync - w->syncs));
 }
 
-/* Called when all lanes that are still expected have arrived: they continue as one path. Or no lane is expected any
- * more. */
-static void settle(vm_warp *w, vm_sync *sync)
+/* If all expected lanes have arrived at the point, they continue as one path. If no lane is expected any more, the
+ * point is freed. Otherwise does nothing. */
+static void continue_if_complete(vm_warp *w, vm_sync *sync)
 {
     if (sync->waiting != sync->expected)
         return;
@@ -91,21 +111,23 @@ static void settle(vm_warp *w, vm_sync *sync)
     w->idle = w->yields = w->vain_yields = 0;
     if (sync->expected)
         vm_path_add(w, sync->pc, sync->waiting, sync->parent, sync->frame);
-    sync_release(w, sync);
+    free_sync(w, sync);
 }
 
-/* The lanes will not arrive at `sync` and its parents up to `until` (exclusive). */
+/* The lanes will not arrive at `sync` nor at its parents up to `until` (exclusive): they have exited or returned. Other
+ * lanes that wait there may continue now. */
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
 {
     while (sync && sync != until) {
         vm_sync *parent = sync->parent;
         sync->expected &= ~lanes;
-        settle(w, sync);
+        continue_if_complete(w, sync);
         sync = parent;
     }
 }
 
-/* A reconvergence point. Not counted as an instruction. */
+/* The handler of a reconvergence point. The path's lanes wait unless they are the last. Several points may lie at one
+ * place, so this repeats. Not counted as an instruction. */
 void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)m;
@@ -115,7 +137,8 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
             at = at->parent;
         if (!at || at->frame != w->frame || at->pc != i)
             return;
-        vm_leave(w, w->sync, at, w->mask); /* has an effect only if the flow has skipped an inner reconvergence point */
+        /* has an effect only if control flow has skipped an inner reconvergence point */
+        vm_leave(w, w->sync, at, w->mask);
         at->waiting |= w->mask;
         if (at->waiting != at->expected) {
             vm_path_drop(w);
@@ -124,26 +147,28 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
         w->idle = w->yields = w->vain_yields = 0;
         w->mask = at->waiting;
         w->sync = at->parent;
-        sync_release(w, at);
+        free_sync(w, at);
     }
 }
 
-vm_sync *vm_part(vm_warp *w, const vm_code *meet)
+vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
 {
     if (!meet || (w->sync && w->sync->pc == meet && w->sync->frame == w->frame))
-        return w->sync; /* lanes leave a loop at the same branch again and again */
-    vm_sync *sync = sync_new(w);
+        return w->sync; /* lanes leave a loop at the same branch again and again: one point for all */
+    vm_sync *sync = take_sync(w);
     if (!sync)
         return w->sync; /* the lanes stay divergent: correct, only slower */
     *sync = (vm_sync){.pc = meet, .expected = w->mask, .parent = w->sync, .frame = w->frame};
     return sync;
 }
 
-/* The warp has executed what is from `first` to `i`: a loop, or a kernel. Its last instruction, a branch or an exit,
- * keeps how often, roughly if several host threads do. */
-#define LOOKS 16u /* at what it does, the second half of them before it is compiled */
-#define LONG 512  /* instructions: more take too long to compile, seconds */
-#define SHORT 24  /* instructions: compiling the shortest code takes as long as for so many */
+/* Counts how often whole warps have executed the code from `first` to `i`: a loop, or a kernel. Its last instruction, a
+ * branch or an exit, holds the counter. Several host threads may lose a count. At the threshold the compiler gets the
+ * code (vm_jit.h); shortly before, it gets to see how the code runs. */
+/* how often the compiler looks at the code before it compiles it, during the second half of the count */
+#define LOOKS 16u
+#define LONG 512 /* instructions: longer code takes seconds to compile */
+#define SHORT 24 /* instructions: compiling even the shortest code costs as much as compiling this many */
 static void count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
 {
     struct vm_jit *jit = w->runner->jit;
@@ -160,14 +185,16 @@ static void count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
         jit->hot(jit, w, first, i, now >= most);
 }
 
+/* Counts backward branches of a divergent warp. Its lanes may be spinning on each other, so the path yields from time
+ * to time. */
 static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
 {
     if (target <= i && w->path_count > 1 && (++w->spins & 255) == 0)
         w->event |= VM_EVENT_YIELD;
 }
 
-/* Sends lanes to `target`: to wait at the reconvergence point, or as a path of their own. */
-void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync)
+/* Sends lanes to `target`. If `target` is the reconvergence point, they wait there; otherwise they become a path. */
+void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync)
 {
     if (sync && sync->pc == target && sync->frame == w->frame)
         sync->waiting |= lanes;
@@ -175,6 +202,7 @@ void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync)
         vm_path_add(w, target, lanes, sync, w->frame);
 }
 
+/* A branch. If all lanes of the path take it, only the pc changes. Otherwise the lanes diverge. */
 void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (VM_LIKELY(m == w->mask)) {
@@ -185,10 +213,10 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     }
     const vm_code *meet = i->extra;
-    vm_sync *sync = vm_part(w, meet);
+    vm_sync *sync = vm_diverge(w, meet);
     uint32_t rest = w->mask & ~m;
     w->sync = sync;
-    if (sync && sync->pc == w->pc && sync->frame == w->frame) { /* those that fall through are there already */
+    if (sync && sync->pc == w->pc && sync->frame == w->frame) { /* the lanes that fall through have arrived already */
         sync->waiting |= rest;
         w->mask = m;
         w->pc = i->target;
@@ -196,9 +224,10 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     }
     w->mask = rest; /* before the other path is created: a lane is in one path only */
-    vm_send(w, i->target, m, sync);
+    vm_send_lanes(w, i->target, m, sync);
 }
 
+/* An indexed branch. Lanes with the same target become one path. */
 void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *targets = i->extra; /* b entries, then the reconvergence point or UINT32_MAX */
@@ -220,7 +249,7 @@ void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
         count_spin(w, i, w->pc);
         return;
     }
-    vm_sync *sync = vm_part(w, meet);
+    vm_sync *sync = vm_diverge(w, meet);
     uint32_t rest = w->mask & ~m, left = m;
     const vm_code *next = w->pc;
     vm_path_drop(w);
@@ -228,15 +257,16 @@ void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
         uint32_t at = index[__builtin_ctz(left)], lanes = 0;
         VM_EACH(lane, left)
             lanes |= (uint32_t)(index[lane] == at) << lane;
-        vm_send(w, function->code + targets[at], lanes, sync);
+        vm_send_lanes(w, function->code + targets[at], lanes, sync);
         left &= ~lanes;
     }
     if (rest)
-        vm_send(w, next, rest, sync);
+        vm_send_lanes(w, next, rest, sync);
     if (sync && sync->frame == w->frame && sync->pc == meet)
-        settle(w, sync); /* all targets may be the reconvergence point */
+        continue_if_complete(w, sync); /* every target may be the reconvergence point */
 }
 
+/* Lanes exit. Reconvergence points, warp operations and barriers no longer expect them, so others may continue. */
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_block *block = w->block;
@@ -265,10 +295,12 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     vm_cluster_check(block->cluster);
 }
 
+/* If another path waits at the same instruction in the same frame, the lanes join it. Otherwise they become a path of
+ * their own, unless they are the whole running path. */
 void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t others = w->mask & ~m;
-    vm_path *there = NULL; /* lanes that wait in the same way */
+    vm_path *there = NULL; /* another path that waits at the same place */
     for (uint32_t k = 0; k < w->path_count && !there; k++) {
         vm_path *path = &w->paths[k];
         if (k != w->current && path->state == VM_PATH_WARP && path->pc == i && path->frame == w->frame &&
@@ -297,6 +329,8 @@ void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
     w->paths[at].state = VM_PATH_WARP;
 }
 
+/* If all live lanes are at the instruction, in this path and in waiting ones, the waiting paths become ready and the
+ * lanes are returned. Otherwise the whole path waits. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -308,14 +342,14 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
     }
     if (VM_UNLIKELY((have | w->dead) != VM_ALL)) {
         vm_path *path =
-            &w->paths[w->current]; /* with all its lanes: one for which the guard does not hold never comes */
+            &w->paths[w->current]; /* with all its lanes: a lane for which the guard does not hold never comes */
         vm_warp_save(w);
         path->pc = i;
         path->arrived = m;
         path->state = VM_PATH_WARP;
         if (hooks)
             hooks->unseen(w, i, m, true);
-        w->issued--; /* it is counted when it runs */
+        w->issued--; /* the instruction is counted when it runs */
         w->lanes -= (uint32_t)__builtin_popcount(m);
         w->event |= VM_EVENT_SWITCH;
         return 0;
@@ -335,7 +369,8 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
     return have;
 }
 
-static bool next_path(vm_warp *w)
+/* Selects the next path that is ready, in turn. Returns false if no path is ready. */
+static bool select_next_path(vm_warp *w)
 {
     uint32_t from = w->current == VM_PATHS ? 0 : w->current + 1;
     for (uint32_t k = 0; k < w->path_count; k++) {
@@ -349,8 +384,9 @@ static bool next_path(vm_warp *w)
     return false;
 }
 
-/* Lanes at reconvergence points continue without the others, which later do so too. False if there are none. */
-bool vm_warp_part(vm_warp *w)
+/* Lets all lanes that wait at reconvergence points or returns continue without the others. The others no longer expect
+ * them and continue alone later. Returns false if no lanes wait there. */
+bool vm_warp_release_waiting(vm_warp *w)
 {
     uint32_t before = w->path_count;
     w->idle = w->yields = w->vain_yields = 0;
@@ -369,6 +405,7 @@ bool vm_warp_part(vm_warp *w)
     return w->path_count > before;
 }
 
+/* Executes the head instruction of a region by its own handler. */
 void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;
@@ -376,23 +413,25 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-/* weight: how many misses this one stands for. */
+/* Counts a miss of a region. `weight`: how many misses this sample stands for. After many misses the compiler may
+ * replace the region. */
 static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
-    enum { LOOK = 256 }; /* misses after which it is looked at again */
+    enum { LOOK = 256 }; /* misses between two looks of the compiler */
     const unsigned before = atomic_load_explicit(&region->missed, memory_order_relaxed), missed = before + weight;
     atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
     if (missed / LOOK != before / LOOK && missed > atomic_load_explicit(&region->entered, memory_order_relaxed) / 4)
         w->runner->jit->missed(w->runner->jit, w, head);
 }
 
-/* Runs the region that begins at `i`. Returns how many instructions it executed; 0: none, the interpreter must. */
+/* Runs the compiled region that begins at `i`. Returns how many instructions it executed. Returns 0 if the interpreter
+ * must execute the head itself. */
 static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *i, uint64_t left, uint64_t *lanes,
                                                      uint64_t *steps)
 {
     enum {
-        EXACT = 4096,  /* entries that are all counted; then */
-        SAMPLE = 1023, /* one in so many is: host threads that all write what all read would wait for each other */
+        EXACT = 4096,  /* the first entries are all counted */
+        SAMPLE = 1023, /* then one in this many, because host threads that write one counter wait for each other */
     };
     const vm_function *function = w->frame->function;
     _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
@@ -401,7 +440,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
         return 0;
     for (const vm_sync *sync = w->sync; sync && sync->frame == w->frame; sync = sync->parent)
         if (sync->pc)
-            return 0; /* lanes are to meet in this frame */
+            return 0; /* a reconvergence point lies in this frame */
     const unsigned entered = atomic_load_explicit(&region->entered, memory_order_relaxed);
     const unsigned weight = entered < EXACT ? 1 : ++w->runner->entries % SAMPLE == 0 ? SAMPLE : 0;
     if (weight)
@@ -417,7 +456,8 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     return done;
 }
 
-/* The inner loop. Runs the path that is selected for at most `turn` instructions or until something happens. */
+/* The inner loop of the interpreter. Runs the selected path for at most `turn` instructions, or until an event.
+ * `watched`: an observer sees each instruction first, and may remove lanes. Returns how many instructions ran. */
 static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
     uint32_t (*const show)(vm_warp *, const vm_code *, uint32_t) = watched ? w->runner->show : NULL;
@@ -434,7 +474,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
             }
         }
         uint32_t g = *(const uint32_t *)(const void *)(w->base[0] + (i->guard & ~3u)) ^ (0 - (i->guard & 1));
-        uint32_t m = w->mask & g, step = i->guard >> 1 & 1; /* steps do not count */
+        uint32_t m = w->mask & g, step = i->guard >> 1 & 1; /* steps are not counted as instructions */
         lanes += step ? 0 : vm_lanes_of(m);
         steps += step;
         left--;
@@ -462,8 +502,8 @@ void vm_warp_step(vm_warp *w)
         run_path(w, 1);
 }
 
-/* Removes memory that was freed meanwhile from the caches. */
-static void refresh(vm_runner *runner)
+/* Empties the runner's caches if memory was freed since they were filled. */
+static void refresh_caches(vm_runner *runner)
 {
     uint64_t generation = atomic_load_explicit(&runner->run->device->generation, memory_order_acquire);
     if (generation != atomic_load_explicit(&runner->generation, memory_order_relaxed)) {
@@ -476,7 +516,7 @@ static void refresh(vm_runner *runner)
     }
 }
 
-static uint32_t ready_paths(const vm_warp *w)
+static uint32_t count_ready_paths(const vm_warp *w)
 {
     uint32_t count = 0;
     for (uint32_t k = 0; k < w->path_count; k++)
@@ -484,6 +524,8 @@ static uint32_t ready_paths(const vm_warp *w)
     return count;
 }
 
+/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
+ * should give way to other warps. */
 void vm_warp_run(vm_warp *w, uint64_t quantum)
 {
     w->event = 0;
@@ -491,11 +533,11 @@ void vm_warp_run(vm_warp *w, uint64_t quantum)
     const struct vm_hooks *hooks = w->runner->run->hooks;
     bool watched = hooks && hooks->wants(w);
     uint64_t spent = 0;
-    uint32_t in_vain = 0; /* paths in a row that only waited */
-    while (spent < quantum && next_path(w)) {
+    uint32_t in_vain = 0; /* consecutive paths that only waited */
+    while (spent < quantum && select_next_path(w)) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
         uint64_t charge = w->charge;
-        refresh(w->runner);
+        refresh_caches(w->runner);
         w->moved = false;
         spent += watched ? run_watched(w, turn) : run_path(w, turn);
         spent += w->charge - charge;
@@ -509,8 +551,8 @@ void vm_warp_run(vm_warp *w, uint64_t quantum)
         w->yields += yield;
         w->vain_yields += vain;
         if (w->idle > PATIENCE || w->yields > PATIENCE_SPINS || w->vain_yields > PATIENCE_IN_VAIN)
-            vm_warp_part(w);
-        w->in_vain = in_vain && in_vain >= ready_paths(w);
+            vm_warp_release_waiting(w);
+        w->in_vain = in_vain && in_vain >= count_ready_paths(w);
         w->gave_way = w->in_vain || ((yield || vain) && w->path_count <= 1);
         if (w->gave_way)
             break; /* let other warps and blocks run */

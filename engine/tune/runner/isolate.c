@@ -145,7 +145,7 @@ static void start(kiln__runner *r)
         conclude(r,
                  kiln__fail(r->engine->mem, &r->why, KILN_ERROR_IO, "cannot start the runner %s%s%s: %s",
                             r->engine->worker, r->child.place ? " on " : "", r->child.place ? r->child.place->name : "",
-                            strerror(failed)),
+                            kiln__error_text(failed)),
                  true);
 }
 

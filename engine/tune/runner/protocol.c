@@ -75,6 +75,8 @@ void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setu
     kiln__wire_real(message, run->precision);
     kiln__wire_number(message, run->min_repetitions);
     kiln__wire_number(message, run->max_repetitions);
+    kiln__wire_number(message, run->verify_runs);
+    kiln__wire_real(message, run->verify_seconds);
     kiln__wire_number(message, run->input_count);
     for (size_t i = 0; i < run->input_count; i++) {
         kiln__wire_string(message, run->inputs[i].buffer);
@@ -108,6 +110,8 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
     run->precision = kiln__wire_read_real(&in);
     run->min_repetitions = (unsigned)read_small(&in, UINT_MAX);
     run->max_repetitions = (unsigned)read_small(&in, UINT_MAX);
+    run->verify_runs = (unsigned)read_small(&in, UINT_MAX);
+    run->verify_seconds = kiln__wire_read_real(&in);
     run->input_count = kiln__wire_read_count(&in);
     kiln_file_binding *inputs = kiln__arena_alloc(arena, (run->input_count + 1) * sizeof *inputs);
     for (size_t i = 0; inputs && i < run->input_count; i++) {
@@ -167,6 +171,8 @@ void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *req
     kiln__wire_real(message, request->trial.most_seconds);
     kiln__wire_real(message, request->trial.timeout);
     kiln__wire_number(message, request->trial.again);
+    kiln__wire_real(message, request->trial.verify_seconds);
+    kiln__wire_number(message, request->trial.answer);
     write_unit(message, &request->unit);
     write_unit(message, &request->small);
     kiln__wire_end(message);
@@ -190,6 +196,8 @@ bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, 
     request->trial.most_seconds = kiln__wire_read_real(&in);
     request->trial.timeout = kiln__wire_read_real(&in);
     request->trial.again = (unsigned)read_small(&in, UINT_MAX);
+    request->trial.verify_seconds = kiln__wire_read_real(&in);
+    request->trial.answer = (kiln__answer_use)read_small(&in, KILN__ANSWER_WHOLE);
     read_unit(&in, &request->unit);
     read_unit(&in, &request->small);
     return !in.failed && in.left == 0 && !arena->failed;

@@ -249,6 +249,7 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln__run
         how.flags |= KILN_RUN_NO_VERIFY;
     if (request->whole)
         kiln__plan_whole(plan);
+    kiln__plan_answer(plan, request->trial.answer);
     const kiln_result small = *result, *ran = NULL;
     kiln_status status = kiln_plan_run(plan, &how, &ran, error);
     if (status == KILN_OK) {

@@ -15,6 +15,9 @@
 /* The share of a sweep's time limit that one sample may take, from its first launch to the end of its measurement. */
 #define LIMIT_SHARE 0.1
 
+/* Runs whose answers are compared when the best configuration is checked at the end. */
+#define VERIFY_RUNS_MOST 100000
+
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options)
 {
     static const kiln_run_options defaults = {.size = sizeof defaults};
@@ -59,6 +62,12 @@ kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__tria
     if (trial->again) {
         run.flags = (run.flags | KILN_RUN_NO_VERIFY) & ~(KILN_RUN_NO_MEASURE | KILN_RUN_ENERGY);
         run.min_repetitions = run.max_repetitions = trial->again;
+    }
+    if (trial->verify_seconds > 0 || trial->answer != KILN__ANSWER_NONE)
+        run.flags = (run.flags | KILN_RUN_NO_MEASURE) & ~KILN_RUN_ENERGY;
+    if (trial->verify_seconds > 0) {
+        run.verify_runs = VERIFY_RUNS_MOST;
+        run.verify_seconds = trial->verify_seconds;
     }
     return run;
 }

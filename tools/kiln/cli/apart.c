@@ -95,7 +95,7 @@ static bool receive_all(int fd, void *data, size_t length)
     return true;
 }
 
-/* Receives so many bytes, taking memory as they arrive. NULL: the child ended, or there is no memory. */
+/* Receives `bytes` bytes, and allocates memory as they arrive. Returns NULL if the child ended or memory ran out. */
 static char *receive_file(int fd, uint64_t bytes)
 {
     enum { STEP = 16 << 20 };
@@ -119,7 +119,7 @@ static const char *output_path(const cli *c, uint64_t index)
     return equals ? equals + 1 : NULL;
 }
 
-/* Writes a file for the child. False: it sent what no command sends, or has ended. */
+/* Writes a file for the child. Returns false if the child has ended, or sent a request that no command sends. */
 static bool serve(const cli *c, int fd, bool *written)
 {
     file_header header;
@@ -175,8 +175,8 @@ int cli_apart_error(const cli *c, kiln_error *error)
 
 /* ---- the two processes ---- */
 
-/* The longest that the child can take if nothing is wrong; 0: any time. Only a kernel that has taken it over takes longer:
- * the simulated device ends all others. */
+/* Returns the longest time that the child can take without a defect; 0: any time. Only a kernel that has taken over
+ * the child takes longer, because the simulated device ends all others. */
 static double longest(const cli_args *args)
 {
     double limit = args->sample_timeout != 0 ? args->sample_timeout : USUAL_LIMIT + 2 * args->budget;
@@ -217,7 +217,7 @@ static int await(const cli *c, int fd)
     if (WIFEXITED(how))
         return WEXITSTATUS(how);
     int number = WTERMSIG(how);
-    /* The user's own signal, or that of a closed pipe: this process ends by it as the child did. */
+    /* If the user's signal or a closed pipe ended the child, this process ends by the same signal. */
     bool own = asked || number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
     if (own && !late) {
         signal(asked ? asked : number, SIG_DFL);

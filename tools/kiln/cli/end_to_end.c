@@ -1,4 +1,5 @@
-/* end_to_end.c - what the host does before the first repetition, and after how many repetitions that pays. */
+/* end_to_end.c - the costs of inputs on the host, and the number of repetitions from which on a costly input pays
+ * off. */
 #include "end_to_end.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ double whole_cost_sum(const whole_cost *cost, uint64_t repetitions)
     return cost->inputs + cost->copy + (double)repetitions * cost->repetition;
 }
 
-/* The names of two lists of functions: their times differ from process to process. */
+/* Compares only the names of two lists of functions, because their times differ between processes. */
 static bool same_functions(const char *a, const char *b)
 {
     for (;;) {
@@ -86,6 +87,8 @@ const char *whole_cost_pays_text(const whole_cost *cost, const whole_cost *plain
     return after ? cli_printf("from %s on", cli_whole(after)) : "never";
 }
 
+/* Prints the costs as a table: the inputs, the copy, and with `timed` one repetition, the sum for MANY repetitions,
+ * and the number from which on the variant pays off. Prints nothing if the host makes no inputs. */
 void whole_cost_text(const whole_cost *costs, size_t count, bool timed)
 {
     cli_table table;

@@ -53,6 +53,8 @@ void *cli_log_to(const cli *c)
     return to;
 }
 
+/* Opens the engine with the options of the command line, unless it is open already. Returns 0, or the exit code after
+ * a message. */
 int cli_engine(cli *c)
 {
     if (c->engine)
@@ -174,8 +176,8 @@ static bool value_bool(const char *text, kiln_value *value)
     return true;
 }
 
-/* `text` as a value of `kind`. If it is not one, a value of the kind that it looks like, so that the library can report
- * the error. */
+/* Converts `text` to a value of `kind`. If that is not possible, it returns a value of the kind that the text looks
+ * like, and the library then reports the error. */
 static kiln_value value_of(const char *text, const kiln_kind *kind)
 {
     kiln_value value = {.kind = KILN_TEXT, .as.text = text};
@@ -189,7 +191,8 @@ static kiln_value value_of(const char *text, const kiln_kind *kind)
     return value;
 }
 
-/* The kind of the variant's (or any variant's) param of that name; NULL: none. */
+/* Returns the kind of the param with this name, in the variant or in any variant. Returns NULL if there is no such
+ * param. */
 static const kiln_kind *param_kind(const kiln_spec *spec, int variant, const char *name)
 {
     for (size_t v = 0; v < kiln_spec_variant_count(spec); v++) {
@@ -215,6 +218,8 @@ static bool split(cli *c, const char *option, const char *wants, const char *tex
     return true;
 }
 
+/* Makes the library's choice from -v, -p and -s. -s takes the name of a size set or NAME=VALUE. The arrays live until
+ * the command ends. */
 bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
 {
     const cli_args *args = &c->args;
@@ -293,6 +298,7 @@ void cli_make_run(cli *c, kiln_run_options *options)
         .min_repetitions = exactly,
         .max_repetitions = exactly,
         .sample_timeout = args->sample_timeout,
+        .verify_runs = args->verify_runs < UINT32_MAX ? (unsigned)args->verify_runs : UINT32_MAX,
         .stop = cli_interrupt_flag(),
     };
 }

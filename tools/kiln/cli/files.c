@@ -1,4 +1,4 @@
-/* files.c - files that the command itself writes and reads, besides those of the library. */
+/* files.c - files that the command reads and writes itself, in addition to the files of the library. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

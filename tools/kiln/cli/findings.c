@@ -1,4 +1,4 @@
-/* findings.c - findings of the checks: collected, and shown with the source's lines. */
+/* findings.c - collects findings of the checks, and shows them with the lines of the source. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +27,8 @@ static void keep_side(kiln_check_side *side)
     side->inlined = keep(side->inlined);
 }
 
+/* Adds a finding. Findings at the same place with the same message are one entry, which counts its threads and the
+ * runs that had it. The first finding is copied, because its texts live only during the call. */
 int findings_add(void *user, const kiln_check_finding *f)
 {
     findings *list = user;
@@ -164,7 +166,7 @@ static json_t *side_json(const kiln_check_side *side)
     return object;
 }
 
-/* offset: of the access from the buffer's beginning; negative before it, from `bytes` on past its end */
+/* offset of the access from the start of the buffer: negative before it, at least `bytes` after it */
 static json_t *buffer_json(const kiln_check_finding *f)
 {
     json_t *object = js_object();

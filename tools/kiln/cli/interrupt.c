@@ -1,16 +1,18 @@
-/* interrupt.c - the first SIGINT or SIGTERM ends a command in an orderly way, the second one at once. The handler is
- * here and not in the library: it sets a flag, which is passed to the library and checked by the commands.
+/* interrupt.c - handles SIGINT and SIGTERM, and ends a command that hangs.
  *
- * A kernel, or the code that runs it, may be stuck where it looks at neither that flag nor its time limit: in a function of
- * the host that does not return, waiting for a lock, in a handler of another signal. So a watchdog ends the process at a
- * deadline. It waits for no thread and takes no lock: it calls async-signal-safe functions alone. Three things guard the
- * deadline, because each may be out of reach:
+ * The first signal ends a command in an orderly way, the second one at once. The handler is in the command and not in
+ * the library. It sets a flag, which the library and the commands read.
  *
- *   a timer's signal    its handler prints a message and exits; needs a thread that does not block the signal
- *   a thread            does the same, and takes signals that all other threads block; there once kernels have run
- *   a second timer      sends SIGKILL some seconds later, which nothing can block; no message
+ * A kernel, or the code that runs it, may hang at a place that reads neither the flag nor its time limit. Examples
+ * are a host function that does not return, the wait for a lock, and the handler of another signal. Therefore a
+ * watchdog ends the process at a deadline. It waits for no thread, takes no lock, and calls only async-signal-safe
+ * functions. Three mechanisms guard the deadline, because each of them may fail:
  *
- * A sandbox may forbid timers, and a thread may be one too many for the system. */
+ * - The handler of a timer's signal prints a message and exits. It needs a thread that does not block the signal.
+ * - A thread does the same. It also takes signals that all other threads block. It exists once kernels have run.
+ * - A second timer sends SIGKILL some seconds later. Nothing can block this signal, but it prints no message.
+ *
+ * A sandbox may forbid timers, and the system may refuse another thread. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -23,19 +25,20 @@
 
 #include "cli.h"
 
-/* Seconds. A limit is doubled, because functions of the host count too, and because the machine may be busy. */
+/* Seconds. The limit is doubled, because it includes host functions, and because the machine may be busy. */
 enum { SIGNAL_GRACE = 10, LIMIT_GRACE = 10, KILL_GRACE = 5, LONGEST = 1 << 30 };
 
 /* The library reads it as an int, which is what sig_atomic_t is here. */
 static volatile int interrupted;
 static struct timespec interrupted_at;
-static char interrupted_text[256]; /* not of the command's memory: a signal may come after it was freed */
+/* not from the command's memory, because a signal may come after that memory was freed */
+static char interrupted_text[256];
 static size_t interrupted_length;
 static volatile sig_atomic_t has_other_work; /* after the first signal the command finishes more than kernels */
 
 static timer_t timers[2]; /* which send SIGRTMIN, SIGKILL */
 static bool has_timers;
-static atomic_llong deadline; /* seconds of CLOCK_MONOTONIC; 0: none */
+static atomic_llong deadline; /* in seconds of CLOCK_MONOTONIC; 0: no deadline */
 static atomic_bool kernels_run;
 
 static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
@@ -47,14 +50,14 @@ static struct timespec get_time(void)
     return now;
 }
 
-/* The watchdog ends the process in `seconds`; 0: not at all. Async-signal-safe. */
+/* Makes the watchdog end the process in `seconds`; 0: never. It is async-signal-safe. */
 static void set_deadline(time_t seconds)
 {
-    const int before = errno; /* of the code that a signal interrupted */
+    const int before = errno; /* errno of the code that the signal interrupted */
     atomic_store(&deadline, seconds ? (long long)(get_time().tv_sec + seconds) : 0);
     for (int i = 0; has_timers && i < 2; i++) {
         struct itimerspec when = {.it_value.tv_sec = seconds ? seconds + i * KILL_GRACE : 0};
-        timer_settime(timers[i], 0, &when, NULL); /* may be forbidden: then the thread is left */
+        timer_settime(timers[i], 0, &when, NULL); /* a sandbox may forbid timers; the thread then remains */
     }
     errno = before;
 }
@@ -73,7 +76,7 @@ static void end_at_once(void)
 static void on_timer(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;
-    if (info->si_code == SI_TIMER) /* otherwise somebody else's */
+    if (info->si_code == SI_TIMER) /* otherwise the signal came from somebody else */
         end_at_once();
 }
 
@@ -101,7 +104,7 @@ static void on_signal(int number)
     }
 }
 
-/* Makes the timers, while the process still has the right to. */
+/* Makes the timers early, because the process loses the right to make them later. */
 static void start_watchdog(void)
 {
     if (has_timers)
@@ -130,7 +133,8 @@ static void *watch(void *unused)
     return unused;
 }
 
-/* Starts the thread, once kernels run: a process that gives up its rights before must have one thread. */
+/* Starts the thread when kernels begin to run. A process must still have a single thread when it gives up its rights.
+ */
 static void start_thread(void)
 {
     enum { STACK_BYTES = 128 << 10 };
@@ -163,7 +167,7 @@ void cli_watch(void *user, double seconds)
     const double most = 2 * seconds + LIMIT_GRACE;
     if (!interrupted)
         set_deadline(seconds > 0 && most < LONGEST ? (time_t)ceil(most) : 0);
-    if (interrupted) /* before or just now: what the handler set is set again */
+    if (interrupted) /* a signal came before or just now, so repeat the work of the handler */
         set_deadline(!has_other_work || seconds > 0 ? SIGNAL_GRACE : 0);
 }
 
@@ -179,7 +183,7 @@ void cli_catch_signals(const char *what)
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
         sigemptyset(&action.sa_mask);
         if (sigaction(numbers[i], NULL, &before) == 0 &&
-            before.sa_handler != SIG_IGN) /* nohup ignores them: keep that */
+            before.sa_handler != SIG_IGN) /* nohup ignores these signals, and the command keeps that */
             sigaction(numbers[i], &action, NULL);
     }
 }

@@ -131,13 +131,14 @@ json_t *js_result(const kiln_result *result)
 {
     json_t *object = js_object();
     bool timed = result->measured || result->estimated;
-    /* Whether the answer is right comes first, as a key keeps its place. */
+    /* Put `verified` first, because a key keeps its place. */
     js_set(object, "verified", json_null());
     js_set(object, "worst_error", json_null());
     KILN_RESULT_MAP(SET)
     return object;
 }
 
+/* Returns all fields of a device as an object, with the peak rates of its units by name. */
 json_t *js_device(const kiln_device_info *info)
 {
     json_t *object = js_object();

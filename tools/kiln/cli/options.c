@@ -220,7 +220,7 @@ static void add_commas(cli_list *list, const char *text)
     }
 }
 
-/* Stores a value ("" of a flag); `as` is the option as the user wrote it. */
+/* Stores a value ("" for a flag). `as` is the spelling that the user wrote, for messages. */
 static bool store(cli *c, const cli_option *option, const char *as, const char *value)
 {
     void *field = (char *)&c->args + option->offset;
@@ -346,6 +346,8 @@ static bool parse_short(cli *c, cursor *in, const char *text)
     return true;
 }
 
+/* Parses the arguments after the command's name by the option tables. `--` ends the options. For a command such as
+ * `kiln sim run PROGRAM`, everything after the program belongs to the program. Returns false after a message. */
 bool cli_parse(cli *c, int argc, char **argv)
 {
     cursor in = {.argc = argc, .argv = argv};

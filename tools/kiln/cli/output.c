@@ -16,7 +16,7 @@
 
 static struct {
     bool terminal, colour, utf8;
-    locale_t user; /* what the environment says of characters; 0: it is broken */
+    locale_t user; /* the locale of the user, for the width of characters; 0: it is not valid */
     unsigned width;
     int fd;
     int error; /* errno of the first write that failed */
@@ -30,9 +30,9 @@ static struct {
     char styles[5][24]; /* see style() */
 } out = {.fd = STDOUT_FILENO};
 
-/* Colours are passed inside texts, which may also contain texts of a spec. So that a spec cannot write one, a colour is
- * an escape character and a random word of this run; what follows these is sent to the terminal as an escape
- * sequence. */
+/* A colour is a part of a text, and the same text may contain untrusted text of a spec. So that a spec cannot write a
+ * colour, its code is an escape character and a random word of this run. out_write() turns the code into an escape
+ * sequence of the terminal. */
 enum { MARK = 17 };
 
 static void make_styles(void)
@@ -68,7 +68,7 @@ void out_start(void)
     out.length = out.held_length = out.held_room = 0;
     out.json = out.answered = out.keeps = false;
     out.held = out.kept = NULL;
-    if (!out.user) /* of characters alone; the process itself stays in the C locale */
+    if (!out.user) /* only for characters; the process itself stays in the C locale */
         out.user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     out.utf8 = out.user && strcmp(nl_langinfo_l(CODESET, out.user), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;

@@ -1,5 +1,5 @@
-/* program.c - reads an ELF program for what it needs of CUDA: its shared libraries and its fat binaries. The file may be
- * damaged: every offset is checked. */
+/* program.c - reads from an ELF program how it uses CUDA: its shared libraries and its fat binaries. The file may be
+ * damaged, so every offset is checked. */
 #include "program.h"
 
 #include <elf.h>
@@ -26,7 +26,7 @@ static view part(view v, uint64_t at, uint64_t size)
     return (view){v.p + at, (size_t)size};
 }
 
-/* A text that ends inside `v`, or "". */
+/* Returns a text that ends inside `v`, or "". */
 static const char *text(view v, uint64_t at)
 {
     return at < v.length && memchr(v.p + at, 0, v.length - (size_t)at) ? (const char *)v.p + at : "";
@@ -112,7 +112,7 @@ static void read_sections(program *p, view file, const Elf64_Ehdr *head)
     }
 }
 
-/* Where an address of the program lies in the file. */
+/* Finds the part of the file that is loaded at an address of the program. */
 static bool place(view file, const Elf64_Ehdr *head, uint64_t address, uint64_t *at)
 {
     for (unsigned i = 0; i < head->e_phnum; i++) {
@@ -127,6 +127,8 @@ static bool place(view file, const Elf64_Ehdr *head, uint64_t address, uint64_t 
     return false;
 }
 
+/* Reads the dynamic section: the shared libraries that the program needs, and its search path. libcudart means a
+ * shared runtime, libcuda the driver API. A runtime has priority over the driver, because it also needs the driver. */
 static void read_needed(program *p, view file, const Elf64_Ehdr *head, view entries)
 {
     uint64_t texts = 0, size = 0, at = 0;

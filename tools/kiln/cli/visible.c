@@ -86,7 +86,7 @@ size_t cli_character(const char *text, size_t *columns)
     uint32_t code;
     size_t size = cli_utf8(text, strlen(text), &code);
     int wide = size > 1 && out_utf8() ? out_character_columns(code)
-                                      : 1; /* Chinese takes two, an accent of its own none */
+                                      : 1; /* a Chinese character takes two columns, a combining accent none */
     *columns = wide < 0 ? 1 : (size_t)wide;
     return size ? size : 1;
 }

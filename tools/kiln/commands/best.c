@@ -59,7 +59,7 @@ static const char *how(const kiln_best *best)
                       best->verified ? ", verified" : "");
 }
 
-/* What the host does before the first repetition. */
+/* Prints the work of the host before the first repetition. */
 static void show_inputs(const kiln_best *best)
 {
     if (best->inputs_seconds > 0)
@@ -68,6 +68,8 @@ static void show_inputs(const kiln_best *best)
                    cli_seconds(best->copy_seconds));
 }
 
+/* Prints the best-known configuration, and where it comes from: these sizes, near sizes or inputs, another device, or
+ * the defaults. */
 static void show_text(const kiln_device_info *device, const char *spec, const kiln_best *best)
 {
     const char *params = cli_settings_text(best->params, best->param_count);
@@ -101,6 +103,8 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     show_inputs(best);
 }
 
+/* Prints the best-known configuration as JSON. `known` describes the sample that it is based on, and is missing for
+ * the defaults. */
 static void show_json(const kiln_device_info *device, const char *spec, const kiln_best *best)
 {
     static const char *const words[] = {
@@ -141,7 +145,9 @@ static void show_json(const kiln_device_info *device, const char *spec, const ki
     js_print(object);
 }
 
-static int look_up(cli *c)
+/* Finds the best-known configuration in the store and in files, and shows it. With --tune it opens a plan, which runs
+ * a sweep if the sizes are not known. Returns the exit code. */
+static int find_best(cli *c)
 {
     cli_choice chosen;
     sources s = {0};
@@ -229,7 +235,7 @@ static int best_run(cli *c)
         return export_known(c);
     if (c->args.words.count == 0)
         return cli_usage(c, "an argument is missing: SPEC");
-    return look_up(c);
+    return find_best(c);
 }
 
 static const cli_option options[] = {

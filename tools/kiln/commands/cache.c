@@ -58,6 +58,8 @@ static int note(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
+/* Lists the entries of the disk cache. With `verify` it checks each one and removes the damaged ones. With `brief` it
+ * ends with a line about the other actions. */
 static int cache_list(cli *c, bool verify, bool brief)
 {
     listing l = {.entries = js_array(), .verify = verify};
@@ -99,7 +101,8 @@ typedef struct shown {
     cli *c;
 } shown;
 
-static int show(void *user, const kiln_cache_entry *entry, const char *source, const char *ptx, size_t cubin)
+/* Shows one entry of the cache, as a callback of kiln_cache_show_entry(). */
+static int show_entry(void *user, const kiln_cache_entry *entry, const char *source, const char *ptx, size_t cubin)
 {
     const cli *c = ((shown *)user)->c;
     if (c->args.json) {
@@ -142,7 +145,7 @@ static int cache_show(cli *c, const char *id)
 {
     kiln_error *error = NULL;
     shown s = {c};
-    if (kiln_cache_show(c->engine, id, show, &s, &error) != KILN_OK)
+    if (kiln_cache_show(c->engine, id, show_entry, &s, &error) != KILN_OK)
         return cli_error(c, error);
     return 0;
 }
@@ -169,6 +172,7 @@ static int cache_gc(cli *c, bool clear)
     return 0;
 }
 
+/* `kiln cache`: parses the action and runs it. Without an action it lists the entries. */
 static int cache_run(cli *c)
 {
     const cli_list *words = &c->args.words;

@@ -130,6 +130,8 @@ static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const 
     return status;
 }
 
+/* `kiln check`: runs a sweep of all configurations under the checks of the simulated device, and collects the
+ * findings. Returns 1 if a finding is more than a note. */
 static int check_run(cli *c)
 {
     check_view view = {.progress = progress_wanted(c)};

@@ -1,8 +1,9 @@
-/* completion.c - kiln completion SHELL: scripts for bash, zsh and fish, made from the option tables.
+/* completion.c - kiln completion SHELL: prints scripts for bash, zsh and fish, made from the option tables.
  *
- * Candidates come from specs and file names, which are untrusted: a param's value or a file name may be $(...). No
- * script lets its shell expand such a text: it is compared, quoted and inserted. Kiln prints one candidate per line,
- * and skips those with control characters (out_word()), which a shell could not show or insert. */
+ * Candidates come from specs and file names, which are untrusted: a value of a param or the name of a file may be
+ * $(...). Therefore no script lets its shell expand such a text. The scripts compare, quote and insert it. Kiln
+ * prints one candidate per line, and skips candidates with control characters (out_word()), because a shell cannot
+ * show or insert them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -290,7 +291,9 @@ static void zsh_option(const cli_option *option)
                value);
 }
 
-static void zsh(void)
+/* Prints the script for zsh: helper functions, then one case for each command, whose options are specifications of
+ * _arguments. */
+static void print_zsh(void)
 {
     out_puts(
         "#compdef kiln\n# zsh completion for kiln, made by `kiln completion zsh`.\n"
@@ -348,7 +351,8 @@ static void fish_option(const cli_command *command, const cli_option *option)
     out_printf(" -d '%s'\n", sentence(option->help));
 }
 
-static void fish(void)
+/* Prints the script for fish: helper functions, then `complete` lines for each command and each of its options. */
+static void print_fish(void)
 {
     out_puts(
         "# fish completion for kiln, made by `kiln completion fish`.\n"
@@ -385,7 +389,7 @@ static int completion_run(cli *c)
     static const struct {
         const char *name;
         void (*print)(void);
-    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    } shells[] = {{"bash", bash}, {"zsh", print_zsh}, {"fish", print_fish}};
     const char *wanted = c->args.words.items[0];
     for (size_t i = 0; i < CLI_COUNT(shells); i++) {
         if (strcmp(shells[i].name, wanted) == 0) {

@@ -10,6 +10,7 @@ static void peak_cell(cli_table *table, double flops)
     table_cell(table, "%s", flops > 0 ? cli_significant(flops / 1e12, 3) : "-");
 }
 
+/* `kiln devices`: lists the devices with their units, memory and peak rates. */
 static int devices_run(cli *c)
 {
     kiln_error *error = NULL;
@@ -108,6 +109,8 @@ static int note(void *user, const kiln_finding *finding)
     return 0;
 }
 
+/* `kiln doctor`: lists the parts that Kiln needs or can use, and what to do about missing ones. Returns 1 if a
+ * required part is missing. */
 static int doctor_run(cli *c)
 {
     kiln_error *error = NULL;

@@ -32,6 +32,7 @@ static void print_command(const cli_command *command)
     }
 }
 
+/* Prints the overview: the commands, the environment and the first steps. */
 static void print_whole(void)
 {
     out_printf("%sUsage:%s kiln COMMAND [arguments] [options]\n\n", out_bold(), out_plain());
@@ -116,7 +117,7 @@ static void print_host(const kiln_host_info *host, unsigned use, const char *giv
     out_wrapped(cli_printf("takes %s; %s %s", host->takes, gives, host->gives), 10, out_width());
 }
 
-/* Those of one use, each with what it asks for: the engine's, then the catalogue's. */
+/* Lists the host functions of one use, each with its arguments: the functions of the engine, then of the catalogue. */
 static void print_hosts_of(unsigned use, const char *title, const char *gives)
 {
     out_printf("\n%s%s%s\n", out_bold(), title, out_plain());

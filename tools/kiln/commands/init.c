@@ -138,6 +138,8 @@ static const char *with_paths(const cli *c)
     return line;
 }
 
+/* `kiln init`: drafts a spec from a CUDA source, and prints it or writes it to a new file. The values of params come
+ * from --space if it is given. */
 static int init_run(cli *c)
 {
     struct stat there;

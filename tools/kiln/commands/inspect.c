@@ -5,6 +5,7 @@
 
 #include "commands.h"
 
+/* Returns all figures of a compiled kernel as an object. */
 static json_t *kernel_json(const kiln_inspected_kernel *kernel)
 {
     json_t *object = js_object(), *block = js_array(), *cluster = js_array();
@@ -79,6 +80,7 @@ static void show_log(const char *log)
     }
 }
 
+/* Prints a table of the kernels, the size of the machine code, findings about wgmma, and the compiler's log. */
 static void show_text(cli *c, const char *variant, const kiln_setting *params, size_t count,
                       const kiln_inspection *inspection)
 {
@@ -127,7 +129,7 @@ static int put(const cli *c, const char *path, const void *data, size_t length)
     return cli_write_file(c, path, data, length);
 }
 
-/* Writes the requested parts; *shown: one of them went to standard output. */
+/* Writes the requested parts. *shown is set if one of them went to standard output. */
 static int put_parts(const cli *c, const kiln_inspection *inspection, bool *shown)
 {
     const cli_args *args = &c->args;

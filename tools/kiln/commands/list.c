@@ -17,6 +17,7 @@ static int note(void *user, const char *name, const char *title, const char *pat
     return 0;
 }
 
+/* `kiln list`: lists the specs that are found by name, with --all also their paths. */
 static int list_run(cli *c)
 {
     found f = {0};

@@ -20,7 +20,7 @@ static void roff(const char *text)
     }
 }
 
-/* Paragraphs; lines that are indented are shown as they are. */
+/* Writes paragraphs. Indented lines are shown unchanged. */
 static void roff_about(const char *text)
 {
     bool verbatim = false;
@@ -82,6 +82,8 @@ static void roff_command(const cli_command *command)
     }
 }
 
+/* Prints the manual page as roff: the commands with their options, the exit codes and the environment. All of it
+ * comes from the tables that also make --help. */
 static int man_run(cli *c)
 {
     (void)c;

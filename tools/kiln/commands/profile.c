@@ -40,6 +40,7 @@ static const char *dims_text(const unsigned dims[3])
 
 /* ---- JSON ---- */
 
+/* Returns the figures of a profiled kernel as an object, with its instructions by class. */
 static json_t *kernel_json(const kiln_profiled_kernel *kernel)
 {
     json_t *object = js_object(), *classes = js_object();
@@ -278,6 +279,8 @@ static void show_copies(const kiln_counters *c)
     table_print(&table, true);
 }
 
+/* Prints counters that do not concern global, local or shared memory traffic: branches, barriers, atomics and
+ * constants. Rows without events are left out. */
 static void show_rest(const kiln_counters *c)
 {
     cli_table table;

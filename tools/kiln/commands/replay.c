@@ -106,6 +106,8 @@ static void replay_text(const replay_view *v, const kiln_recording_info *info)
                    cli_significant(100 * info->optimum / v->best, 4));
 }
 
+/* `kiln tune --replay`: searches a recorded space on a simulated clock, and shows each improvement and the final
+ * result. */
 int replay_run(cli *c)
 {
     const cli_args *args = &c->args;
@@ -174,6 +176,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Prints the recordings with their budgets, then a table: for each strategy its mean score, and its score and share
+ * for each recording. */
 static void compare_text(const comparison *m, uint64_t seeds)
 {
     for (size_t f = 0; f < m->files; f++) {
@@ -207,6 +211,7 @@ static void compare_text(const comparison *m, uint64_t seeds)
     table_print(&table, true);
 }
 
+/* Prints the scores of all strategies on all files as one JSON object. */
 static void compare_json(const comparison *m, uint64_t seeds)
 {
     json_t *object = js_object(), *files = js_array(), *strategies = js_array();

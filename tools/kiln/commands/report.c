@@ -1,4 +1,4 @@
-/* report.c - kiln report: a page, or files for gnuplot, of stored samples or of a replay. */
+/* report.c - kiln report: makes a page, or files for gnuplot, from stored samples or from a replay. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +35,8 @@ static bool has_sizes(const kiln_record *record, const cli_list *wanted)
     return true;
 }
 
+/* Adds a stored record to the report, as a callback of kiln_store_list(). Skips records of other sizes. Texts are
+ * interned, because the record lives only during the call. */
 static int add_record(void *user, const kiln_record *record)
 {
     const collecting *to = user;
@@ -156,7 +158,8 @@ static int read_store(cli *c, report *r)
 
 /* ---- peaks ---- */
 
-/* Peaks of the devices of this machine and of the profiles; for a GPU of another machine those of its profile. */
+/* Finds the peaks of the devices: from this machine, from the profiles, and for a GPU of another machine from its
+ * profile. */
 static void find_peaks(cli *c, report *r)
 {
     kiln_error *error = NULL;
@@ -247,7 +250,9 @@ static int read_replay(cli *c, report *r)
 
 /* ---- the command ---- */
 
-static int say(const cli *c, const report *r, const char *path, uint64_t size, size_t charts)
+/* Tells what was written: the path, its size, and the numbers of samples. Prints nothing if the output itself went to
+ * standard output. */
+static int tell_result(const cli *c, const report *r, const char *path, uint64_t size, size_t charts)
 {
     size_t failed = 0;
     for (size_t i = 0; i < r->problem_count; i++)
@@ -309,7 +314,7 @@ static int make(cli *c, report *r)
     code = args->gnuplot  ? report_gnuplot(c, r, path)
            : args->charts ? report_charts(c, r, &library, path, &charts)
                           : report_page(c, r, &library, path, &size);
-    return code ? code : say(c, r, path, size, charts);
+    return code ? code : tell_result(c, r, path, size, charts);
 }
 
 static int report_run(cli *c)

@@ -37,7 +37,8 @@ static const char *present_file(const char *files)
     return "";
 }
 
-static int keep(void *user, const kiln_record *r)
+/* Keeps a copy of a record, as a callback of kiln_store_list(), because a record lives only during the call. */
+static int keep_record(void *user, const kiln_record *r)
 {
     kept_list *list = user;
     kept *k = cli_alloc(sizeof *k);
@@ -250,7 +251,7 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
 {
     kiln_error *error = NULL;
     kept_list list = {0};
-    if (kiln_store_list(store, filter, keep, &list, &error) != KILN_OK)
+    if (kiln_store_list(store, filter, keep_record, &list, &error) != KILN_OK)
         return cli_error(c, error);
     if (list.count > 0)
         filter->spec ? show_samples(&list) : show_problems(c, &list);
@@ -396,7 +397,7 @@ static int compare(cli *c, kiln_store *store, const kiln_store_filter *filter, c
 {
     kiln_error *error = NULL;
     kept_list list = {0};
-    if (kiln_store_list(store, filter, keep, &list, &error) != KILN_OK)
+    if (kiln_store_list(store, filter, keep_record, &list, &error) != KILN_OK)
         return cli_error(c, error);
     pair *pairs = cli_alloc((list.count + 1) * sizeof *pairs);
     size_t count = make_pairs(&list, sides, pairs);

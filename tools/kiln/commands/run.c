@@ -56,7 +56,7 @@ static const char *time_text(const cli *c, const run_view *view, const kiln_resu
     return c->args.no_measure ? "not measured, as requested" : "not measured";
 }
 
-/* Which peak the roofline has, where it is not that of fp32. */
+/* Names the unit whose peak the roofline uses, if it is not fp32. */
 static const char *unit_text(const kiln_result *r)
 {
 #define CLI_X(name, value, key, text)                                                                                  \
@@ -78,7 +78,7 @@ static const char *throttle_text(unsigned throttle)
     return text;
 }
 
-/* What the host did: inputs, `host` steps, rounds of loops. */
+/* Adds rows about the work of the host: inputs, `host` steps, rounds of loops. */
 static void host_rows(cli_table *table, const run_view *view, const kiln_result *r)
 {
     const whole_cost cost = whole_cost_of(view->variant, r);
@@ -111,6 +111,7 @@ static const char *others_text(const kiln_result *r)
                       r->median_error == 0 ? "0" : cli_significant(r->median_error, 2));
 }
 
+/* Prints the result of a run as a table. Rows without a value are left out. */
 static void show_text(cli *c, const run_view *view, const kiln_result *r)
 {
     out_printf("%s%s %s%s  %s\n", out_bold(), kiln_spec_name(c->spec), view->variant, out_plain(),
@@ -125,7 +126,8 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
                view->device->cc_minor);
     table_cell(&table, "answer");
     if (r->verified)
-        table_cell(&table, "verified; largest error %s of the tolerance%s",
+        table_cell(&table, "verified%s; largest error %s of the tolerance%s",
+                   r->verified_runs > 1 ? cli_printf(" in each of %s runs", cli_whole(r->verified_runs)) : "",
                    r->worst_error == 0 ? "0" : cli_significant(r->worst_error, 3), others_text(r));
     else
         table_cell(&table, "%s",
@@ -249,7 +251,7 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
     return findings_severe(&found) ? CLI_FOUND : 0;
 }
 
-/* The variant of the options, in a process of its own if there is a sandbox. */
+/* Runs the configuration of the options, in a sandboxed process if there is a sandbox. */
 static int run_one(cli *c, void *user)
 {
     (void)user;

@@ -187,6 +187,8 @@ static json_t *variant_json(cli *c, const cli_choice *asked, size_t v, space *al
     return object;
 }
 
+/* Prints a spec as JSON: sizes, buffers, variants with their params, and the size of the search space. `chosen` is
+ * the number of the only variant to show, or negative. */
 static void show_json(cli *c, const cli_choice *asked, int chosen)
 {
     const kiln_spec *spec = c->spec;
@@ -292,6 +294,8 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
 
 /* ---- --metrics ---- */
 
+/* `kiln show --metrics`: computes the metrics of one configuration. It opens a plan, because metrics may depend on
+ * inputs. */
 static int show_metrics(cli *c)
 {
     cli_choice chosen;
@@ -323,6 +327,7 @@ static int show_metrics(cli *c)
     return 0;
 }
 
+/* `kiln show`: loads a spec and shows all of it, or only the part that an option names. */
 static int show_run(cli *c)
 {
     cli_choice asked;

@@ -88,6 +88,8 @@ static void page(const found *f)
     page_names(&f->register_names);
 }
 
+/* `kiln sim coverage`: lists the PTX instructions that the simulated device runs, the instructions that it refuses,
+ * and the special registers. */
 static int coverage(const cli *c)
 {
     found f = {.runs = js_array(), .refused = js_array(), .registers = js_array()};

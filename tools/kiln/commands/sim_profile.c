@@ -266,6 +266,8 @@ static const char *end_text(const sim_end *end)
                        : cli_printf("exit code %d", end->code);
 }
 
+/* Shows the profiles that the processes of a program left, as text or as JSON. Files that cannot be read are skipped
+ * after a message. */
 bool sim_profile_show(const cli *c, const cli_list *files, const sim_end *end)
 {
     json_t *processes = js_array(), *object = js_object();

@@ -158,8 +158,8 @@ static bool read_program(const char *path, program *p)
     return true;
 }
 
-/* Why it cannot run, with what to do; NULL: it can. */
-static const char *hindrance(const program *p, const char *folder)
+/* Returns NULL if the program can run; otherwise the reason why it cannot, and what to do. */
+static const char *why_not_runnable(const program *p, const char *folder)
 {
     if (p->kind == PROGRAM_DAMAGED || p->kind == PROGRAM_FOREIGN)
         return p->wrong;
@@ -248,7 +248,7 @@ static bool run_program(const char *path, char **arguments, sim_end *end)
     while (started > 0 && waitpid(started, &status, 0) < 0 && errno == EINTR)
         continue;
     for (size_t i = 0; started > 0 && i < CLI_COUNT(passed); i++)
-        signal(passed[i], SIG_IGN); /* the program is over: what follows is short */
+        signal(passed[i], SIG_IGN); /* the program has ended, and the remaining work is short */
     *end = (sim_end){.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                      .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
     return started > 0;
@@ -299,7 +299,7 @@ static int open_result(const char *path)
     return fd;
 }
 
-/* Our standard output is the program's: what we have to show goes to `to`. */
+/* Shows the result. Our standard output belongs to the program, so this output goes to `to`. */
 static void show(const cli *c, const char *folder, int to, int trace, const sim_end *end)
 {
     cli_list profiles = {0}, traces = {0};
@@ -355,7 +355,7 @@ static const char *choose_program(const cli *c, const char *folder, program *p, 
     }
     if (!read_program(path, p))
         return NULL;
-    const char *why = hindrance(p, folder);
+    const char *why = why_not_runnable(p, folder);
     if (!why)
         return path;
     fprintf(stderr, "kiln sim run: %s cannot run on the simulated device: %s.\n", path, why);

@@ -50,7 +50,7 @@ static json_t *js_parsed(const char *text)
     return parsed ? parsed : js_object();
 }
 
-/* The keys from number *at on that are of one mapping. */
+/* Returns the schema of one mapping. Its keys are the keys from number *at on. */
 static json_t *mapping_schema(size_t *at)
 {
     const kiln_spec_key_info *key = kiln_spec_key(*at);
@@ -60,7 +60,7 @@ static json_t *mapping_schema(size_t *at)
     js_set(schema, "type", js_text("object"));
     js_set(schema, "properties", keys);
     js_set(schema, "required", required);
-    /* YAML makes the key `b)` of `{x: max(a, b)}`; Kiln does not. */
+    /* From `{x: max(a, b)}` YAML makes a second key `b)`, which Kiln joins again. */
     js_set(schema, "patternProperties", js_parsed("{\"\\\\)\": {\"type\": \"null\"}}"));
     js_set(schema, "additionalProperties", json_false());
     do {

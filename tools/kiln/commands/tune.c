@@ -195,7 +195,8 @@ static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, k
         leave_unverifiable(c, view, options);
 }
 
-/* A spec that cannot be estimated at sizes of its own is so at the small ones; why is said with the results. */
+/* Sweeps at the default sizes if no sizes are given. A spec that cannot be estimated there is swept at the small
+ * sizes, and the results tell the reason. */
 static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *options, kiln_tuning **tuning,
                               kiln_error **error)
 {

@@ -60,7 +60,7 @@ static const char *bare_objective(const char *text)
     return strncmp(text, "min:", 4) == 0 || strncmp(text, "max:", 4) == 0 ? text + 4 : text;
 }
 
-/* Whether an objective has a column of its own: time has one in any case. */
+/* Returns true if an objective gets a column. Time always has one. */
 static bool has_column(const char *objective)
 {
     return strcmp(objective, "time") != 0 && strcmp(objective, "min:time") != 0;
@@ -74,6 +74,8 @@ typedef struct rows {
     cli_list metrics; /* of the spec's own, those that have a column */
 } rows;
 
+/* Starts the table of ranked samples. It shows a column only if some sample has a value for it, and it chooses the
+ * unit of time by the best sample. */
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
     const char *unit = cli_time_unit(tune_seconds(best->result), &r->unit);
@@ -119,7 +121,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     table_cell(&r->table, "configuration");
 }
 
-/* Among times of a device, what has none is ranked behind them. */
+/* Returns true for a sample without a time among samples with one. It is ranked behind them. */
 static bool is_untimed(const kiln_sample *sample, bool timed)
 {
     return timed && sample->status == KILN_OK && !sample->result->measured && !sample->result->estimated;
@@ -185,6 +187,10 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
         out_printf("  no other is within %.0f %% of the first\n", 100 * v->near);
     else if (best->result->measured && *v->why_not)
         out_printf("  the fastest were not measured again: %s\n", v->why_not);
+    if (v->refuted)
+        out_printf("  %s that had been the fastest failed in a later run: see the failures\n", cli_whole(v->refuted));
+    if (v->verified_runs > 1)
+        out_printf("  the answer of the first was right in each of %s runs\n", cli_whole(v->verified_runs));
 }
 
 static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
@@ -208,7 +214,7 @@ static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sa
     table_print(&r.table, true);
 }
 
-/* What the inputs of the best of each variant cost; *count: of them. */
+/* Returns the costs of the inputs for the best of each variant; *count gets their number. */
 static whole_cost *whole_costs(const kiln_tuning *tuning, size_t *count)
 {
     size_t total = kiln_tuning_count(tuning);
@@ -380,6 +386,8 @@ static const char *end_text(kiln_end end)
     return texts[end];
 }
 
+/* Prints the totals of the sweep: samples by outcome, the reason for its end, use of the cache, and the times of its
+ * parts. Rows without a value are left out. */
 static void show_totals(const kiln_tuning *tuning)
 {
     const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
@@ -426,7 +434,7 @@ static void show_totals(const kiln_tuning *tuning)
     table_print(&table, false);
 }
 
-/* Of which device and sizes the estimates are, where the user did not choose them. */
+/* Tells for which device and sizes the estimates are, if the user did not choose them. */
 static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     size_t none = 0;
@@ -452,7 +460,8 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
             set->name);
 }
 
-/* The last line of a sweep whose time was over: what is left, and what trying that takes. */
+/* Prints the last line of a sweep whose time was over: the number of remaining configurations, and the time for
+ * trying them. */
 static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_totals *t)
 {
     const uint64_t made = t->configurations - t->reused;
@@ -468,6 +477,8 @@ static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_tot
                     : "");
 }
 
+/* Prints the results of a sweep for people: the ranking, the best of each variant, failures, totals, and the command
+ * that runs the best configuration again. */
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_sample *best = best_of(tuning);
@@ -537,9 +548,12 @@ static json_t *verdict_json(const kiln_tuning *tuning)
     js_set(object, "seconds", js_real(v->seconds));
     js_set(object, "reused", json_boolean(v->reused));
     js_set(object, "why_not", js_text(v->why_not));
+    js_set(object, "verified_runs", js_whole(v->verified_runs));
+    js_set(object, "refuted", js_whole(v->refuted));
     return object;
 }
 
+/* Prints the results of a sweep as one JSON object. It has the same parts as tune_text(), with every sample. */
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
@@ -649,7 +663,8 @@ static void csv_text(FILE *file, const char *text)
     X(rounds)                                                                                                          \
     X(metrics)                                                                                                         \
     X(median_error)                                                                                                    \
-    X(p999_error)
+    X(p999_error)                                                                                                      \
+    X(verified_runs)
 #define CSV_NONE(X)                                                                                                    \
     X(measured)                                                                                                        \
     X(estimated)                                                                                                       \
@@ -659,7 +674,8 @@ static void csv_text(FILE *file, const char *text)
     X(cache_hits)                                                                                                      \
     X(cache_misses)                                                                                                    \
     X(finals)                                                                                                          \
-    X(roofline_unit)
+    X(roofline_unit)                                                                                                   \
+    X(partly)
 
 #define CSV_X(kind, name, unit, text) CSV_KIND_##name = CSV_##kind,
 enum csv_kind {

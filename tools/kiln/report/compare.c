@@ -1,13 +1,14 @@
-/* compare.c - two devices, sizes or sweeps beside each other: what is best on each, and whether what is fast on one is
- * fast on the other. */
+/* compare.c - compares two devices, sizes or sweeps: the best configuration of each, and the correlation of their
+ * times. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
 
-#define ALL_PAIRS 5      /* of so many problems all pairs are compared; of more each with the first */
-#define MOST_POINTS 1500 /* of a pair, in its chart */
+/* up to this number of problems all pairs are compared; otherwise each is compared with the first */
+#define ALL_PAIRS 5
+#define MOST_POINTS 1500 /* points in the chart of a pair */
 
 typedef struct entry {
     const char *key; /* variant and configuration */
@@ -88,7 +89,8 @@ static double rank_correlation(common *list, size_t count)
 
 /* ---- a pair ---- */
 
-/* What the best of one costs on the other, as a multiple of what is best there; 0: it was not measured there. */
+/* Returns the cost of the best configuration of one problem on the other, as a multiple of the best time there.
+ * Returns 0 if it was not measured there. */
 static double cost_of(const common *list, size_t count, const report_sample *best, bool of_a, double least)
 {
     for (size_t i = 0; i < count; i++)
@@ -105,7 +107,7 @@ static const kiln_setting *setting(const report_sample *s, const char *name)
     return NULL;
 }
 
-/* What the best configurations differ in: "variant tiled, blocked; BLOCK 64, 128". */
+/* Returns the values in which the best configurations differ: "variant tiled, blocked; BLOCK 64, 128". */
 static const char *differences(const report_sample *a, const report_sample *b)
 {
     const char *text = "";
@@ -120,7 +122,7 @@ static const char *differences(const report_sample *a, const report_sample *b)
     return *text ? text : "nothing";
 }
 
-/* Of device, sizes and store, what is not the same in both. */
+/* Returns the parts of device, sizes and store in which the problems differ. */
 static const char *name_in(const report_problem *p, const report_problem *other)
 {
     const char *const mine[] = {p->device, p->sizes, p->from}, *const its[] = {other->device, other->sizes,

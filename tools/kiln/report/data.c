@@ -62,7 +62,7 @@ static bool same_settings(const kiln_setting *a, size_t a_count, const kiln_sett
 
 report_problem *report_find_problem(report *r, const char *device, const kiln_setting *sizes, size_t size_count)
 {
-    for (size_t i = r->problem_count; i-- > 0;) { /* the last one is the most likely */
+    for (size_t i = r->problem_count; i-- > 0;) { /* the last problem is the most likely one */
         report_problem *p = &r->problems[i];
         if (strcmp(p->from, r->source) == 0 && strcmp(p->device, device) == 0 &&
             same_settings(p->size_list, p->size_count, sizes, size_count))
@@ -202,6 +202,8 @@ static void name_bins(report_param *param)
     }
 }
 
+/* Finds the params of a variant and their distinct values, in order. Each sample gets the index of its value for each
+ * param. */
 static void find_params(report_variant *v)
 {
     cli_list names = {0};
@@ -305,7 +307,7 @@ static int by_speed(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* The latest sample of a configuration counts: older ones are of another source, driver or way of running. */
+/* Keeps the latest sample of each configuration. Older samples belong to another source, driver or kind of run. */
 static size_t leave_latest(report_variant *v)
 {
     size_t kept = 0, before = v->count;

@@ -1,4 +1,4 @@
-/* environment.c - what the samples of a problem were made with, and how to cite them. */
+/* environment.c - the environment in which the samples of a problem were made, and a BibTeX entry for citing them. */
 #include <string.h>
 
 #include "report.h"
@@ -33,6 +33,8 @@ static const char *range(const report_range *of, double unit, const char *name)
                                       : cli_printf("%s to %s %s", least, most, name);
 }
 
+/* Writes the section "Environment": every value that occurs in the samples of the problem, each once. A list that is
+ * too long is cut, and a row with the number of missing entries follows. */
 void report_environment(FILE *to, const report *r, const report_problem *p)
 {
     fputs("<section><h3>Environment</h3>\n<dl>\n", to);
@@ -92,7 +94,8 @@ static const char *entry_name(const char *text)
     return name;
 }
 
-/* A field's value: what TeX would take for a command, or BibTeX for the value's end, is text. */
+/* Escapes a value for BibTeX: characters that TeX would take for a command, or BibTeX for the end of the value,
+ * become text. */
 static const char *field_text(const char *text)
 {
     const char *made = "";

@@ -17,7 +17,7 @@ extern char **environ;
 
 /* ---- running a program, with files as its standard streams ---- */
 
-/* 0: it ended well. Else the reason is said. */
+/* Runs a program. Returns 0 if it succeeded; otherwise reports the reason. */
 static int run_program(cli *c, const char *const *words, FILE *from, FILE *to, const char *install)
 {
     FILE *complaints = tmpfile();
@@ -53,7 +53,7 @@ static int run_program(cli *c, const char *const *words, FILE *from, FILE *to, c
     return 0;
 }
 
-/* A stream's bytes, with a NUL behind them; NULL: too many, or unreadable. */
+/* Returns the bytes of a stream, followed by a NUL. Returns NULL if there are too many bytes or reading fails. */
 static char *whole_file(FILE *from, size_t *size)
 {
     struct stat about;

@@ -9,7 +9,7 @@
 #define MOST_LINES 500   /* of a variant, in parallel coordinates */
 #define MOST_TEXT 600    /* bytes of a message in a tooltip */
 
-/* Whether number `at` of `count` is one of `most` evenly spaced ones. */
+/* Returns true if index `at` is one of `most` evenly spaced indices of `count`. */
 static bool is_chosen(size_t at, size_t count, size_t most)
 {
     return count <= most || at * most / count != (at + 1) * most / count;
@@ -170,6 +170,8 @@ static json_t *lines(const report_variant *v, double unit, double detail)
     return rows;
 }
 
+/* Returns the data of one variant: its params with more than one value, the heat maps of all pairs of them, and the
+ * lines of the parallel coordinates. Times are in units of `unit` seconds. */
 static json_t *variant_json(const report_variant *v, double unit, double detail)
 {
     json_t *object = js_object(), *params = js_array(), *pairs = js_array();

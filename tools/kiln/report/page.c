@@ -262,7 +262,8 @@ static void best_tables(FILE *to, const report_problem *p)
     fputs("</tbody></table></div></section>\n", to);
 }
 
-/* What the inputs of the best of each variant cost, and from how many repetitions on that pays. */
+/* Writes the cost of the inputs for the best of each variant, and the number of repetitions from which on it pays
+ * off. */
 static void end_to_end_table(FILE *to, const report_problem *p)
 {
     static const char *const heads[] = {"variant",          "inputs", "copy",          "a repetition",
@@ -353,7 +354,7 @@ static void failure_table(FILE *to, const report_problem *p)
     fputs("</section>\n", to);
 }
 
-/* What runs the best sample again. */
+/* Returns the command line that runs the best sample again. */
 static const char *command_line(const report *r, const report_problem *p)
 {
     const report_sample *s = p->best;
@@ -392,9 +393,8 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     report_put(to, "%s", report_cut(report_configuration(s)));
     fputs("</code></p>\n", to);
     const char *command = r->replayed ? "" : command_line(r, p);
-    if (*command && strlen(command) <= MOST_COMMAND) { /* a part of it would run something else */
+    if (*command && strlen(command) <= MOST_COMMAND) { /* a cut command line would run something else */
         fputs("<p class=run><code>", to);
-        /* What runs the best sample again. */
         report_put(to, "%s", report_cut(command_line(r, p)));
         fputs("</code></p>\n", to);
     }

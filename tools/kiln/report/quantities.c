@@ -1,5 +1,5 @@
-/* quantities.c - what samples have besides their time (energy, error, the spec's own metrics, ...): the best in each, and
- * which are not beaten in two at once. */
+/* quantities.c - figures of samples besides their time (energy, error, metrics of the spec): the best sample for
+ * each, and the Pareto front of two. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,14 +42,15 @@ static double loss(const report_quantity *q, const report_sample *s)
 
 /* ---- which there are ---- */
 
-/* "max:NAME" and "min:NAME" say what is better; NULL: it is not NAME that is meant. */
+/* Returns the name after "max:" or "min:", which tell the better direction. Returns NULL if the text does not mean
+ * NAME. */
 static const char *direction(const char *objective, const char *name)
 {
     bool given = strncmp(objective, "min:", 4) == 0 || strncmp(objective, "max:", 4) == 0;
     return strcmp(objective + (given ? 4 : 0), name) != 0 ? NULL : given ? objective : "";
 }
 
-/* Adds it if it is known of a sample that ran, and notes its range. */
+/* Adds the quantity if a sample that ran has it, and notes its range. */
 static void add(const report *r, report_problem *p, const char *name, const char *unit, bool more, bool metric)
 {
     report_quantity q = {.name = name, .unit = unit, .more = more, .metric = metric, .scale = 1};
@@ -82,7 +83,8 @@ static void add_metrics(const report *r, report_problem *p)
     cli_list names = {0};
     const char *last = NULL;
     size_t seen = 0;
-    for (size_t i = 0; i < p->count && seen < 5000; i++) { /* those of a variant are in all its samples */
+    /* a metric of a variant is in all its samples, so some samples are enough */
+    for (size_t i = 0; i < p->count && seen < 5000; i++) {
         const char *text = p->samples[i]->metrics, *name;
         double number;
         if (p->samples[i]->reason || !text || text == last)
@@ -110,7 +112,8 @@ static int by_losses(const void *left, const void *right, void *two)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* The samples that no other beats in one without losing in the other, by the first. */
+/* Finds the Pareto front: samples that no other sample beats in one quantity without being worse in the other. The
+ * result is ordered by the first quantity. */
 static void find_front(const report_problem *p, const report_quantity *first, report_quantity *second)
 {
     const report_quantity *two[] = {first, second};
@@ -137,7 +140,7 @@ static size_t named(const report *r, const report_problem *p, size_t objective)
     return i;
 }
 
-/* The second quantity, if none is named: one that is not of the time alone. */
+/* Chooses the second quantity if the user named none: one that does not follow from the time. */
 static size_t default_second(const report_problem *p)
 {
     static const char *const liked[] = {"energy", "error"};
@@ -244,15 +247,16 @@ void report_objectives(FILE *to, const report_problem *p)
         configuration(to, q->best);
     }
     fputs("</tbody></table></div>\n", to);
-    if (p->second_quantity < p->quantity_count) { /* else there is nothing that does not follow from the time */
+    /* otherwise every quantity follows from the time, and there is nothing to show */
+    if (p->second_quantity < p->quantity_count) {
         front_table(to, &p->quantities[p->first_quantity], &p->quantities[p->second_quantity]);
         fputs("<section class=figure data-chart=trade><h3>One quantity over another</h3></section>", to);
     }
     fputs("</section>\n", to);
 }
 
-/* {first, second, list: [{name, unit, more, varies, front: [row]}], rows: [[variant, configuration, value ...]]}: rows
- * are those of the fronts, and some of the others. */
+/* Returns {first, second, list: [{name, unit, more, varies, front: [row]}], rows: [[variant, configuration, value
+ * ...]]}. `rows` has the samples of the fronts, and some of the other samples. */
 json_t *report_quantities_json(const report_problem *p, double detail)
 {
     json_t *object = js_object(), *list = js_array(), *rows = js_array();

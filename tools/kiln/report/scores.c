@@ -27,6 +27,8 @@ static json_t *scores_json(const report_scores *s)
 
 static void put_number(FILE *to, double number) { fprintf(to, "<td class=n>%.3f</td>", number); }
 
+/* Writes the table of scores: a row for each strategy, with its mean score, and its score and share for each file.
+ * The first strategies have the best mean. */
 static void put_table(FILE *to, const report_scores *s)
 {
     fputs("<section><h2>Scores</h2>\n<div class=scroll tabindex=0><table><thead><tr><th scope=col>strategy</th>"

@@ -1,8 +1,9 @@
-/* vega.c - finds Vega, the charting library, and reads what the page needs of it.
+/* vega.c - finds Vega, the charting library, and reads the modules that the page needs.
  *
- * Debian's and Ubuntu's libjs-vega has its modules, each of which begins with what it requires: require("vega-util").
- * These are followed from the few that charts need, half of the whole. Upstream, and newer packages, have it whole,
- * vega.min.js; that is taken where the modules are not. The page loads both alike, as modules. */
+ * The package libjs-vega of Debian and Ubuntu has the modules of Vega. Each module begins with the modules that it
+ * requires: require("vega-util"). This file follows them from the few modules that charts need, which is half of
+ * Vega. Newer packages have only a single file, vega.min.js, which is used if there are no modules. The page loads
+ * both forms in the same way, as modules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static const char *const folders[] = {
     "/usr/share/javascript/vega",       "/usr/share/nodejs/vega/build",           "/usr/local/share/javascript/vega",
     "/usr/lib/node_modules/vega/build", "/usr/local/lib/node_modules/vega/build",
 };
-/* What the charts are made with; the rest of Vega is trees, maps, forces and word clouds. */
+/* The modules that charts need. The rest of Vega is for trees, maps, forces and word clouds. */
 static const char *const roots[] = {
     "vega-util",   "vega-dataflow", "vega-transforms", "vega-view-transforms",
     "vega-encode", "vega-scale",    "vega-parser",     "vega-view",
@@ -47,7 +48,7 @@ static bool has(const report_library *library, const char *name)
     return false;
 }
 
-/* Reads a module and those it requires; NULL, or the name of one that is not there. */
+/* Reads a module and the modules that it requires. Returns NULL, or the name of a missing module. */
 static const char *add_module(report_library *library, const char *name)
 {
     static const char word[] = "require(\"";
@@ -68,7 +69,7 @@ static const char *add_module(report_library *library, const char *name)
     return NULL;
 }
 
-/* NULL, or what is missing in the folder. */
+/* Reads Vega from a folder. Returns NULL, or the name of a missing part. */
 static const char *read_folder(report_library *library, const char *folder)
 {
     library->folder = folder;
@@ -87,6 +88,8 @@ static const char *read_folder(report_library *library, const char *folder)
     return NULL;
 }
 
+/* Finds Vega in the path of --vega or $KILN_VEGA, or in the usual folders, and reads it. The path is a folder of
+ * modules or a single file. Returns 0, or the exit code after a message. */
 int report_load_library(cli *c, report_library *library)
 {
     const char *named = c->args.vega, *by = "--vega";

@@ -1,11 +1,12 @@
-/* access.c - the studies that look at single accesses: who touches what, what it moves, what a cache would do. */
+/* access.c - the studies of single accesses: which thread accesses which element, how much memory each access moves,
+ * and how a cache would serve the accesses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "study.h"
 
-enum { MOST_ACCESSES = 1 << 20 }; /* that are kept of one block */
+enum { MOST_ACCESSES = 1 << 20 }; /* the most accesses of one block that are kept */
 
 static int block_number(cli *c, uint64_t *number)
 {
@@ -40,7 +41,7 @@ typedef struct keeper {
     cli_list names;
 } keeper;
 
-/* Names that are the same text become the same pointer. */
+/* Returns the same pointer for equal names. */
 static const char *intern(keeper *k, const char *name)
 {
     if (!name)
@@ -52,7 +53,8 @@ static const char *intern(keeper *k, const char *name)
     return k->names.items[k->names.count - 1];
 }
 
-static int keep(void *user, const kiln_traced_access *a)
+/* Keeps a copy of an access, as a callback of kiln_trace(). Ends the trace when MOST_ACCESSES are kept. */
+static int keep_access(void *user, const kiln_traced_access *a)
 {
     keeper *k = user;
     if (!k->all && strcmp(a->space, "global") != 0)
@@ -95,7 +97,7 @@ static int trace(cli *c, const cli_choice *chosen, keeper *k)
     if (code)
         return code;
     cli_make_run(c, &options);
-    if (kiln_trace(c->engine, c->spec, &chosen->choice, &options, block, keep, k, &error) != KILN_OK)
+    if (kiln_trace(c->engine, c->spec, &chosen->choice, &options, block, keep_access, k, &error) != KILN_OK)
         return cli_error(c, error);
     if (k->full)
         return cli_fail(c, KILN_ERROR_UNSUPPORTED,
@@ -107,9 +109,9 @@ static int trace(cli *c, const cli_choice *chosen, keeper *k)
     return 0;
 }
 
-/* ---- access: who touches what in which step ---- */
+/* ---- access: which thread accesses which element in which step ---- */
 
-/* "A[0,1]", with = behind what is written and += behind an atomic operation. */
+/* Returns "A[0,1]", followed by = for a write and by += for an atomic operation. */
 static const char *cell_text(const kept *row)
 {
     const char *after = row->reads && row->writes ? "+=" : row->writes ? "=" : "";
@@ -140,7 +142,8 @@ static bool same_thread(const kept *a, const kept *b) { return memcmp(a->thread,
 
 enum { SHOWN = 64 }; /* threads, and steps, of a kernel's table without --top */
 
-/* One table: a thread a row, the steps from `first` on as far as they fit. Returns the step after the last shown. */
+/* Prints one table. Each row is a thread, the columns are steps from `first` on, as far as they fit. Returns the step
+ * after the last shown one. */
 static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps, const unsigned *lines,
                          size_t step_count, size_t first)
 {
@@ -181,6 +184,8 @@ static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps,
     return last;
 }
 
+/* Prints the accesses of one kernel as tables of threads and steps. Without --all it shows only the first threads and
+ * steps, and tells how many there are. */
 static void show_kernel(const keeper *k, const char *kernel)
 {
     const kept **rows = cli_alloc((k->count + 1) * sizeof *rows);
@@ -233,6 +238,7 @@ static json_t *access_json(const kept *row)
     return object;
 }
 
+/* `kiln study access`: traces one block and shows which thread accesses which element in which step. */
 int study_access(cli *c)
 {
     cli_choice chosen;
@@ -266,7 +272,7 @@ int study_access(cli *c)
     return 0;
 }
 
-/* ---- transactions: what each access moves ---- */
+/* ---- transactions: the memory that each access moves ---- */
 
 typedef struct moved {
     uint64_t requests, lanes, bytes, used, sectors, lines;
@@ -324,6 +330,8 @@ static json_t *moved_json(const kiln_profiling *p, const kiln_profiled_insn *ins
 static const char *const moved_heads[] = {"line",    "access", "L1",         "bytes",    "requests",
                                           "sectors", "lines",  "of sectors", "of lines", "PTX"};
 
+/* `kiln study transactions`: profiles a run and lists each memory instruction with its requests, the sectors and
+ * lines that it moves, and the share that it uses. */
 int study_transactions(cli *c)
 {
     cli_choice chosen;
@@ -385,10 +393,10 @@ int study_transactions(cli *c)
     return 0;
 }
 
-/* ---- carve-out: what one memory as cache or as shared memory comes to ---- */
+/* ---- carve-out: the effect of the split between L1 cache and shared memory ---- */
 
-/* KiB of L1 and shared memory together, the most that may be shared memory, and what the system takes of each block.
- * CUDA C++ Programming Guide 13.0, "Compute Capabilities" (shared memory of each). */
+/* KiB of L1 and shared memory together, the most that may be shared memory, and the amount that the system takes of
+ * each block. From the CUDA C++ Programming Guide 13.0, "Compute Capabilities" (shared memory of each). */
 typedef struct split {
     int arch;
     unsigned total, reserved;
@@ -440,7 +448,8 @@ static uint64_t distinct(uint64_t *keys, size_t count)
     return found;
 }
 
-/* Sectors that the loads of the traced block ask for: those of each request, and the different ones. */
+/* Counts the sectors that the loads of the traced block ask for: the sum over all requests, and the number of
+ * different sectors. */
 static void block_sectors(const keeper *k, const char *kernel, uint64_t *asked, uint64_t *different)
 {
     uint64_t *keys = cli_alloc((k->count + 1) * sizeof *keys), *all = cli_alloc((k->count + 1) * sizeof *all);
@@ -450,12 +459,12 @@ static void block_sectors(const keeper *k, const char *kernel, uint64_t *asked, 
         const kept *row = &k->rows[i];
         if (row->kernel != kernel || row->writes || strcmp(row->space, "global") != 0)
             continue;
-        uint64_t buffer = 0; /* offsets of several buffers are told apart */
+        uint64_t buffer = 0; /* the offset distinguishes buffers */
         for (size_t n = 0; row->buffer && n < k->names.count; n++)
             buffer = k->names.items[n] == row->buffer ? n + 1 : buffer;
         uint64_t key = buffer << 48 | row->address / 32;
-        /* The lanes of one request follow each other, of one step and one line. */
-        const kept *before = count ? &k->rows[i - 1] : NULL; /* what is counted was there before */
+        /* The lanes of one request follow one another, with the same step and line. */
+        const kept *before = count ? &k->rows[i - 1] : NULL; /* the sector was counted before */
         if (before && (before->step != row->step || before->kernel != kernel || before->line != row->line)) {
             *asked += distinct(keys, count);
             count = 0;
@@ -507,6 +516,8 @@ static json_t *carve_json(const char *kernel, const carve *v)
 static const char *const carve_heads[] = {"loads",     "split for",    "shared",  "L1",
                                           "blocks/SM", "read by them", "fits L1", "sectors beyond L1"};
 
+/* Adds a row for each possible split of L1 and shared memory: the resident blocks, the cache that remains, and the
+ * sectors that come from the L2. Prints them as a table or adds them to `rows`. */
 static void show_carve(const split *of, const kiln_profiled_kernel *kernel, const keeper *k, bool json, json_t *rows)
 {
     uint64_t asked, different;
@@ -540,6 +551,8 @@ static void show_carve(const split *of, const kiln_profiled_kernel *kernel, cons
     table_print(&table, true);
 }
 
+/* `kiln study carveout`: profiles and traces a run, and compares the possible splits of the memory that L1 and shared
+ * memory have in common, for each kernel. */
 int study_carveout(cli *c)
 {
     cli_choice chosen;

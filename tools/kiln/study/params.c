@@ -14,7 +14,8 @@ typedef struct sweep {
     size_t variant;
 } sweep;
 
-/* The param of --over, else the first one whose name begins as `usual`, else the first. 0, or the exit code. */
+/* Chooses the param that the study varies: the param of --over, otherwise the first one whose name begins with
+ * `usual`, otherwise the first one. Returns 0 or the exit code. */
 static int sweep_start(cli *c, const char *usual, sweep *s)
 {
     if (!cli_make_choice(c, c->args.variant, &s->chosen))
@@ -69,9 +70,9 @@ static json_t *sweep_json(cli *c, const sweep *s)
 typedef struct cliff {
     int registers;
     uint64_t shared;
-} cliff; /* how much more costs a block; 0: nothing does */
+} cliff; /* the least growth that costs a block; 0: no growth does */
 
-/* The least growth of registers, and of shared memory, with which an SM holds a block less. */
+/* Finds the least growth of registers, and of shared memory, after which an SM holds one block less. */
 static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k, cliff *out, kiln_error **error)
 {
     enum { MOST_REGISTERS = 255, MOST_SHARED = 1 << 18 };
@@ -171,7 +172,7 @@ int study_occupancy(cli *c)
             const kiln_inspected_kernel *kernel = kiln_inspection_kernel(inspection, k);
             cliff at;
             if (kernel->blocks_per_sm == 0)
-                continue; /* its block is not known without its data, or does not fit at all */
+                continue; /* its block size needs the data of an input, or the block does not fit at all */
             if (!find_cliff(c, arch, kernel, &at, &error)) {
                 code = cli_error(c, error);
                 break;
@@ -212,15 +213,17 @@ int study_occupancy(cli *c)
 /* ---- tiles ---- */
 
 typedef struct tile_row {
-    double loads, operations, each; /* of a block between two barriers that part phases; operations a load */
+    /* figures of a block between two barriers that separate phases; operations per load */
+    double loads, operations, each;
     uint64_t shared, phases;
     int blocks_per_sm;
     double pending; /* loads of all blocks of an SM in one phase */
     const char *kernel;
-    int64_t width; /* of the square tiles of two operands by which it can be worked out by hand; 0 */
+    /* extent of the square tiles of two operands, for which the figures can be computed by hand; 0: not known */
+    int64_t width;
 } tile_row;
 
-/* A phase is a barrier after the tile is loaded and one after it is used. */
+/* A phase has one barrier after the tile is loaded, and one after it is used. */
 static tile_row tile_of(const kiln_profiled_kernel *k, kiln_value value)
 {
     const kiln_counters *n = k->counters;
@@ -283,7 +286,7 @@ static void tile_cells(cli_table *table, const tile_row *row, const char *value)
     table_cell(table, "%s", beside(2 * t * t * row->blocks_per_sm, known, cli_significant(row->pending, 5)));
 }
 
-/* The kernel that loads most: the one that is about tiles. */
+/* Returns the kernel with the most loads, which is the kernel that uses tiles. */
 static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
 {
     const kiln_profiled_kernel *best = kiln_profiling_kernel(p, 0);
@@ -296,11 +299,12 @@ static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
 static const char *const tile_heads[] = {
     "", "phases", "loads", "operations", "operations a load", "shared", "blocks/SM", "pending loads an SM"};
 
-/* What the process of one value says, in memory that both share. A kernel may have written it, so it is only shown. */
+/* The answer of the process for one value, in shared memory. A kernel may have written it, so it is only shown and
+ * never trusted. */
 typedef struct tile_answer {
-    tile_row row; /* its kernel is `kernel` */
+    tile_row row; /* the answer is about the kernel `kernel` */
     char kernel[256];
-    bool made; /* false: the constraints exclude the value */
+    bool made; /* false: the constraints exclude this value */
 } tile_answer;
 
 typedef struct tile_work {
@@ -320,7 +324,7 @@ static int make_tile(cli *c, void *user)
         kiln_error_free(error);
         return 0;
     }
-    if (status == KILN_ERROR_INTERRUPTED) { /* the rows that are there are shown */
+    if (status == KILN_ERROR_INTERRUPTED) { /* show the rows that exist */
         kiln_error_free(error);
         return cli_exit_code(status);
     }
@@ -335,6 +339,9 @@ static int make_tile(cli *c, void *user)
     return 0;
 }
 
+/* `kiln study tiles`: runs the configuration once for each value of a tile param, each in a sandboxed process, and
+ * shows loads and operations of a phase as computed by hand and as counted. A value that the constraints exclude has
+ * no row. */
 int study_tiles(cli *c)
 {
     sweep s;

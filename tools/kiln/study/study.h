@@ -1,4 +1,5 @@
-/* study.h - the studies of `kiln study`. Each takes the spec's configuration and returns the exit code. */
+/* study.h - the studies of `kiln study`. Each function takes the configuration from the options and returns the exit
+ * code. */
 #ifndef KILN_CLI_STUDY_H
 #define KILN_CLI_STUDY_H
 

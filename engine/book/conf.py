@@ -1,0 +1,58 @@
+"""The book of Kiln, for Sphinx with MyST: cmake --build build/release --target book
+
+The source folder is the root of the repository, so that the book has the pages themselves and no copies. A comment
+`<!-- kiln WORDS -->` in a page stands for what `kiln WORDS` prints, and `<!-- kiln commands -->` for the help of every command.
+$KILN is the program."""
+import os
+import re
+import subprocess
+
+from sphinx.errors import ExtensionError
+
+project = "Kiln"
+author = copyright = "the Kiln developers"
+extensions = ["myst_parser"]
+root_doc = "engine/book/index"
+include_patterns = ["*.md", "engine/**", "kernel_src/**", "tools/**", "tests/**"]
+exclude_patterns = ["build*", "**/build*", "tests/*/corpus/**", "tests/sim/**"]
+source_suffix = {".md": "markdown"}
+myst_heading_anchors = 5  # links to sections, by the names that the pages have on the web
+html_theme = "alabaster"
+html_theme_options = {"description": "The fastest configuration of a CUDA kernel", "page_width": "75em"}
+html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
+html_show_sphinx = False
+html_copy_source = False
+# Fenced code in languages that the highlighter does not read to the end is shown without colours.
+suppress_warnings = ["misc.highlighting_failure", "myst.header"]
+
+
+def call(*words):
+    """What the command prints."""
+    try:
+        return subprocess.run([os.environ["KILN"], *words], check=True, capture_output=True, text=True).stdout
+    except (KeyError, OSError, subprocess.CalledProcessError) as failed:
+        raise ExtensionError(f"kiln {' '.join(words)}: {failed!r}") from failed
+
+
+def block(text):
+    return f"```text\n{text.rstrip()}\n```\n"
+
+
+def generate(match):
+    words = match[1].split()
+    if words != ["commands"]:
+        return block(call(*words))
+    listed = call("help").partition("\nCommands\n")[2].partition("\n\n")[0]
+    names = re.findall(r"^  ([a-z-]+) ", listed, re.M)
+    if len(names) < 10:
+        raise ExtensionError(f"kiln help lists {len(names)} commands")
+    return "\n".join(f"## kiln {name}\n\n{block(call('help', name))}" for name in names)
+
+
+def fill_in(_app, _name, source):
+    source[0] = re.sub(r"^<!-- kiln (.*) -->$", generate, source[0], flags=re.M)
+
+
+def setup(app):
+    app.connect("source-read", fill_in)
+    return {"parallel_read_safe": True}

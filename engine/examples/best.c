@@ -1,0 +1,51 @@
+/* best.c - How does my program launch the best known configuration?
+ *
+ * Usage: best specs/examples/first.yaml engine/examples/known.yaml
+ *
+ * `kiln tune first.yaml` finds configurations, and `kiln best --export known.yaml first.yaml` writes the best of each
+ * device and each set of sizes to a text file. A program ships this file. At run time the answer is, in this order: the
+ * same sizes on this kind of device, the nearest sizes, another device, the defaults. The answer says which it is. */
+#include <kiln_tune.h>
+#include <stdio.h>
+
+static int fail(kiln_error *error)
+{
+    fprintf(stderr, "best: %s\n", kiln_error_message(error));
+    kiln_error_free(error);
+    return 1;
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 3)
+        return fprintf(stderr, "usage: best SPEC KNOWN\n"), 2;
+    kiln_engine *engine = NULL;
+    kiln_spec *spec = NULL;
+    kiln_knowledge *known = NULL;
+    kiln_plan *plan = NULL;
+    kiln_best *best = NULL;
+    kiln_error *error = NULL;
+    if (kiln_engine_open(NULL, &engine, &error) || kiln_spec_load(engine, arguments[1], &spec, &error) ||
+        kiln_knowledge_load(engine, arguments[2], &known, &error))
+        return fail(error);
+
+    /* `store` adds the samples that the user has tuned. If `tune_seconds` is above 0, Kiln first tunes sizes that are
+     * not known, for at most this time. */
+    kiln_best_options options = {.size = sizeof options, .knowledge = known};
+    kiln_setting sizes[] = {{"N", {KILN_INT, {5000}}}};
+    kiln_choice choice = {.sizes = sizes, .size_count = 1};
+    if (kiln_plan_open_best(engine, spec, &choice, &options, &plan, &best, &error) ||
+        kiln_plan_launch(plan, NULL, &error)) /* a buffer that nothing was written to has the fill of the spec */
+        return fail(error);
+
+    printf("%s", best->variant);
+    for (size_t i = 0; i < best->param_count; i++)
+        printf(" %s=%lld", best->params[i].name, (long long)best->params[i].value.as.i);
+    printf(", known from %s\n", kiln_best_text(best->from));
+    kiln_best_free(best);
+    kiln_plan_close(plan);
+    kiln_knowledge_free(known);
+    kiln_spec_free(spec);
+    kiln_engine_close(engine);
+    return 0;
+}

@@ -1,0 +1,147 @@
+/* answer.c - compares the answers of further runs with the answer of the first, which was compared with the reference.
+ *
+ * A kernel with a race may be right in most runs, so one comparison does not find it. Comparing on the host takes longer
+ * than the run itself. Therefore the device compares the bytes of each further answer with a copy of the first. If the
+ * bytes differ, as they do after atomic additions of floats, the host reads the answer and compares it with the
+ * reference, which tells rounding from a wrong answer. */
+#include <string.h>
+
+#include "plan_internal.h"
+
+/* Two kernels that set *found to 1 if two ranges of memory differ: `wide` compares `count` units of 16 bytes, `bytes`
+ * compares single bytes. Every thread writes the same value, so the order of the writes does not matter. They are PTX,
+ * which every driver compiles, because a process that measures has no compiler. */
+static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
+#define HEAD(name)                                                                                                     \
+    ".visible .entry " name "(.param .u64 a, .param .u64 b, .param .u64 count, .param .u64 found)\n"                   \
+    "{\n"                                                                                                              \
+    ".reg .pred %p<3>;\n.reg .b32 %r<12>;\n.reg .b64 %d<12>;\n"                                                        \
+    "ld.param.u64 %d1, [a];\nld.param.u64 %d2, [b];\nld.param.u64 %d3, [count];\nld.param.u64 %d4, [found];\n"         \
+    "cvta.to.global.u64 %d1, %d1;\ncvta.to.global.u64 %d2, %d2;\ncvta.to.global.u64 %d4, %d4;\n"                       \
+    "mov.u32 %r1, %ntid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %tid.x;\nmov.u32 %r4, %nctaid.x;\n"                   \
+    "cvt.u64.u32 %d5, %r3;\nmul.wide.u32 %d6, %r2, %r1;\nadd.u64 %d5, %d5, %d6;\nmul.wide.u32 %d7, %r4, %r1;\n"        \
+    "NEXT:\nsetp.ge.u64 %p1, %d5, %d3;\n@%p1 bra DONE;\n"
+#define TAIL                                                                                                           \
+    "setp.eq.u32 %p2, %r5, 0;\n@%p2 bra SAME;\nst.global.u32 [%d4], 1;\n"                                              \
+    "SAME:\nadd.u64 %d5, %d5, %d7;\nbra NEXT;\nDONE:\nret;\n}\n"
+    HEAD("wide") "shl.b64 %d8, %d5, 4;\nadd.u64 %d9, %d1, %d8;\nadd.u64 %d10, %d2, %d8;\n"
+                 "ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%d9];\nld.global.v4.u32 {%r8, %r9, %r10, %r11}, [%d10];\n"
+                 "xor.b32 %r4, %r4, %r8;\nxor.b32 %r5, %r5, %r9;\nxor.b32 %r6, %r6, %r10;\nxor.b32 %r7, %r7, %r11;\n"
+                 "or.b32 %r4, %r4, %r6;\nor.b32 %r5, %r5, %r7;\nor.b32 %r5, %r5, %r4;\n" TAIL HEAD(
+                     "bytes") "add.u64 %d9, %d1, %d5;\nadd.u64 %d10, %d2, %d5;\n"
+                              "ld.global.u8 %r5, [%d9];\nld.global.u8 %r6, [%d10];\nxor.b32 %r5, %r5, %r6;\n" TAIL;
+#undef HEAD
+#undef TAIL
+
+enum { THREADS = 256, BLOCKS_MOST = 2048, WIDE = 16 };
+
+/* Whether an output is compared with a reference. */
+static bool has_reference(const kiln_plan *plan, const kiln__plan_buffer *b)
+{
+    for (size_t i = 0; b->buffer->out && b->bytes && i < plan->spec->verify_count; i++)
+        if (strcmp(plan->spec->verify[i].buffer, b->buffer->name) == 0)
+            return true;
+    return false;
+}
+
+/* Loads the kernels that compare, for all plans that share `shared`. False: the device refuses them. */
+static bool load_kernels(kiln__shared *shared)
+{
+    const kiln__driver *driver = &shared->engine->driver;
+    kiln__comparer *c = &shared->comparer;
+    if (c->module)
+        return true;
+    if (driver->cuModuleLoadDataEx_(&c->module, ptx, 0, NULL, NULL) != CUDA_SUCCESS) {
+        c->module = NULL;
+        return false;
+    }
+    if (driver->cuModuleGetFunction_(&c->wide, c->module, "wide") == CUDA_SUCCESS &&
+        driver->cuModuleGetFunction_(&c->bytes, c->module, "bytes") == CUDA_SUCCESS &&
+        driver->cuMemAlloc_(&c->found, sizeof(uint32_t)) == CUDA_SUCCESS)
+        return true;
+    driver->cuModuleUnload_(c->module);
+    c->module = NULL;
+    return false;
+}
+
+void kiln__comparer_free(kiln__shared *shared)
+{
+    if (!shared->comparer.module || atomic_load(&shared->engine->stuck))
+        return;
+    shared->engine->driver.cuMemFree_(shared->comparer.found);
+    shared->engine->driver.cuModuleUnload_(shared->comparer.module);
+    shared->comparer = (kiln__comparer){0};
+}
+
+kiln_status kiln__answers_keep(kiln_plan *plan, kiln__answers *answers, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    *answers = (kiln__answers){.copies = kiln__calloc(plan->mem, plan->variant->buffer_count + 1, sizeof(CUdeviceptr))};
+    if (!answers->copies)
+        return kiln__fail_memory(error);
+    answers->on_device = load_kernels(plan->shared);
+    for (size_t i = 0; answers->on_device && i < plan->variant->buffer_count; i++) {
+        const kiln__plan_buffer *b = &plan->buffers[i];
+        if (!has_reference(plan, b))
+            continue;
+        if (driver->cuMemAlloc_(&answers->copies[i], (size_t)b->bytes) != CUDA_SUCCESS) {
+            answers->copies[i] = 0;
+            answers->on_device = false; /* there is no room for a copy, so the host compares */
+            break;
+        }
+        CUresult result = driver->cuMemcpyDtoD_(answers->copies[i], b->pointer, (size_t)b->bytes);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(driver, plan->mem, result, error, "copying the answer in %s", b->buffer->name);
+    }
+    return KILN_OK;
+}
+
+void kiln__answers_drop(kiln_plan *plan, kiln__answers *answers)
+{
+    for (size_t i = 0; answers->copies && i < plan->variant->buffer_count; i++)
+        if (answers->copies[i] && !atomic_load(&plan->engine->stuck))
+            plan->engine->driver.cuMemFree_(answers->copies[i]);
+    kiln__free(plan->mem, answers->copies);
+    answers->copies = NULL;
+}
+
+/* Enqueues the comparison of `count` units, from byte `first` on. */
+static CUresult compare_from(const kiln__driver *driver, CUfunction kernel, const CUdeviceptr at[2], uint64_t first,
+                             uint64_t count, CUdeviceptr found)
+{
+    CUdeviceptr a = at[0] + first, b = at[1] + first;
+    void *args[] = {&a, &b, &count, &found};
+    const uint64_t blocks = (count + THREADS - 1) / THREADS;
+    if (count == 0)
+        return CUDA_SUCCESS;
+    return driver->cuLaunchKernel_(kernel, blocks < BLOCKS_MOST ? (unsigned)blocks : BLOCKS_MOST, 1, 1, THREADS, 1, 1,
+                                   0, NULL, args, NULL);
+}
+
+kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    const kiln__comparer *c = &plan->shared->comparer;
+    uint32_t found = 0;
+    *same = false;
+    if (!answers->on_device)
+        return KILN_OK;
+    CUresult result = driver->cuMemsetD32Async_(c->found, 0, 1, NULL);
+    for (size_t i = 0; result == CUDA_SUCCESS && i < plan->variant->buffer_count; i++) {
+        const kiln__plan_buffer *b = &plan->buffers[i];
+        const CUdeviceptr at[2] = {answers->copies[i], b->pointer};
+        if (!answers->copies[i])
+            continue;
+        const uint64_t units = (at[0] | at[1]) % WIDE == 0 ? b->bytes / WIDE : 0;
+        result = compare_from(driver, c->wide, at, 0, units, c->found);
+        if (result == CUDA_SUCCESS)
+            result = compare_from(driver, c->bytes, at, units * WIDE, b->bytes - units * WIDE, c->found);
+    }
+    if (result == CUDA_SUCCESS)
+        result = kiln__limit_wait_all(plan);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemcpyDtoH_(&found, c->found, sizeof found);
+    *same = found == 0;
+    return result == CUDA_SUCCESS ? KILN_OK
+                                  : kiln__limit_fail(plan, result, error, "comparing the answers of two runs");
+}

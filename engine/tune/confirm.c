@@ -1,0 +1,132 @@
+/* confirm.c - the best configuration has to give the right answer in many runs before a sweep returns it.
+ *
+ * A sample is verified once. A kernel with a race is right in most runs, and it is often faster than a correct one, because
+ * it waits less. So the best configuration of a sweep is run again from the initial contents, as often as fits into some
+ * time, and every answer is compared (engine/plan/answer.c). If one is wrong, or a run fails, the configuration counts as
+ * failed and the next best takes its place.
+ *
+ * A reference may have a part of the elements, because all of them would take minutes (`sampled` of a spec). Then the best
+ * configuration's answer is also compared in full with the answer of the fastest other variant. If the two differ, a
+ * reference of all elements decides which of them is wrong. */
+#include <math.h>
+#include <string.h>
+
+#include "tune_internal.h"
+
+#define SHARE 0.03         /* of the sweep's wall time, for the runs of one configuration */
+#define LEAST_SECONDS 0.25 /* or at least this */
+#define MOST_SECONDS 2.0   /* and at most this */
+
+typedef struct confirming {
+    kiln_tuning *tuning;
+    const kiln__again *again;
+    bool ends; /* nothing can be run any more */
+} confirming;
+
+/* Tells whether the best of the sweep needs more runs. The simulated device repeats its runs exactly, so its best is run
+ * again only if the caller asks for finals there. */
+static bool needs_runs(const kiln_tuning *tuning, const kiln_tune_options *options)
+{
+    const kiln_result *result = tuning->best ? tuning->best->result : NULL;
+    if (!result || !result->verified || result->verified_runs > 1 || result->estimated)
+        return false;
+    return !(options->flags & KILN_TUNE_NO_FINALS) && !options->verify_size_set &&
+           (result->measured || options->finalists);
+}
+
+/* Counts a sample as failed for the reason `why`, which it frees. */
+static kiln_status refute(confirming *c, kiln_sample *sample, kiln_status status, kiln_error *why, kiln_error **error)
+{
+    const bool kept = kiln__tuning_refute(c->tuning, sample, status, kiln_error_message(why));
+    c->tuning->verdict.refuted++;
+    kiln__logf(c->again->log, KILN_LOG_WARNING, "one of the fastest configurations failed when it was run again: %s",
+               kiln_error_message(why));
+    c->again->amend(c->again->user, sample, why);
+    kiln_error_free(why);
+    return kept ? KILN_OK : kiln__fail_memory(error);
+}
+
+/* Returns the fastest verified sample of a variant other than the best one, or NULL. */
+static kiln_sample *find_other(const kiln_tuning *tuning)
+{
+    kiln_sample *other = NULL;
+    for (size_t i = 0; i < tuning->count; i++) {
+        kiln_sample *sample = tuning->samples[i];
+        if (sample->status == KILN_OK && sample->result->verified &&
+            strcmp(sample->variant, tuning->best->variant) != 0 &&
+            (!other || kiln__result_seconds(sample->result) < kiln__result_seconds(other->result)))
+            other = sample;
+    }
+    return other;
+}
+
+/* Compares the best configuration's answer, which the process of the device has kept, with the answer of another variant.
+ * If they differ, refutes the variant that a reference of all elements shows to be wrong. */
+static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error **error)
+{
+    static const kiln__trial compare = {.answer = KILN__ANSWER_COMPARE}, whole = {.answer = KILN__ANSWER_WHOLE};
+    kiln_sample *other = find_other(c->tuning);
+    kiln_error *differs = NULL, *why = NULL;
+    kiln_result result = {0};
+    if (!other)
+        return KILN_OK;
+    kiln_status status = c->again->measure(c->again->user, other, &compare, &result, &c->ends, &differs);
+    if (status != KILN_ERROR_WRONG_ANSWER || c->ends) {
+        kiln_error_free(differs); /* another failure says nothing about the best */
+        return KILN_OK;
+    }
+    kiln__logf(c->again->log, KILN_LOG_WARNING,
+               "the fastest configurations of %s and %s give different answers; computing a reference of all elements",
+               best->variant, other->variant);
+    status = c->again->measure(c->again->user, best, &whole, &result, &c->ends, &why);
+    if (status == KILN_OK)
+        return refute(c, other, KILN_ERROR_WRONG_ANSWER, differs, error);
+    kiln_error_free(differs);
+    if (!c->ends)
+        return refute(c, best, status, why, error);
+    kiln_error_free(why);
+    return KILN_OK;
+}
+
+/* Runs the best configuration again and again. It, or the variant that it is compared with, may be refuted. */
+static kiln_status confirm(confirming *c, const kiln__trial *trial, kiln_error **error)
+{
+    kiln_sample *best = (kiln_sample *)c->tuning->best;
+    kiln_result result = {0};
+    kiln_error *why = NULL;
+    kiln_status status = c->again->measure(c->again->user, best, trial, &result, &c->ends, &why);
+    if (c->ends && status != KILN_OK) {
+        if (error && !*error)
+            *error = why;
+        else
+            kiln_error_free(why);
+        return status;
+    }
+    if (status != KILN_OK)
+        return refute(c, best, status, why, error);
+    kiln__tuning_result(best)->verified_runs = result.verified_runs;
+    status = result.partly ? compare_variants(c, best, error) : KILN_OK;
+    if (status == KILN_OK && best->status == KILN_OK)
+        c->again->amend(c->again->user, best, NULL);
+    return status;
+}
+
+kiln_status kiln__best_confirm(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
+                               kiln_error **error)
+{
+    kiln_verdict *verdict = &tuning->verdict;
+    const uint64_t start = kiln__now_ns();
+    const double share = SHARE * tuning->totals.seconds;
+    const kiln__trial trial = {.verify_seconds = fmin(fmax(share, LEAST_SECONDS), MOST_SECONDS),
+                               .answer = KILN__ANSWER_KEEP};
+    confirming c = {.tuning = tuning, .again = again};
+    kiln_status status = KILN_OK;
+    const kiln_sample *last = NULL;
+    while (status == KILN_OK && !c.ends && tuning->best != last && needs_runs(tuning, options)) {
+        last = tuning->best;
+        status = confirm(&c, &trial, error);
+    }
+    verdict->seconds += last ? kiln__seconds_since(start) : 0;
+    verdict->verified_runs = tuning->best ? tuning->best->result->verified_runs : 0;
+    return status;
+}

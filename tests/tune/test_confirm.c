@@ -1,0 +1,271 @@
+/* The best configuration of a sweep is run again: wrong answers that a first check does not see do not win. */
+#include <unistd.h>
+
+#include "check.h"
+#include "tune_internal.h"
+
+/* ---- with a device that is made up ---- */
+
+/* What happens to the configurations, by their numbers. */
+typedef struct device {
+    int rarely_wrong, faults, ends; /* the configuration whose later runs do that; -1: none */
+    int partly_wrong;               /* its answer is wrong where the reference has no elements; -1: none */
+    bool partly;                    /* the reference has a part of the elements */
+    int kept;                       /* whose answer was kept; -1: none */
+    unsigned runs, compared, whole, amended, amended_as_failed;
+} device;
+
+static int number_of(const kiln_sample *sample) { return (int)sample->params[0].value.as.i; }
+
+static kiln_status measure(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
+                           bool *ends, kiln_error **error)
+{
+    device *d = user;
+    const int number = number_of(sample);
+    *ends = number == d->ends;
+    *result = (kiln_result){.verified = 1, .verified_runs = 1, .partly = d->partly};
+    CHECK(trial->again == 0);
+    if (*ends)
+        return kiln__fail(NULL, error, KILN_ERROR_INTERRUPTED, "as told");
+    if (number == d->faults)
+        return kiln__fail(NULL, error, KILN_ERROR_DEVICE, "a fault");
+    switch (trial->answer) {
+    case KILN__ANSWER_NONE: CHECK(false); break;
+    case KILN__ANSWER_KEEP:
+        CHECK(trial->verify_seconds >= 0.25 && trial->verify_seconds <= 2);
+        d->runs++;
+        d->kept = number;
+        result->verified_runs = 50;
+        if (number == d->rarely_wrong)
+            return kiln__fail(NULL, error, KILN_ERROR_WRONG_ANSWER, "wrong the 12th time");
+        break;
+    case KILN__ANSWER_COMPARE:
+        d->compared++;
+        if ((d->kept == d->partly_wrong) != (number == d->partly_wrong))
+            return kiln__fail(NULL, error, KILN_ERROR_WRONG_ANSWER, "another answer");
+        break;
+    case KILN__ANSWER_WHOLE:
+        d->whole++;
+        if (number == d->partly_wrong)
+            return kiln__fail(NULL, error, KILN_ERROR_WRONG_ANSWER, "wrong somewhere");
+        break;
+    }
+    return KILN_OK;
+}
+
+static void amend(void *user, const kiln_sample *sample, const kiln_error *why)
+{
+    device *d = user;
+    CHECK((why != NULL) == (sample->status != KILN_OK));
+    d->amended++;
+    d->amended_as_failed += why != NULL;
+}
+
+static const kiln__log silent;
+
+/* A sweep that measured configuration i in 1 + i seconds; those of odd numbers are of another variant. */
+static kiln_tuning *make_sweep(size_t count, kiln_result like)
+{
+    kiln_tuning *tuning = kiln__tuning_new(NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    for (size_t i = 0; i < count; i++) {
+        kiln_setting param = {"I", {KILN_INT, {.i = (int64_t)i}}};
+        kiln_sample *sample = kiln__tuning_sample(tuning, i % 2 ? "odd" : "even", (kiln__settings){1, &param});
+        CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
+        *kiln__tuning_result(sample) = like;
+        kiln__tuning_result(sample)->seconds = 1 + (double)i;
+        CHECK(kiln__tuning_add(tuning, sample, KILN_OK, ""));
+    }
+    return tuning;
+}
+
+static const device nothing = {.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = -1, .kept = -1};
+static const kiln_result measured = {.measured = 1, .verified = 1, .verified_runs = 1};
+
+static kiln_status confirm(kiln_tuning *tuning, device *d, kiln_tune_options options)
+{
+    const kiln__again again = {.user = d, .log = &silent, .measure = measure, .amend = amend};
+    kiln_status status = kiln__best_confirm(tuning, &options, &again, NULL);
+    kiln__tuning_rank(tuning);
+    return status;
+}
+
+/* The configurations that a device refutes, and which one wins in the end. */
+static void the_next_best_wins(void)
+{
+    const struct {
+        device d;
+        int best;
+        unsigned refuted, runs, compared, whole;
+    } want[] = {
+        {nothing, 0, 0, 1, 0, 0},
+        {{.rarely_wrong = 0, .faults = 1, .ends = -1, .partly_wrong = -1}, 2, 2, 2, 0, 0},
+        {{.rarely_wrong = -1, .faults = 0, .ends = -1, .partly_wrong = -1}, 1, 1, 1, 0, 0},
+        {{.rarely_wrong = 3, .faults = 2, .ends = -1, .partly_wrong = -1}, 0, 0, 1, 0, 0}, /* not the fastest */
+        {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = 0, .partly = true}, 1, 1, 2, 2, 1},
+        {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = 1, .partly = true}, 0, 1, 1, 1, 1},
+        {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = -1, .partly = true}, 0, 0, 1, 1, 0},
+        {{.rarely_wrong = -1, .faults = 1, .ends = -1, .partly_wrong = -1, .partly = true}, 0, 0, 1, 0, 0},
+    };
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        device d = want[i].d;
+        kiln_tuning *tuning = make_sweep(4, measured);
+        CHECK(confirm(tuning, &d, (kiln_tune_options){0}) == KILN_OK);
+        const kiln_verdict *v = kiln_tuning_verdict(tuning);
+        const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(tuning->best);
+        CHECK(number_of(tuning->best) == want[i].best && kiln_tuning_sample(tuning, 0) == tuning->best);
+        CHECK(v->refuted == want[i].refuted && totals->failed == want[i].refuted);
+        CHECK(v->verified_runs == 50 && tuning->best->result->verified_runs == 50);
+        CHECK(totals->verified == 4 - want[i].refuted && totals->configurations == 4);
+        CHECK(d.runs == want[i].runs && d.compared == want[i].compared && d.whole == want[i].whole);
+        CHECK(d.amended_as_failed == want[i].refuted);
+        for (size_t k = 4 - want[i].refuted; k < 4; k++) {
+            const kiln_sample *failed = kiln_tuning_sample(tuning, k);
+            CHECK(failed->status != KILN_OK && *failed->message && failed->result->seconds == 0);
+        }
+        kiln_tuning_free(tuning);
+    }
+}
+
+/* Samples that are not run again: those without a check or a time, and a best that an earlier sweep has confirmed. */
+static void not_every_best_is_run_again(void)
+{
+    const struct {
+        kiln_result like;
+        kiln_tune_options options;
+        unsigned runs;
+    } want[] = {
+        {measured, {0}, 1},
+        {measured, {.flags = KILN_TUNE_NO_FINALS}, 0},
+        {measured, {.verify_size_set = "tiny"}, 0},
+        {{.measured = 1}, {0}, 0},
+        {{.measured = 1, .verified = 1, .verified_runs = 80}, {0}, 0},
+        {{.estimated = 1, .verified = 1, .verified_runs = 1}, {0}, 0},
+        {{.host_seconds = 1, .verified = 1, .verified_runs = 1}, {0}, 0},
+        {{.host_seconds = 1, .verified = 1, .verified_runs = 1}, {.finalists = 2}, 1},
+    };
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        device d = nothing;
+        kiln_tuning *tuning = make_sweep(2, want[i].like);
+        CHECK(confirm(tuning, &d, want[i].options) == KILN_OK && d.runs == want[i].runs);
+        CHECK((tuning->verdict.seconds > 0) == (want[i].runs > 0));
+        kiln_tuning_free(tuning);
+    }
+}
+
+/* All of them are refuted: no best is left. If the device is lost or the caller stops, the sweep ends. */
+static void an_end(void)
+{
+    device d = nothing;
+    d.rarely_wrong = 0;
+    kiln_tuning *tuning = make_sweep(1, measured);
+    CHECK(confirm(tuning, &d, (kiln_tune_options){0}) == KILN_OK);
+    CHECK(!tuning->best && tuning->verdict.refuted == 1 && tuning->verdict.verified_runs == 0);
+    kiln_tuning_free(tuning);
+    d = nothing;
+    d.ends = 0;
+    tuning = make_sweep(3, measured);
+    CHECK(confirm(tuning, &d, (kiln_tune_options){0}) == KILN_ERROR_INTERRUPTED);
+    CHECK(tuning->best && number_of(tuning->best) == 0 && d.amended == 0);
+    kiln_tuning_free(tuning);
+}
+
+/* ---- on the simulated device ---- */
+
+enum { ELEMENTS = 4096, STEP = 16 };
+
+/* y = 2 x + 1; if it may, the function leaves all but every 16th element alone. */
+static kiln_status add_some(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *x;
+    kiln_array *y;
+    int64_t sampled;
+    if (kiln_call_array(call, "x", &x) != KILN_OK || kiln_call_output(call, "y", &y) != KILN_OK ||
+        kiln_call_int(call, "verify.sampled", NULL, &sampled) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    for (size_t i = 0; i < ELEMENTS; i += sampled ? STEP : 1)
+        ((float *)y->data)[i] = 2 * ((const float *)x->data)[i] + 1;
+    return KILN_OK;
+}
+
+/* The right kernels take longer, so that a wrong one is the fastest. */
+static const char source[] = "extern \"C\" __global__ void add(const float *x, float *y, int n)\n"
+                             "{\n"
+                             "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                             "    float sum = 0;\n"
+                             "    for (int k = 0; k < SLOW; k++)\n"
+                             "        sum += __sinf(x[i] + k);\n"
+                             "    y[i] = 2 * x[i] + (sum > -1e9f ? 1 : 0);\n"
+                             "    if (WRONG && i >= WRONG && i < WRONG + 5)\n"
+                             "        y[i] += 3;\n"
+                             "}\n";
+static const char spec_text[] = "kiln: 1\n"
+                                "name: confirm\n"
+                                "source: confirm.cu\n"
+                                "sizes: {default: {N: 4096}}\n"
+                                "buffers:\n"
+                                "  x: {type: f32, shape: [N], fill: {uniform: [1, 2], seed: 1}}\n"
+                                "  y: {type: f32, shape: [N], out: true}\n"
+                                "verify: {y: {against: {host: add_some}, sampled: true}}\n"
+                                "variants:\n"
+                                "  right:\n"
+                                "    define: {SLOW: 60, WRONG: 0}\n"
+                                "    launch: &launch {kernel: add, grid: [N // 128], block: [128], args: [x, y, N]}\n"
+                                "  wrong:\n"
+                                "    define: {SLOW: 1, WRONG: 33}\n"
+                                "    launch: *launch\n"
+                                "  also_right:\n"
+                                "    define: {SLOW: 120, WRONG: 0}\n"
+                                "    launch: *launch\n";
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CHECK(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* Five elements that the reference leaves alone are wrong in the fastest variant, in this process and in another. */
+static void a_wrong_part_does_not_win(void)
+{
+    char folder[] = "/tmp/kiln-confirm-XXXXXX", path[96], command[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    write_text(folder, "confirm.yaml", spec_text);
+    write_text(folder, "confirm.cu", source);
+    snprintf(path, sizeof path, "%s/confirm.yaml", folder);
+    kiln_engine *engine = NULL;
+    kiln_spec *spec = NULL;
+    kiln_error *error = NULL;
+    const kiln_options options = {
+        .size = sizeof options, .device = "sim", .cache_dir = folder, .flags = KILN_NO_WORKERS};
+    CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(engine);
+    CHECK_OK(kiln_register_host(engine, "add_some", KILN_HOST_REFERENCE, add_some, NULL, &error), error);
+    CHECK_OK(kiln_spec_load(engine, path, &spec, &error), error);
+    kiln_tuning *tuning = NULL;
+    const kiln_tune_options sweep = {.size = sizeof sweep, .finalists = 3};
+    CHECK_OK(kiln_tune(engine, spec, &sweep, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CHECK(kiln_tuning_count(tuning) == 3 && kiln_tuning_verdict(tuning)->refuted == 1);
+    const kiln_sample *best = kiln_tuning_sample(tuning, 0), *last = kiln_tuning_sample(tuning, 2);
+    CHECK(strcmp(best->variant, "wrong") != 0 && best->result->verified_runs > 1);
+    CHECK_TEXT(last->variant, "wrong");
+    CHECK(last->status == KILN_ERROR_WRONG_ANSWER && strstr(last->message, "5 of 4096 wrong") != NULL);
+    kiln_tuning_free(tuning);
+    kiln_spec_free(spec);
+    kiln_engine_close(engine);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
+static const check_case cases[] = {
+    {"the next best wins", the_next_best_wins},
+    {"not every best is run again", not_every_best_is_run_again},
+    {"an end", an_end},
+    {"a wrong part does not win", a_wrong_part_does_not_win},
+};
+KILN_SUITE("tune.confirm", cases)
