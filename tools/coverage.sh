@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/coverage
 jobs=${KILN_JOBS:-$(nproc)}
-suites='^(base|expr|spec|space|search|data|sparse|cache|store|compile|sim|driver|core|plan|tune|library|conformance|random)\.'
+suites='^(base|expr|spec|space|search|data|references|sparse|cache|store|compile|sim|driver|core|plan|tune|library|conformance|random)\.'
 suites="$suites|^corpus\.(cub|groups|load|math)\$|^foreign\.jitlink\$"
 families='^catalogue\.(attention|bezier|bfs|cutoff|dcs|mergesort|mri|normalise|quadtree|spmv)\.sim$'
 table_only=0 html=

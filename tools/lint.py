@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""lint.py [CHECK...] [--fresh] [FILE...]: static checks of the .c files of engine/ and tools/, or of those named.
+"""lint.py [CHECK...] [--fresh] [FILE...]: static checks of the .c files of engine/, kernel_src/ and tools/, or of those named.
 
   cppcheck         warning, performance, portability
   tidy             clang-tidy: bugprone-*, cert-* (.clang-tidy says which are off, and why)
@@ -62,7 +62,7 @@ def compiled(wanted):
     for path in wanted:
         if path not in entries:
             sys.exit(f"lint.py: {path} is not compiled")
-    wanted = wanted or [path for path in entries if path.startswith((f"{TOP}/engine/", f"{TOP}/tools/"))]
+    wanted = wanted or [path for path in entries if path.startswith((f"{TOP}/engine/", f"{TOP}/kernel_src/", f"{TOP}/tools/"))]
     return {path: entries[path] for path in sorted(wanted, key=os.path.getsize, reverse=True)}
 
 

@@ -32,7 +32,7 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
         engine->worker = kiln__worker_find(arena, options->worker);
     if (!kiln__search_path_make(engine, options->search_path))
         return false;
-    engine->host_capacity = kiln__builtin_host_count + 8;
+    engine->host_capacity = kiln__builtin_host_count + 64; /* room for the catalogue's */
     engine->hosts = kiln__arena_alloc(arena, engine->host_capacity * sizeof *engine->hosts);
     if (!engine->hosts)
         return false;
@@ -228,10 +228,11 @@ kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned u
                           "kiln_register_host: '%s' is not a valid name: it needs a "
                           "letter or '_', then letters, digits and '_', and must not be a reserved word of expressions",
                           name);
-    if (uses == 0 || (uses & ~(KILN_HOST_REFERENCE | KILN_HOST_INPUT | KILN_HOST_STEP)))
+    const unsigned all = KILN_HOST_REFERENCE | KILN_HOST_INPUT | KILN_HOST_STEP;
+    if ((uses & all) == 0 || (uses & ~(all | KILN_HOST_SHIPPED)))
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                           "kiln_register_host: the uses of '%s' are 0x%x; give KILN_HOST_REFERENCE, KILN_HOST_INPUT or "
-                          "KILN_HOST_STEP",
+                          "KILN_HOST_STEP, and KILN_HOST_SHIPPED only beside one of them",
                           name, uses);
     kiln_status status = KILN_OK;
     pthread_mutex_lock(&engine->lock);
@@ -286,9 +287,21 @@ static size_t host_names(void *user, const char **names, size_t room)
     return count;
 }
 
-const char *kiln__engine_own_host(const kiln_engine *engine)
+const char *kiln__engine_own_host(kiln_engine *engine)
 {
-    return engine->host_count > kiln__builtin_host_count ? engine->hosts[kiln__builtin_host_count].name : NULL;
+    const char *found = NULL;
+    pthread_mutex_lock(&engine->lock);
+    for (size_t i = 0; i < engine->host_count && !found; i++)
+        if (!(engine->hosts[i].uses & KILN_HOST_SHIPPED))
+            found = engine->hosts[i].name;
+    pthread_mutex_unlock(&engine->lock);
+    return found;
+}
+
+bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name)
+{
+    const kiln__host *host = kiln__engine_host(engine, name, ~KILN_HOST_SHIPPED);
+    return host && (host->uses & KILN_HOST_SHIPPED);
 }
 
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine)

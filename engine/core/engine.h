@@ -8,8 +8,8 @@
 
 #include "base.h"
 #include "cache.h"
+#include "call.h"
 #include "compile.h"
-#include "data.h"
 #include "driver.h"
 #include "nvml.h"
 #include "expr.h"
@@ -147,8 +147,10 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
 
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use); /* NULL: none */
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
-/* The name of the first host function that the application registered; NULL: none. */
-const char *kiln__engine_own_host(const kiln_engine *engine);
+/* The name of the first host function that Kiln's own programs lack (registered without KILN_HOST_SHIPPED); NULL: none. */
+const char *kiln__engine_own_host(kiln_engine *engine);
+/* Whether Kiln's own programs have the function, so that a spec which calls it can be run by the command. */
+bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name);
 
 /* Finds a file that the spec in `spec_folder` names (links are resolved): below that folder or a folder of the search
  * path; with KILN_READ_ANYWHERE anywhere. The message of KILN_ERROR_REFUSED says where it may be. The path lives in

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data.h"
+#include "call.h"
 
 /* ---- functions for host functions ---- */
 
@@ -18,25 +18,51 @@ static kiln_status null_argument(kiln_call *call, const char *function, const ch
             return null_argument(call, __func__, #argument);                                                           \
     } while (0)
 
+/* Notes why the call fails, unless a reason is noted already: the first reason is kept. */
+static void note_failure(kiln_call *call, kiln_status status, const char *format, va_list arguments)
+{
+    if (call->failure)
+        return;
+    kiln__text text = {.mem = call->mem};
+    kiln__text_vprintf(&text, format, arguments);
+    if (text.failed)
+        kiln__fail_memory(&call->failure);
+    else
+        kiln__fail(call->mem, &call->failure, status, "%s", kiln__text_get(&text));
+    kiln__text_free(&text);
+}
+
 kiln_status(kiln_call_fail)(kiln_call *call, const char *format, ...)
 {
     if (!call)
         return KILN_ERROR_ARGUMENT;
     NEEDS(format);
-    if (call->failure)
-        return KILN_ERROR_HOST_FUNCTION; /* the first reason is kept */
-    kiln__text text = {.mem = call->mem};
     va_list arguments;
     va_start(arguments, format);
-    kiln__text_vprintf(&text, format, arguments);
+    note_failure(call, KILN_ERROR_HOST_FUNCTION, format, arguments);
     va_end(arguments);
-    if (text.failed)
-        kiln__fail_memory(&call->failure);
-    else
-        kiln__fail(call->mem, &call->failure, KILN_ERROR_HOST_FUNCTION, "%s", kiln__text_get(&text));
-    kiln__text_free(&text);
     return KILN_ERROR_HOST_FUNCTION;
 }
+
+kiln_status(kiln_call_fail_as)(kiln_call *call, kiln_status status, const char *format, ...)
+{
+    if (!call)
+        return KILN_ERROR_ARGUMENT;
+    NEEDS(format);
+    if (status == KILN_OK || (unsigned)status > KILN_ERROR_INTERNAL) {
+        kiln_call_fail(call, "%s: %d is no status of a failure", __func__, (int)status);
+        return KILN_ERROR_ARGUMENT;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    note_failure(call, status, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+const kiln_allocator *kiln_call_allocator(const kiln_call *call) { return call ? call->mem : NULL; }
+
+const volatile int *kiln_call_stop(const kiln_call *call) { return call ? call->stop : NULL; }
 
 static kiln__call_arg *find(kiln_call *call, const char *name)
 {
@@ -242,8 +268,13 @@ kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type 
     return KILN_OK;
 }
 
-kiln_status kiln__call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length, void **data)
+kiln_status kiln_call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length, void **data)
 {
+    NEEDS(call);
+    NEEDS(name);
+    NEEDS(data);
+    if ((unsigned)type >= KILN_TYPE_COUNT)
+        return kiln_call_fail(call, "exports '%s' with a type that does not exist", name);
     kiln__export *slot = add_export(call, name);
     if (!slot)
         return KILN_ERROR_HOST_FUNCTION;

@@ -432,6 +432,10 @@ KILN_API kiln_status kiln_call_export_int(kiln_call *call, const char *name, int
 KILN_API kiln_status kiln_call_export_float(kiln_call *call, const char *name, double value);
 KILN_API kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type type, int dims,
                                             const uint64_t *shape, kiln_array **array);
+/* Exports a line of `length` elements without a copy. *data comes from kiln_call_allocator(). The export takes it, and
+ * *data becomes NULL. After a failure the function still owns *data. */
+KILN_API kiln_status kiln_call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length,
+                                           void **data);
 /* Notes why the host function failed, in the format of printf(), and returns KILN_ERROR_HOST_FUNCTION. */
 KILN_API kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 #ifdef __GNUC__
@@ -439,28 +443,61 @@ KILN_API kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 #endif
     ;
 
+/* The same with a status of the function's choice, such as KILN_ERROR_MEMORY, which it returns. */
+KILN_API kiln_status kiln_call_fail_as(kiln_call *call, kiln_status status, const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+/* The allocator of the engine, for the function's own work. NULL: malloc(). */
+KILN_API const kiln_allocator *kiln_call_allocator(const kiln_call *call);
+/* A flag that becomes nonzero when the caller wants the call to end. A function that works for seconds looks at it, and
+ * fails with KILN_ERROR_INTERRUPTED. NULL: nobody can end the call. */
+KILN_API const volatile int *kiln_call_stop(const kiln_call *call);
+
+/* A sparse matrix in compressed rows: the entries of row r have the numbers offsets[r] to offsets[r + 1] - 1, and their
+ * columns ascend. */
+typedef struct kiln_csr {
+    uint32_t rows, columns, nonzeros;
+    uint32_t *offsets; /* rows + 1 */
+    uint32_t *index;   /* the column of each entry */
+    float *values;     /* NULL: a pattern */
+} kiln_csr;
+/* Reads a Matrix Market file (coordinate or array; real, integer or pattern; general, symmetric or skew-symmetric) or a
+ * list of edges (`from to [weight]`), gzipped or not, with all cores. `path` comes from kiln_call_file(). `graph` nonzero:
+ * the result is a pattern without loops that has each edge in both directions. A failure is noted with the line and the
+ * column in the file. */
+KILN_API kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix);
+KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* one that is all zero is fine */
+
 typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 
 /* For `verify: {host: NAME}`. The function reads the buffers and writes the expected outputs. */
 #define KILN_HOST_REFERENCE 1u
 #define KILN_HOST_INPUT 2u /* for `inputs:` */
 #define KILN_HOST_STEP 4u  /* for `steps:` */
+/* A purpose is joined with this flag if Kiln's own programs have the same function under the same name, as they have the
+ * functions of the catalogue. Without the flag, a sweep that calls the function measures in its own process, because no
+ * other process has the function. A captured spec cannot call such a function either. */
+#define KILN_HOST_SHIPPED 8u
 
 /* Makes `function` callable as `name` from specs of this engine, for the purposes `uses` (KILN_HOST_...). Call it
  * before you load the specs. The library passes `user` to the function, so `user` must live as long as the engine.
  * Any thread that uses the engine may call the function. The function must not call the engine. A reference function
- * gets every buffer and every size of the spec as an argument with the name that the spec gives it. */
+ * gets every buffer and every size of the spec as an argument with the name that the spec gives it.
+ * kiln_catalogue_register() (kiln_catalogue.h) registers the functions that the specs of the catalogue name. */
 KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function,
                                         void *user, kiln_error **error);
 
-/* Describes a host function that comes with Kiln. */
+/* Describes a host function. */
 typedef struct kiln_host_info {
     const char *name;
     unsigned uses;     /* KILN_HOST_... */
     const char *takes; /* the names of its arguments; an argument in brackets has a default */
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
-/* Returns the host function with this number, from 0. Returns NULL for a number past the last one. */
+/* Returns the host function with this number, from 0, of those that every engine has. Returns NULL for a number past the
+ * last one. */
 KILN_API const kiln_host_info *kiln_host(size_t number);
 
 /* ---- specs ------------------------------------------------------------------------------------------------- */

@@ -350,7 +350,8 @@ const char *kiln__read_host(kiln__reader *r, const kiln__spec_node *node, const 
     near = kiln__nearest(name, names, count < KILN__COUNT(names) ? count : KILN__COUNT(names));
     kiln__diag_add(r->diag, node->pos,
                    near ? "there is no host function '%s'; did you mean '%s'?"
-                        : "there is no host function '%s'; 'kiln help hosts' lists them",
+                        : "there is no host function '%s'; 'kiln help hosts' lists them, and kiln_catalogue_register() "
+                          "registers them for a program",
                    name, near);
     return name;
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "engine.h"
-#include "kiln.h"
+#include "kiln_catalogue.h"
 #include "tune_internal.h"
 
 static int compare(const void *a, const void *b)
@@ -202,7 +202,7 @@ int main(int count, char **arguments)
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
     const kiln_device_info *info = NULL;
-    if (kiln_engine_open(&options, &engine, &error))
+    if (kiln_engine_open(&options, &engine, &error) || kiln_catalogue_register(engine, &error))
         return fail(error);
     if (proposals) {
         int status = bench_proposals(engine, proposals);

@@ -1,5 +1,6 @@
-/* A program outside Kiln's tree: loads a spec, multiplies two matrices with the best configuration that the file beside it
+/* A program outside Kiln's tree: loads a spec of the catalogue, multiplies two matrices with the best configuration that the file beside it
  * knows, checks the product. */
+#include <kiln_catalogue.h>
 #include <kiln_tune.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ int main(int count, char **arguments)
     kiln_best_options options = {.size = sizeof options};
 
     if (kiln_engine_open(NULL, &engine, &error) ||
+        kiln_catalogue_register(engine, &error) || /* the reference that the spec names */
         kiln_spec_load(engine, count > 1 ? arguments[1] : "matmul", &spec, &error) ||
         kiln_knowledge_load(engine, count > 2 ? arguments[2] : "known.yaml", &known, &error))
         return fail(error);

@@ -26,7 +26,7 @@ cmake -S "$here" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$work
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name kiln.pc)")
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046  # lists of words
-${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic "$here/main.c" $(pkg-config --cflags --libs kiln) -lm \
+${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic "$here/main.c" $(pkg-config --cflags --libs kiln-catalogue) -lm \
     -Wl,-rpath,"$(pkg-config --variable=libdir kiln)" -o "$work/by-pkg-config"
 
 cd "$work" # nothing of the source tree is near: the spec and its source are the installed ones

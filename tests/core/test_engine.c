@@ -349,7 +349,7 @@ static void test_hosts(void)
     kiln_engine *engine = open_engine(&options);
     kiln_error *error = NULL;
     int user = 0;
-    CHECK(kiln__engine_host(engine, "matmul_f64", KILN_HOST_REFERENCE) != NULL);
+    CHECK(kiln__engine_host(engine, "captured", KILN_HOST_INPUT) != NULL);
     CHECK_OK(kiln_register_host(engine, "my_input", KILN_HOST_INPUT | KILN_HOST_STEP, nothing, &user, &error), error);
     const kiln__host *found = kiln__engine_host(engine, "my_input", KILN_HOST_STEP);
     CHECK(found && found->user == &user && found->function == nothing);
@@ -357,10 +357,11 @@ static void test_hosts(void)
     CHECK(kiln_register_host(engine, "my_input", KILN_HOST_INPUT, nothing, NULL, &error) == KILN_ERROR_ARGUMENT);
     CHECK_TEXT(kiln_error_message(error), "kiln_register_host: a host function 'my_input' is registered already");
     kiln_error_free(error);
-    CHECK(kiln_register_host(engine, "matmul_f64", KILN_HOST_INPUT, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
+    CHECK(kiln_register_host(engine, "captured", KILN_HOST_INPUT, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln_register_host(engine, "2nd", KILN_HOST_INPUT, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln_register_host(engine, "other", 0, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
-    CHECK(kiln_register_host(engine, "other", 8, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
+    CHECK(kiln_register_host(engine, "other", 16, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
+    CHECK(kiln_register_host(engine, "other", KILN_HOST_SHIPPED, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln_register_host(engine, "other", KILN_HOST_INPUT, NULL, NULL, NULL) == KILN_ERROR_ARGUMENT);
     error = NULL;
     for (int i = 0; i < 100; i++) {
@@ -368,13 +369,20 @@ static void test_hosts(void)
         snprintf(name, sizeof name, "function_%d", i);
         CHECK_OK(kiln_register_host(engine, name, KILN_HOST_STEP, nothing, NULL, &error), error);
     }
+    /* Which functions the command and the process that measures have too. */
+    CHECK_TEXT(kiln__engine_own_host(engine), "my_input");
+    CHECK(kiln__engine_host_is_shipped(engine, "captured") && !kiln__engine_host_is_shipped(engine, "my_input"));
+    CHECK(!kiln__engine_host_is_shipped(engine, "no_such"));
+    CHECK_OK(kiln_register_host(engine, "theirs", KILN_HOST_STEP | KILN_HOST_SHIPPED, nothing, NULL, &error), error);
+    CHECK(kiln__engine_host_is_shipped(engine, "theirs"));
+    CHECK(kiln__engine_host(engine, "theirs", KILN_HOST_STEP) && !kiln__engine_host(engine, "theirs", KILN_HOST_INPUT));
     CHECK_TEXT(found->name, "my_input"); /* still there after the list has grown */
     kiln__host_lookup lookup = kiln__engine_hosts(engine);
     CHECK(lookup.known(lookup.user, "function_99", KILN_HOST_STEP));
     CHECK(!lookup.known(lookup.user, "function_100", KILN_HOST_STEP));
     const char *names[200];
     CHECK(lookup.names(lookup.user, names, 3) == 3);
-    CHECK(lookup.names(lookup.user, names, 200) == 101 + kiln__builtin_host_count);
+    CHECK(lookup.names(lookup.user, names, 200) == 102 + kiln__builtin_host_count);
     kiln_engine_close(engine);
 }
 
@@ -515,7 +523,7 @@ static void *use_engine(void *user)
         bad += got != (unsigned)i;
         bad += driver->cuMemFree_(pointer) != CUDA_SUCCESS;
         kiln__engine_leave(engine, previous);
-        bad += kiln__engine_host(engine, "matmul_f64", KILN_HOST_REFERENCE) == NULL;
+        bad += kiln__engine_host(engine, "captured", KILN_HOST_INPUT) == NULL;
     }
     return bad ? (void *)1 : NULL;
 }

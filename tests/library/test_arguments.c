@@ -59,6 +59,8 @@ static struct out {
     const char *text;
     const kiln_array *array;
     kiln_array *output;
+    kiln_csr matrix;
+    void *line;
     float floats[4];
     CUdeviceptr pointer;
     const kiln_result *result;
@@ -248,7 +250,13 @@ static void tear_down(void)
     X(STATUS, kiln_call_export_int, "rr", (A(0, &w.call), A(1, "n"), 1))                                               \
     X(STATUS, kiln_call_export_float, "rr", (A(0, &w.call), A(1, "m"), 1))                                             \
     X(STATUS, kiln_call_export_array, "rrrr", (A(0, &w.call), A(1, "o"), KILN_f32, 1, A(2, shape), A(3, &out.output))) \
+    X(STATUS, kiln_call_export_data, "rrr", (A(0, &w.call), A(1, "p"), KILN_f32, 0, A(2, &out.line)))                  \
     X(STATUS, kiln_call_fail, "rr", (A(0, &w.call), A(1, "why")))                                                      \
+    X(STATUS, kiln_call_fail_as, "rr", (A(0, &w.call), KILN_ERROR_IO, A(1, "why")))                                    \
+    X(ADDRESS, kiln_call_allocator, "0", (A(0, &w.call)))                                                              \
+    X(ADDRESS, kiln_call_stop, "0", (A(0, &w.call)))                                                                   \
+    X(STATUS, kiln_call_matrix, "rrr", (A(0, &w.call), A(1, "no.mtx"), 0, A(2, &out.matrix)))                          \
+    X(NOTHING, kiln_call_matrix_free, "vv", (A(0, &w.call), A(1, &out.matrix)))                                        \
     X(STATUS, kiln_register_host, "rrruo",                                                                             \
       (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3, NULL), A(4, &out.error)))                   \
     X(STATUS, kiln_spec_load, "rrro", (A(0, w.engine), A(1, "fake.yaml"), A(2, &out.spec), A(3, &out.error)))          \
@@ -391,7 +399,7 @@ typedef enum answer_kind { STATUS, NUMBER, ADDRESS, NOTHING } answer_kind;
 typedef struct answer {
     kiln_status status;
     long long number;
-    const void *address;
+    const volatile void *address;
 } answer;
 #define MAKE_STATUS(call) a.status = call
 #define MAKE_NUMBER(call) a.number = (long long)call
@@ -597,7 +605,7 @@ static void check_null(const struct call *c, const function *f, int at)
     case 'o':
     case 'u': fine = a.status != KILN_ERROR_ARGUMENT; break;
     case '0': fine = a.number == 0 && a.address == NULL; break;
-    case 'e': fine = a.address && *(const char *)a.address == '\0'; break;
+    case 'e': fine = a.address && *(const volatile char *)a.address == '\0'; break;
     case 'm': fine = a.number == -1; break;
     default: break;
     }

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "driver.h"
+#include "kiln_catalogue.h"
 
 enum { M = 45, N = 33, K = 29 };
 
@@ -33,6 +34,8 @@ static const kiln_setting sizes[] = {{"M", {KILN_INT, {M}}}, {"N", {KILN_INT, {N
 static kiln_status open_both(const kiln_options *options, kiln_engine **engine, kiln_spec **spec, kiln_error **error)
 {
     kiln_status status = kiln_engine_open(options, engine, error);
+    if (status == KILN_OK)
+        status = kiln_catalogue_register(*engine, error);
     if (status != KILN_OK)
         return status;
     return kiln_spec_parse(*engine, spec_text, sizeof spec_text - 1, KILN_SOURCE_DIR "/specs/product.yaml", spec,

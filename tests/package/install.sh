@@ -84,8 +84,8 @@ inside sh -e -c '
     cmake -S . -B build >log && cmake --build build >>log || { cat log; exit 1; }
     objdump -p build/consumer | grep "NEEDED.*libkiln"
     build/consumer
-    cc -std=c11 main.c $(pkg-config --cflags --libs kiln) -lm -o shared && ./shared | tail -n 1
-    cc -std=c11 -DKILN_STATIC main.c -Wl,-Bstatic -lkiln -Wl,-Bdynamic $(pkg-config --static --libs kiln | sed "s/-lkiln//") -lm \
+    cc -std=c11 main.c $(pkg-config --cflags --libs kiln-catalogue) -lm -o shared && ./shared | tail -n 1
+    cc -std=c11 -DKILN_STATIC main.c -Wl,-Bstatic -lkiln-catalogue -lkiln -Wl,-Bdynamic $(pkg-config --static --libs kiln | sed "s/-lkiln//") -lm \
         -o static && ! ldd static | grep libkiln && ./static | tail -n 1'
 
 say "the simulated libcuda.so.1, for who asks for it"

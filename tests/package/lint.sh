@@ -28,9 +28,10 @@ has() { # PACKAGE PATTERN...: a file whose path matches; usr/lib may have the ar
     done
 }
 lib='usr/lib(/[^/]+)?'
-has libkiln0 "$lib/libkiln\.so\.0" usr/share/doc/libkiln0/copyright
-has libkiln-dev "$lib/libkiln\.so" "$lib/libkiln\.a" "$lib/pkgconfig/kiln\.pc" "$lib/cmake/kiln/kilnConfig\.cmake" \
-    usr/include/kiln.h usr/share/doc/libkiln-dev/copyright
+has libkiln0 "$lib/libkiln\.so\.0" "$lib/libkiln-catalogue\.so\.0" usr/share/doc/libkiln0/copyright
+has libkiln-dev "$lib/libkiln\.so" "$lib/libkiln\.a" "$lib/libkiln-catalogue\.so" "$lib/libkiln-catalogue\.a" \
+    "$lib/pkgconfig/kiln\.pc" "$lib/pkgconfig/kiln-catalogue\.pc" "$lib/cmake/kiln/kilnConfig\.cmake" \
+    usr/include/kiln.h usr/include/kiln_catalogue.h usr/share/doc/libkiln-dev/copyright
 has kiln usr/bin/kiln usr/libexec/kiln/kiln-worker usr/share/man/man1/kiln.1.gz usr/share/kiln/specs/matmul.yaml \
     usr/share/kiln/specs/kiln.schema.json usr/share/kiln/kernel_src/matmul.cu usr/share/bash-completion/completions/kiln \
     usr/share/zsh/vendor-completions/_kiln usr/share/fish/vendor_completions.d/kiln.fish usr/share/doc/kiln/copyright \
@@ -50,7 +51,8 @@ field kiln Depends | grep -q nvidia && fail "kiln depends on a package that is n
 field kiln Description | grep -q nvidia-cuda-nvrtc || fail "kiln's description does not say how to get NVRTC"
 field libkiln-dev Depends | grep -q 'libkiln0 (= ' || fail "libkiln-dev does not depend on the libkiln0 of its version"
 dpkg-deb --control libkiln0_*.deb control
-grep -qx 'libkiln 0 libkiln0 (>= .*)' control/shlibs || fail "libkiln0's shlibs: $(cat control/shlibs)"
+grep -qx 'libkiln 0 libkiln0 (>= .*)' control/shlibs && grep -qx 'libkiln-catalogue 0 libkiln0 (>= .*)' control/shlibs ||
+    fail "libkiln0's shlibs: $(cat control/shlibs)"
 
 # A build folder for /usr/local has no folder of the architecture in its paths, as `cmake --preset package` has.
 without=

@@ -3,6 +3,7 @@
 #define KILN_TEST_CATALOGUE_H
 
 #include "check.h"
+#include "kiln_catalogue.h"
 #include "plan_internal.h"
 
 typedef struct catalogue_spec {
@@ -21,6 +22,8 @@ static int catalogue_main(int count, char **arguments, const char *suite, const 
                             .flags = (shared ? 0 : KILN_NO_CACHE) | KILN_NO_WORKERS};
     kiln_error *error = NULL;
     kiln_status status = kiln_engine_open(&options, engine, &error);
+    if (status == KILN_OK)
+        status = kiln_catalogue_register(*engine, &error);
     if (status == KILN_OK && kiln__engine_nvrtc(*engine, &error) != KILN_OK) {
         fprintf(stderr, "SKIP nvrtc: %s\n", kiln_error_message(error));
         kiln_error_free(error);

@@ -273,6 +273,7 @@ static kiln_engine *open_small(char *path)
     options.device = device;
     setenv("KILN_SIM_STEPS", "100000000", 1);
     CHECK_OK(kiln_engine_open(&options, &small, &error), error);
+    CHECK_OK(kiln_catalogue_register(small, &error), error);
     return small;
 }
 

@@ -6,6 +6,8 @@ is, and whether ARCHITECTURE.md (tools/kiln/README.md) shows the same table.
     rooms.py SOURCE_FOLDER BUILD_FOLDER          the test: exit 1 with a line for each thing that is wrong
     rooms.py SOURCE_FOLDER BUILD_FOLDER --table  prints the graph as it is
 
+kernel_src/ is no room: no room may include its headers, and its own files may use helpers of HELPERS alone.
+
 A room is a folder of engine/ or tools/kiln/ that such a table names. It may include headers of the rooms that its USES names, and may
 need symbols of those alone; a header NAME_internal.h is for its own room. Every name in USES must be needed, and there
 is no cycle. --table shows how many lines each has."""
@@ -15,6 +17,9 @@ import re
 import subprocess
 import sys
 
+# What kernel_src/ may include of the engine: arrays, random numbers, lines of text, matrices. Not call.h, which has the
+# members of a call, so that a host function of the catalogue sees what an application's sees.
+HELPERS = {"random.h", "data.h", "sparse.h", "lines.h", "kiln.h"}
 
 
 def read_table(text, function, base):
@@ -182,12 +187,31 @@ def check(base, table, function, prefix, page, build, show):
     return bool(uses) and not bad
 
 
+def check_catalogue(folder, show):
+    """What the files of kernel_src/ include. True: nothing is wrong."""
+    files = [path for path in sorted(folder.rglob("*.[ch]"))]
+    own = {path.name for path in files}
+    bad, used = [], set()
+    for path in files:
+        for line, text in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', text)
+            if match and match[1] not in own | HELPERS:
+                bad.append(f"{path}:{line}: kernel_src may not include {match[1]}")
+            elif match:
+                used.add(match[1])
+    bad += [f"kernel_src does not need {name}" for name in sorted(HELPERS - used)]
+    if not show:
+        print("\n".join(bad + [f"kernel_src: {len(files)} files: {len(bad) or 'nothing'} wrong"]))
+    return bool(files) and not bad
+
+
 def main():
     source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     engine, tools, show = source / "engine", source / "tools", "--table" in sys.argv
     good = [check(engine, engine / "CMakeLists.txt", "kiln_room", "kiln_", engine / "ARCHITECTURE.md", build, show),
             check(tools / "kiln", tools / "CMakeLists.txt", "kiln_command_part", "kiln_command_",
-                  tools / "kiln" / "README.md", build, show)]
+                  tools / "kiln" / "README.md", build, show),
+            check_catalogue(source / "kernel_src", show)]
     return 0 if all(good) else 1
 
 

@@ -7,7 +7,8 @@
 #include "check.h"
 #include "document.h"
 #include "lines.h"
-#include "sparse.h"
+#include "call.h"
+#include "formats.h"
 
 /* ---- building ---- */
 

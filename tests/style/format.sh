@@ -11,7 +11,7 @@ for program in clang-format-14 clang-format; do
 done
 [ -n "$format" ] || { echo "SKIP tool: there is no clang-format 14 (tools/setup.sh --test installs it)"; exit 77; }
 
-files() { find engine tools tests -path tests/abi/oldest -prune -o -name '*.[ch]' -print | sort; }
+files() { find engine kernel_src tools tests -path tests/abi/oldest -prune -o -name '*.[ch]' -print | sort; }
 case ${1:-} in
 --write) files | xargs -n 64 "$format" -i --style=file ;;
 '')

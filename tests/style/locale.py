@@ -71,7 +71,7 @@ def why_forbidden(name, code, at, where):
 def find(source):
     """Lines "FILE:LINE: what" for the files of a tree."""
     bad = []
-    for folder in ("engine", "tools"):
+    for folder in ("engine", "kernel_src", "tools"):
         for path in sorted((source / folder).rglob("*")):
             where = path.relative_to(source).as_posix()
             if path.suffix not in SUFFIXES or where == OWN:

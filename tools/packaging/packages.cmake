@@ -1,7 +1,7 @@
 # What `cpack -G DEB` makes: four packages, one for each component of the install rules (README.md in this folder).
 #
-#   library      libkiln0       the shared library
-#   development  libkiln-dev    headers, static library, files of CMake and pkg-config
+#   library      libkiln0       the shared libraries: libkiln, libkiln-catalogue
+#   development  libkiln-dev    headers, static libraries, files of CMake and pkg-config
 #   command      kiln           the command, its worker, the catalogue, pages; every rule without a component
 #   simulator    kiln-sim       the simulated libcuda.so.1 and what goes with it
 set(CPACK_VERBATIM_VARIABLES ON)
@@ -36,10 +36,12 @@ Kiln finds the fastest configuration of a CUDA kernel: it reads a description
 of the kernel, compiles with NVRTC, checks every answer and measures. Without
 a GPU kernels run on a simulated device.
 .
-This package has the shared library. The package kiln has what it starts to
+This package has the shared libraries: that of the engine, and the host
+functions of the catalogue. The package kiln has what it starts to
 compile in processes of its own, and the catalogue of kernels.")
 # By hand: CPack would list the simulator's libcuda.so.1 too, and others' packages would then depend on it.
-file(WRITE ${PROJECT_BINARY_DIR}/packaging/shlibs "libkiln ${KILN_ABI} libkiln${KILN_ABI} (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/packaging/shlibs "libkiln ${KILN_ABI} libkiln${KILN_ABI} (>= ${PROJECT_VERSION})
+libkiln-catalogue ${KILN_ABI} libkiln${KILN_ABI} (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/packaging/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/packaging/shlibs
                                                ${PROJECT_BINARY_DIR}/packaging/triggers)
@@ -53,7 +55,7 @@ Kiln finds the fastest configuration of a CUDA kernel: it reads a description
 of the kernel, compiles with NVRTC, checks every answer and measures. Without
 a GPU kernels run on a simulated device.
 .
-This package has the headers, the static library, and the files by which
+This package has the headers, the static libraries, and the files by which
 find_package(kiln) of CMake and pkg-config find them.")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME kiln)

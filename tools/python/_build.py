@@ -1,4 +1,4 @@
-"""_build.py OUTPUT COMPILER INCLUDE: writes the C source of the extension module kiln._kiln.
+"""_build.py OUTPUT COMPILER INCLUDE...: writes the C source of the extension module kiln._kiln.
 
 What cffi is told of the library is what the C preprocessor makes of the public headers, so no declaration is written a
 second time: functions, structs and enums as they stand, flags from the macros that are plain numbers, and a Python
@@ -16,30 +16,30 @@ HERE = pathlib.Path(__file__).resolve().parent
 CALLBACKS = ["log", "device", "list", "tune", "host"]
 
 
-def preprocessed(compiler: str, include: str, *options: str) -> str:
+def preprocessed(compiler: str, includes: list[str], *options: str) -> str:
     """host.h without the system's headers, whose types cffi knows, and without what only gcc and clang understand."""
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stddef.h", "stdint.h"):
             pathlib.Path(empty, name).touch()
-        return subprocess.run([*compiler.split(), "-E", *options, "-nostdinc", "-U__GNUC__", "-I", include, "-I", empty,
-                               str(HERE / "host.h")], check=True, text=True, stdout=subprocess.PIPE).stdout
+        return subprocess.run([*compiler.split(), "-E", *options, "-nostdinc", "-U__GNUC__",
+                               *(f"-I{folder}" for folder in [*includes, empty]), str(HERE / "host.h")], check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
-def declarations(compiler: str, include: str) -> str:
-    text = preprocessed(compiler, include, "-P")
+def declarations(compiler: str, includes: list[str]) -> str:
+    text = preprocessed(compiler, includes, "-P")
     for name in CALLBACKS:
         match = re.search(rf"typedef\s+(\w+)\s*\(\*kiln_{name}_fn\)(\([^)]*\));", text)
         if not match:
             sys.exit(f"_build.py: the headers have no type kiln_{name}_fn")
         text += f'\nextern "Python" {match[1]} kiln_py_{name}{match[2]};'
-    numbers = re.findall(r"^#define (KILN_\w+) \d+u?$", preprocessed(compiler, include, "-dM"), re.M)
+    numbers = re.findall(r"^#define (KILN_\w+) \d+u?$", preprocessed(compiler, includes, "-dM"), re.M)
     return text + "".join(f"\n#define {name} ..." for name in numbers)
 
 
 def main() -> None:
-    output, compiler, include = sys.argv[1:]
+    output, compiler, *includes = sys.argv[1:]
     builder = cffi.FFI()
-    builder.cdef(declarations(compiler, include))
+    builder.cdef(declarations(compiler, includes))
     builder.set_source("kiln._kiln", '#include "host.h"')
     builder.emit_c_code(output)
 

@@ -15,6 +15,7 @@
 
 #include "../stack.h"
 #include "compile.h"
+#include "kiln_catalogue.h"
 #include "runner.h"
 
 enum { STACK_BYTES = 512 << 20, LEAST_STACK_BYTES = 64 << 20, NICE = 5, MOST_PCH = 1 << 30 };
@@ -83,7 +84,7 @@ static int run(int count, char **arguments)
     limit(RLIMIT_CORE, 0);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
     if (runs)                 /* a driver reserves address space and keeps a cache as it likes */
-        return kiln__runner_serve(STDIN_FILENO);
+        return kiln__runner_serve(STDIN_FILENO, kiln_catalogue_register);
     limit(RLIMIT_FSIZE, uses || makes ? MOST_PCH : 0); /* 0: no option of NVRTC can make it write a file */
     if (!KILN__SANITIZED) {                            /* their shadow memory takes terabytes of address space */
         const char *given = option(count, arguments, "--memory");

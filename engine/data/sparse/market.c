@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "call.h"
 #include "document.h"
 #include "lines.h"
 #include "sparse.h"
@@ -434,4 +435,32 @@ kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool 
     }
     close(fd);
     return status;
+}
+
+/* ---- for host functions ---- */
+
+kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix)
+{
+    if (!call)
+        return KILN_ERROR_ARGUMENT;
+    if (!path || !matrix) {
+        kiln_call_fail(call, "%s: %s is NULL", __func__, path ? "matrix" : "path");
+        return KILN_ERROR_ARGUMENT;
+    }
+    kiln__csr made = {0};
+    const kiln__patience patience = {call->log, call->stop};
+    kiln_error *why = NULL;
+    kiln_status status = kiln__market_read(call->mem, path, graph != 0, patience, &made, &why);
+    if (status == KILN_OK)
+        *matrix = made;
+    else
+        kiln_call_fail_as(call, status, "%s", kiln_error_message(why));
+    kiln_error_free(why);
+    return status;
+}
+
+void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix)
+{
+    if (call && matrix)
+        kiln__csr_free(call->mem, matrix);
 }

@@ -307,7 +307,8 @@ static kiln_status look_at_inputs(kiln__capture *c, kiln_error **error)
     const kiln_plan *plan = c->plan;
     size_t exports = 0;
     for (size_t i = 0; i < plan->variant->input_count; i++) {
-        c->replaced[i] = i < plan->spec->input_count || !kiln__capture_own_function(plan->variant->inputs[i].function);
+        c->replaced[i] = i < plan->spec->input_count ||
+                         !kiln__engine_host_is_shipped(plan->engine, plan->variant->inputs[i].function);
         if (!c->replaced[i] || !plan->inputs[i].entry)
             continue;
         follow_input(plan, &c->fixed, i);

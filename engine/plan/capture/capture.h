@@ -37,7 +37,6 @@ bool kiln__capture_taken(const kiln__capture *c, const kiln__export *export);
 kiln_status kiln__capture_array(kiln__capture *c, const char *file, const kiln_array *array, kiln_error **error);
 /* Returns the path of a file in the folder of the capture, in the arena. */
 const char *kiln__capture_path(kiln__capture *c, const char *file);
-bool kiln__capture_own_function(const char *name); /* whether Kiln itself has the function */
 /* Writes sources, headers, and the spec. */
 kiln_status kiln__capture_spec(kiln__capture *c, kiln_error **error);
 

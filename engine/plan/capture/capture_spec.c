@@ -159,37 +159,29 @@ static kiln_status copy_source(writer *w, const char *name, const kiln__variant 
 
 /* ---- variants ---- */
 
-bool kiln__capture_own_function(const char *name)
-{
-    for (size_t i = 0; i < kiln__builtin_host_count; i++)
-        if (strcmp(kiln__builtin_hosts[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* Returns the name of a host function in the steps that only the application has, or NULL. */
-static const char *foreign_step(const kiln__step *steps, size_t count)
+static const char *foreign_step(kiln_engine *engine, const kiln__step *steps, size_t count)
 {
     const char *found = NULL;
     for (size_t i = 0; i < count && !found; i++) {
         const kiln__step *step = &steps[i];
-        if (step->kind == KILN__STEP_HOST && !kiln__capture_own_function(step->as.host.function))
+        if (step->kind == KILN__STEP_HOST && !kiln__engine_host_is_shipped(engine, step->as.host.function))
             found = step->as.host.function;
         else if (step->kind == KILN__STEP_REPEAT)
-            found = foreign_step(step->as.repeat.steps, step->as.repeat.step_count);
+            found = foreign_step(engine, step->as.repeat.steps, step->as.repeat.step_count);
         else if (step->kind == KILN__STEP_WHILE)
-            found = foreign_step(step->as.loop.steps, step->as.loop.step_count);
+            found = foreign_step(engine, step->as.loop.steps, step->as.loop.step_count);
     }
     return found;
 }
 
-static const char *foreign_function(const kiln_spec *spec, const kiln__variant *variant)
+static const char *foreign_function(kiln_engine *engine, const kiln_spec *spec, const kiln__variant *variant)
 {
     for (size_t i = spec->input_count; i < variant->input_count; i++)
-        if (!kiln__capture_own_function(variant->inputs[i].function))
+        if (!kiln__engine_host_is_shipped(engine, variant->inputs[i].function))
             return variant->inputs[i].function;
-    const char *found = foreign_step(variant->steps, variant->step_count);
-    return found ? found : foreign_step(variant->before, variant->before_count);
+    const char *found = foreign_step(engine, variant->steps, variant->step_count);
+    return found ? found : foreign_step(engine, variant->before, variant->before_count);
 }
 
 /* Copies a file that a variant names. *to is its new name, or NULL if `text` names no file. */
@@ -270,7 +262,7 @@ static kiln_status write_variants(writer *w, kiln_error **error)
     kiln__capture *c = w->c;
     const kiln_spec *spec = c->plan->spec;
     const kiln__log *log = &c->plan->engine->log;
-    const char *foreign = foreign_function(spec, c->plan->variant);
+    const char *foreign = foreign_function(c->plan->engine, spec, c->plan->variant);
     kiln_status status = keep_variant(w, c->plan->variant, error);
     if (status == KILN_OK && foreign)
         note(c, "Only a program that registers the host function '%s' can run this.", foreign);
@@ -279,7 +271,7 @@ static kiln_status write_variants(writer *w, kiln_error **error)
         kiln_error *why = NULL;
         if (variant == c->plan->variant)
             continue;
-        foreign = foreign_function(spec, variant);
+        foreign = foreign_function(c->plan->engine, spec, variant);
         kiln_status kept = foreign ? KILN_OK : keep_variant(w, variant, &why);
         if (kept == KILN_ERROR_MEMORY)
             status = kiln__fail_memory(error);

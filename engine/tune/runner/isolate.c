@@ -57,7 +57,7 @@ struct kiln__runner {
 
 /* ---- what can be moved to another process ---- */
 
-static kiln_status check_possible(const kiln_engine *engine, const kiln_run_options *run, kiln_error **error)
+static kiln_status check_possible(kiln_engine *engine, const kiln_run_options *run, kiln_error **error)
 {
     if (!engine->owns_context)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,

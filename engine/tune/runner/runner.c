@@ -10,6 +10,7 @@
 
 typedef struct server {
     int fd;
+    kiln__add_hosts add_hosts;
     kiln__arena arena; /* for what `setup` points to, as `body` is */
     char *body;
     kiln__runner_setup setup;
@@ -92,6 +93,8 @@ static kiln_status open_all(server *s, kiln_error **error)
                             .flags = setup->flags,
                             .memory_limit = setup->memory_limit};
     kiln_status status = kiln_engine_open(&options, &s->engine, error);
+    if (status == KILN_OK && s->add_hosts)
+        status = s->add_hosts(s->engine, error);
     if (status == KILN_OK)
         status = kiln__engine_device(s->engine, error);
     if (status == KILN_OK && setup->near)
@@ -288,9 +291,9 @@ static bool answer(server *s, const char *body, size_t length)
     return good;
 }
 
-int kiln__runner_serve(int fd)
+int kiln__runner_serve(int fd, kiln__add_hosts add_hosts)
 {
-    server s = {.fd = fd};
+    server s = {.fd = fd, .add_hosts = add_hosts};
     kiln__message_header header;
     char *body = NULL;
     bool good = greet(&s);

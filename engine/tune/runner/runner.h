@@ -89,9 +89,11 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
 
 /* ---- the process (runner.c) ---- */
 
-/* What kiln-worker does with --run: answers the requests that arrive on the socket `fd` until it closes. The exit
+/* What kiln-worker does with --run: answers the requests that arrive on the socket `fd` until it closes. `add_hosts`
+ * registers the host functions that this program has besides the engine's (KILN_HOST_SHIPPED); NULL: none. The exit
  * status. */
-int kiln__runner_serve(int fd);
+typedef kiln_status (*kiln__add_hosts)(kiln_engine *engine, kiln_error **error);
+int kiln__runner_serve(int fd, kiln__add_hosts add_hosts);
 
 /* ---- the side of the sweep: one device's process (isolate.c) ---- */
 

@@ -1,6 +1,6 @@
 // bfs.cu - a search with a frontier as libraries do it, from CUB and Thrust: degrees of the frontier are scanned, a
 // thread an edge looks at a neighbour (its vertex is found by bisection, so that work is even), new vertices are
-// compacted; the host reads two numbers a level. Its graphs are those of engine/data/sparse/generate.c.
+// compacted; the host reads two numbers a level. Its graphs are those of kernel_src/sparse/generate.c.
 //
 // Figures that were published, for want of these libraries on the machine; not measured here, and how they count edges
 // (this file: those of the component, once) is to be looked up before anything is made of them:

@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(128) add_left_over(const float4 *left_over, fl
     }
 }
 
-// The atoms of Kiln's input of that kind, seed 1 (engine/data/reference/atoms.c).
+// The atoms of Kiln's input of that kind, seed 1 (kernel_src/host/atoms.c).
 std::vector<float4> make_atoms(const Work &work)
 {
     auto mix = [](uint64_t x) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "kiln_catalogue.h"
 
 typedef struct log_to {
     int least;
@@ -81,7 +82,10 @@ int cli_engine(cli *c)
         .limit = cli_watch,
     };
     kiln_error *error = NULL;
-    return kiln_engine_open(&options, &c->engine, &error) == KILN_OK ? 0 : cli_error(c, error);
+    if (kiln_engine_open(&options, &c->engine, &error) != KILN_OK ||
+        kiln_catalogue_register(c->engine, &error) != KILN_OK)
+        return cli_error(c, error);
+    return 0;
 }
 
 int cli_spec(cli *c)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "kiln_catalogue.h"
 
 static void print_options(const cli_command *command)
 {
@@ -108,17 +109,22 @@ static int print_spec(cli *c)
     return cli_spec_command.run(c);
 }
 
-/* Lists the host functions of one use, each with its arguments. */
+static void print_host(const kiln_host_info *host, unsigned use, const char *gives)
+{
+    if (!(host->uses & use))
+        return;
+    out_printf("  %s\n", host->name);
+    out_wrapped(cli_printf("takes %s; %s %s", host->takes, gives, host->gives), 10, out_width());
+}
+
+/* Lists the host functions of one use, each with its arguments: the functions of the engine, then of the catalogue. */
 static void print_hosts_of(unsigned use, const char *title, const char *gives)
 {
     out_printf("\n%s%s%s\n", out_bold(), title, out_plain());
-    for (size_t i = 0; kiln_host(i); i++) {
-        const kiln_host_info *host = kiln_host(i);
-        if (!(host->uses & use))
-            continue;
-        out_printf("  %s\n", host->name);
-        out_wrapped(cli_printf("takes %s; %s %s", host->takes, gives, host->gives), 10, out_width());
-    }
+    for (size_t i = 0; kiln_host(i); i++)
+        print_host(kiln_host(i), use, gives);
+    for (size_t i = 0; kiln_catalogue_host(i); i++)
+        print_host(kiln_catalogue_host(i), use, gives);
 }
 
 static int print_hosts(cli *c)

@@ -61,6 +61,7 @@ class Engine(Owned):
                                   NO_CACHE=not cache, READ_ANYWHERE=read_anywhere, NO_WORKERS=not workers), **members)
         call(lib.kiln_engine_open, options, out)
         self._own(out[0], lib.kiln_engine_close)
+        call(lib.kiln_catalogue_register, out[0])
 
     def _call(self, function: Any, *arguments: Any) -> None:
         """A call that may run host functions: what one raised is the cause of the error."""

@@ -1,0 +1,58 @@
+/* call.h - calls of host functions: the members of a kiln_call, and the functions by which the engine makes a call. A host
+ * function knows nothing of this header: it sees the public functions kiln_call_*() alone. */
+#ifndef KILN_CALL_H
+#define KILN_CALL_H
+
+#include "data.h"
+
+typedef struct kiln__host {
+    const char *name;
+    unsigned uses;
+    kiln_host_fn function;
+    void *user;
+} kiln__host;
+/* The host functions that every engine has: `captured`. */
+extern const kiln__host kiln__builtin_hosts[];
+extern const size_t kiln__builtin_host_count;
+
+typedef struct kiln__call_arg {
+    const char *name;
+    enum { KILN__CALL_VALUE, KILN__CALL_ARRAY } kind;
+    kiln_value value;
+    kiln_array *array;
+    bool writable, written; /* written: the function requested it as an output */
+    bool read;              /* the function asked for it */
+} kiln__call_arg;
+typedef struct kiln__export {
+    const char *name;
+    bool is_array;
+    kiln_value value;
+    kiln_array array;
+    struct kiln__export *next;
+} kiln__export;
+struct kiln_call {
+    const kiln_allocator *mem;
+    const char *function;
+    size_t arg_count;
+    kiln__call_arg *args;
+    kiln__export *exports; /* grows during the call; owned by the caller of kiln__call */
+    /* Resolves the name of a file under the trust rules, into a path in `arena`. */
+    kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
+    void *file_user;
+    const char *hint; /* NULL, or a hint about a missing argument */
+    bool missed;      /* true: the function asked for an argument that the spec does not give */
+    kiln__arena arena;
+    kiln_error *failure;      /* set by kiln_call_fail */
+    const kiln__log *log;     /* NULL: the call ignores it */
+    const volatile int *stop; /* NULL, or nonzero when the call should end (KILN_ERROR_INTERRUPTED) */
+};
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+#define kiln_call_fail(...) (kiln_call_fail(__VA_ARGS__), KILN_ERROR_HOST_FUNCTION)
+#endif
+/* Calls the function. If it fails, the error has the place `pos`. */
+kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);
+/* NULL: there is no such argument */
+const kiln__export *kiln__export_find(const kiln__export *exports, const char *name);
+void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports);
+void kiln__call_free(kiln_call *call); /* frees the arena, the exports and the failure */
+#endif

@@ -1,0 +1,128 @@
+/* attention_f64: the reference of attention: softmax(Q K^T / sqrt(D)) V of each head, in double. With CAUSAL query i sees
+ * the keys up to i + KEYS - QUERIES; one that sees none gets zeros.
+ *
+ * A task is a head of keys, which is converted once for all heads of queries that share it. */
+#include <math.h>
+#include <string.h>
+
+#include "catalogue.h"
+#include "rows.h"
+#include "vector.h"
+
+enum { MOST_PRODUCTS_LOG = 31, DEPTH_MOST = 256 };
+
+typedef struct problem {
+    const kiln_array *q, *k, *v;
+    kiln_array *o;
+    bool causal;
+    uint64_t queries, keys, every; /* one query in so many is computed */
+    size_t depth, group;           /* heads of queries that share one of keys */
+    double *room;                  /* for each worker: a head's keys and values, and the scores of a query */
+    size_t room_each;
+} problem;
+
+static double dot(const double *a, const double *b, size_t count)
+{
+    kiln__vector sum = {0}, x, y;
+    for (size_t i = 0; i < count; i += KILN__LANES) {
+        memcpy(&x, a + i, sizeof x);
+        memcpy(&y, b + i, sizeof y);
+        sum += x * y;
+    }
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
+static void add_times(double *to, const double *from, double factor, size_t count)
+{
+    kiln__vector x, y;
+    for (size_t i = 0; i < count; i += KILN__LANES) {
+        memcpy(&x, to + i, sizeof x);
+        memcpy(&y, from + i, sizeof y);
+        x += factor * y;
+        memcpy(to + i, &x, sizeof x);
+    }
+}
+
+static void one_query(const problem *p, const double *keys, const double *values, double *scores, uint64_t row,
+                      uint64_t seen)
+{
+    double query[DEPTH_MOST], out[DEPTH_MOST] = {0}, most = -INFINITY, sum = 0;
+    kiln__to_doubles(p->q->type, p->q->data, row * p->depth, p->depth, query);
+    for (uint64_t j = 0; j < seen; j++) {
+        scores[j] = dot(query, keys + j * p->depth, p->depth) / sqrt((double)p->depth);
+        most = scores[j] > most ? scores[j] : most;
+    }
+    for (uint64_t j = 0; j < seen; j++) {
+        double weight = exp(scores[j] - most);
+        sum += weight;
+        add_times(out, values + j * p->depth, weight, p->depth);
+    }
+    for (size_t i = 0; i < p->depth && seen > 0; i++)
+        out[i] /= sum;
+    kiln__from_doubles(p->o->type, p->o->data, row * p->depth, p->depth, out);
+}
+
+static void one_head(void *user, size_t index, size_t worker)
+{
+    const problem *p = user;
+    double *keys = p->room + worker * p->room_each, *values = keys + p->keys * p->depth;
+    size_t of_head = (size_t)p->keys * p->depth;
+    kiln__to_doubles(p->k->type, p->k->data, (uint64_t)index * of_head, of_head, keys);
+    kiln__to_doubles(p->v->type, p->v->data, (uint64_t)index * of_head, of_head, values);
+    uint64_t first = (uint64_t)index * p->group * p->queries;
+    for (uint64_t row = first; row < first + p->group * p->queries; row++) {
+        uint64_t query = row % p->queries, hidden = p->causal ? p->queries - 1 - query : 0;
+        if (kiln__row_chosen(row, p->every))
+            one_query(p, keys, values, values + of_head, row, hidden < p->keys ? p->keys - hidden : 0);
+    }
+}
+
+static bool take(kiln_call *call, problem *p)
+{
+    int64_t causal;
+    if (kiln_call_array(call, "q", &p->q) != KILN_OK || kiln_call_array(call, "k", &p->k) != KILN_OK ||
+        kiln_call_array(call, "v", &p->v) != KILN_OK || kiln_call_output(call, "o", &p->o) != KILN_OK ||
+        kiln_call_int(call, "CAUSAL", NULL, &causal) != KILN_OK)
+        return false;
+    p->causal = causal != 0;
+    const kiln_array *const of_queries[] = {p->q, p->o}, *const of_keys[] = {p->k, p->v};
+    bool right = true;
+    for (int i = 0; i < 2; i++) {
+        right = right && of_queries[i]->dims == 4 && of_keys[i]->dims == 4;
+        right = right && memcmp(of_queries[i]->shape, p->q->shape, 4 * sizeof(uint64_t)) == 0;
+        right = right && memcmp(of_keys[i]->shape, p->k->shape, 4 * sizeof(uint64_t)) == 0;
+    }
+    right = right && p->q->shape[0] == p->k->shape[0] && p->q->shape[3] == p->k->shape[3] && p->k->shape[1] > 0 &&
+            p->q->shape[1] % p->k->shape[1] == 0 && p->q->shape[3] % KILN__LANES == 0 && p->q->shape[3] <= DEPTH_MOST;
+    if (!right)
+        kiln_call_fail(call,
+                       "q and o are B x H x M x D, k and v B x G x N x D; H must be a multiple of G, D of 4 and at "
+                       "most 256");
+    return right;
+}
+
+static kiln_status attention_f64(void *user, kiln_call *call)
+{
+    (void)user;
+    problem p = {0};
+    if (!take(call, &p))
+        return KILN_ERROR_HOST_FUNCTION;
+    p.queries = p.q->shape[2], p.keys = p.k->shape[2];
+    p.depth = (size_t)p.q->shape[3], p.group = (size_t)(p.q->shape[1] / p.k->shape[1]);
+    size_t heads = (size_t)(p.k->shape[0] * p.k->shape[1]), threads = kiln__cpu_count();
+    threads = threads < heads ? threads : heads;
+    double products = (double)heads * (double)p.group * (double)p.queries * (double)p.keys * 2 * (double)p.depth;
+    if (!kiln__rows_every(call, products, ldexp(1, MOST_PRODUCTS_LOG), &p.every))
+        return KILN_ERROR_HOST_FUNCTION;
+    if (heads == 0)
+        return KILN_OK;
+    p.room_each = (size_t)p.keys * (2 * p.depth + 1) + 1;
+    p.room = kiln__calloc(kiln_call_allocator(call), threads * p.room_each, sizeof *p.room);
+    if (!p.room)
+        return kiln__call_no_memory(call);
+    kiln__parallel(threads, heads, one_head, &p);
+    kiln__free(kiln_call_allocator(call), p.room);
+    return KILN_OK;
+}
+
+KILN__FAMILY(attention, KILN__HOST("attention_f64", KILN_HOST_REFERENCE, attention_f64, "q, k, v, CAUSAL", "o"))

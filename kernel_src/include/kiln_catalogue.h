@@ -1,0 +1,26 @@
+/* kiln_catalogue.h - the host functions of the catalogue: references, inputs and host steps that the specs in specs/ name.
+ *
+ * The library libkiln has no references. A program that loads a spec of the catalogue links libkiln-catalogue (CMake:
+ * kiln::catalogue, pkg-config: kiln-catalogue) and registers its functions first. The command and the Python package do
+ * so by themselves. The rules at the top of kiln.h hold here too. */
+#ifndef KILN_CATALOGUE_H
+#define KILN_CATALOGUE_H
+
+#include "kiln.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Registers all functions of the catalogue with kiln_register_host(), as KILN_HOST_SHIPPED. Call it once for an engine,
+ * before the specs are loaded. It fails as kiln_register_host() does. KILN_ERROR_ARGUMENT: the engine has a
+ * function of the same name already, and the functions that precede it in the list stay registered. */
+KILN_API kiln_status kiln_catalogue_register(kiln_engine *engine, kiln_error **error);
+
+/* A function of the catalogue by its number; NULL past the last. */
+KILN_API const kiln_host_info *kiln_catalogue_host(size_t number);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,370 @@
+/* binned.c - a format for entries that are scattered over the matrix, so that no access to memory is.
+ *
+ * A panel is `width` columns, whose elements of x fit in shared memory; a group is some rows, whose sums do. The
+ * entries of one panel and one group are a bin. Everything is stored bin by bin, twice: for multiplying by panels
+ * (panel after panel, of each its groups), for adding by groups (group after group, of each its panels). Multiplying
+ * writes the products where adding wants them: both read and write whole bins. A bin is filled up to a multiple of 8
+ * entries, an octet, so that 32 bytes of products belong to one bin, and the last bin of a group so that the group has
+ * whole chunks of 128 entries.
+ *
+ * Rows of more than `piece` entries (0: chosen here) are cut into pieces, so that groups have about the same number of
+ * entries: entry j of such a row is in piece j mod n. A line is a row or a piece: the rows (those that were cut are
+ * empty), then the pieces. Groups are lines that follow each other: at most `height`, with at most 3/2 of the mean
+ * number of entries.
+ *
+ * Exports
+ *   panels, width       how many panels there are, and how many columns they have
+ *   panel.starts        panels + 1: where a panel begins, in octets
+ *   columns, values     of each entry, by panels: the column in its panel (u16) and the value; 0 and 0 where filled up
+ *   to                  of each octet by panels, its place by groups
+ *   groups, chunks      how many groups there are, and chunks of all of them
+ *   group.starts        groups + 1: where a group begins, in chunks
+ *   group.lines         groups + 1: its first line
+ *   slots               of each entry, by groups: the line in its group (u16)
+ *   pieces              how many there are
+ *   cut.rows            the rows that were cut, ascending
+ *   cut.starts          one more than these: the first piece of each
+ *
+ * A warp adds 32 entries at a time, a step: of a chunk those whose number mod 4 is the same. So that this takes no
+ * atomics, the entries of a bin are put in such an order that a step has each line once, if there is one. Where a step
+ * has a line twice all the same, bit 15 is set in the slots of all its entries but the first. What fills up has the
+ * slot 2^15 - 1. */
+#include <string.h>
+
+#include "formats.h"
+
+enum { OCTET = 8, CHUNK = 128, STEPS = 4, WINDOW = 16, TWICE = 1 << 15, NOBODY = TWICE - 1 };
+
+typedef struct binned {
+    kiln__csr m;
+    uint32_t width, height, piece;
+    uint32_t panels, groups, pieces, cut;
+    uint32_t *cut_rows, *cut_starts;
+    uint32_t *group_lines, *group_starts;
+    uint32_t *by_panel, *by_group; /* of bin group * panels + panel: entries, then where it is, then its next entry */
+    uint16_t *columns, *slots;
+    float *values;
+} binned;
+
+static uint64_t up_to(uint64_t count, uint64_t multiple) { return (count + multiple - 1) / multiple * multiple; }
+
+static uint32_t length_of(const binned *b, uint32_t row) { return b->m.offsets[row + 1] - b->m.offsets[row]; }
+
+/* ---- lines ---- */
+
+static uint32_t pieces_of(const binned *b, uint32_t row)
+{
+    uint32_t length = length_of(b, row);
+    return length > b->piece ? length / b->piece + (length % b->piece != 0) : 0;
+}
+
+typedef struct line {
+    uint32_t first, step, count; /* entries of CSR */
+} line;
+
+static line line_of(const binned *b, uint32_t number)
+{
+    if (number < b->m.rows)
+        return (line){b->m.offsets[number], 1, pieces_of(b, number) ? 0 : length_of(b, number)};
+    uint32_t piece = number - b->m.rows, low = 0, high = b->cut; /* the last row that begins at or before the piece */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (b->cut_starts[middle] <= piece)
+            low = middle;
+        else
+            high = middle;
+    }
+    uint32_t row = b->cut_rows[low], step = b->cut_starts[low + 1] - b->cut_starts[low];
+    uint32_t first = piece - b->cut_starts[low];
+    return (line){b->m.offsets[row] + first, step, (length_of(b, row) - first + step - 1) / step};
+}
+
+static kiln_status cut_rows(kiln_call *call, binned *b)
+{
+    uint64_t pieces = 0;
+    for (uint32_t r = 0; r < b->m.rows; r++) {
+        b->cut += pieces_of(b, r) > 0;
+        pieces += pieces_of(b, r);
+    }
+    if (b->m.rows + pieces > UINT32_MAX)
+        return kiln_call_fail(call, "rows and pieces of rows are 2^32 or more: a larger `piece` makes fewer");
+    b->pieces = (uint32_t)pieces;
+    if (kiln_call_export_int(call, "pieces", b->pieces) != KILN_OK ||
+        kiln_call_export_int(call, "cut", b->cut) != KILN_OK ||
+        kiln__export_line(call, "cut.rows", KILN_u32, b->cut, &b->cut_rows) != KILN_OK ||
+        kiln__export_line(call, "cut.starts", KILN_u32, (uint64_t)b->cut + 1, &b->cut_starts) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    uint32_t to = 0;
+    for (uint32_t r = 0; r < b->m.rows; r++) {
+        if (pieces_of(b, r)) {
+            b->cut_rows[to] = r;
+            b->cut_starts[to + 1] = b->cut_starts[to] + pieces_of(b, r);
+            to++;
+        }
+    }
+    return KILN_OK;
+}
+
+/* ---- groups ---- */
+
+/* The number of groups; starts[g] is the first line of each if it is not NULL. */
+static uint32_t walk_groups(const binned *b, uint32_t *starts)
+{
+    enum { LEAST = 1024 };
+    uint32_t lines = b->m.rows + b->pieces, groups = 0, first = 0;
+    uint64_t entries = 0, most = 3 * (uint64_t)b->height * b->m.nonzeros / (2 * (uint64_t)(lines ? lines : 1));
+    if (most < LEAST)
+        most = LEAST;
+    for (uint32_t l = 0; l < lines; l++) {
+        uint32_t count = line_of(b, l).count;
+        if (l == 0 || l - first == b->height || entries + count > most) {
+            if (starts)
+                starts[groups] = l;
+            groups++;
+            first = l;
+            entries = 0;
+        }
+        entries += count;
+    }
+    if (starts)
+        starts[groups] = lines;
+    return groups;
+}
+
+static void count_group(void *user, size_t group, size_t worker)
+{
+    const binned *b = user;
+    (void)worker;
+    uint32_t *bins = b->by_panel + group * b->panels;
+    for (uint32_t l = b->group_lines[group]; l < b->group_lines[group + 1]; l++) {
+        line of = line_of(b, l);
+        for (uint32_t i = 0; i < of.count; i++)
+            bins[b->m.index[of.first + i * of.step] / b->width]++;
+    }
+}
+
+static bool has_line(const uint16_t *chunk, uint32_t step, uint16_t wanted)
+{
+    bool found = false;
+    for (uint32_t i = step; i < CHUNK; i += STEPS)
+        found |= chunk[i] == wanted;
+    return found;
+}
+
+/* A window is `count` places of a bin, octets, from `at` by groups and `from` by panels on, in WINDOW chunks at most.
+ * Its entries are in the order of their lines. Each goes to the step where it is, if that has room and not its line yet,
+ * or to one of the next ones. */
+static void arrange_window(const binned *b, size_t at, size_t from, uint32_t count)
+{
+    enum { TRIES = 32 };
+    uint16_t lines[WINDOW * CHUNK], columns[WINDOW * CHUNK];
+    float values[WINDOW * CHUNK];
+    uint32_t used[WINDOW * STEPS] = {0}; /* lanes of each step */
+    memcpy(lines, b->slots + at, count * sizeof *lines);
+    memcpy(columns, b->columns + from, count * sizeof *columns);
+    memcpy(values, b->values + from, count * sizeof *values);
+    for (uint32_t i = 0; i < count; i++) {
+        b->slots[at + i] = NOBODY;
+        b->columns[from + i] = 0;
+        b->values[from + i] = 0;
+    }
+    size_t first = at / CHUNK * CHUNK, last = (at + count - 1) / CHUNK * CHUNK;
+    uint32_t steps = (uint32_t)((last - first) / CHUNK + 1) * STEPS;
+    for (uint32_t i = 0; i < count; i++) {
+        if (lines[i] == NOBODY)
+            continue;
+        uint32_t step = (uint32_t)((at + i - first) / CHUNK * STEPS + (at + i) % STEPS), chosen = steps;
+        for (uint32_t tries = 0; tries < steps && (tries < TRIES || chosen == steps); tries++) {
+            size_t chunk = first + step / STEPS * CHUNK, begin = chunk < at ? at : chunk,
+                   end = chunk + CHUNK < at + count ? chunk + CHUNK : at + count;
+            if (used[step] < (end - begin) / STEPS) {
+                bool apart = !has_line(b->slots + chunk, step % STEPS, lines[i]);
+                chosen = apart || chosen == steps ? step : chosen;
+                if (apart)
+                    break;
+            }
+            step = step + 1 < steps ? step + 1 : 0;
+        }
+        size_t chunk = first + chosen / STEPS * CHUNK, begin = chunk < at ? at : chunk;
+        size_t place = begin - at + used[chosen]++ * STEPS + chosen % STEPS;
+        b->slots[at + place] = lines[i];
+        b->columns[from + place] = columns[i];
+        b->values[from + place] = values[i];
+    }
+}
+
+static void arrange_bin(const binned *b, size_t at, size_t from, size_t count)
+{
+    for (size_t done = 0; done < count;) {
+        size_t end = (at + done) / CHUNK * CHUNK + WINDOW * CHUNK - at; /* whole chunks */
+        end = end < count ? end : count;
+        arrange_window(b, at + done, from + done, (uint32_t)(end - done));
+        done = end;
+    }
+}
+
+/* Bit 15 where a step of a warp has a line that it has had; `slots` is a chunk. */
+static void mark_twice(uint16_t *slots)
+{
+    uint64_t seen[TWICE / 64];
+    for (uint32_t step = 0; step < STEPS; step++) {
+        for (uint32_t i = step; i < CHUNK; i += STEPS)
+            seen[slots[i] / 64] = 0;
+        for (uint32_t i = step; i < CHUNK; i += STEPS) {
+            uint64_t bit = UINT64_C(1) << slots[i] % 64, *word = &seen[slots[i] / 64];
+            if (slots[i] != NOBODY && *word & bit)
+                slots[i] |= TWICE;
+            *word |= bit;
+        }
+    }
+}
+
+static void fill_group(void *user, size_t group, size_t worker)
+{
+    const binned *b = user;
+    (void)worker;
+    uint32_t *by_panel = b->by_panel + group * b->panels, *by_group = b->by_group + group * b->panels;
+    size_t begin = (size_t)b->group_starts[group] * CHUNK, end = (size_t)b->group_starts[group + 1] * CHUNK;
+    for (size_t i = begin; i < end; i++)
+        b->slots[i] = NOBODY;
+    for (uint32_t l = b->group_lines[group]; l < b->group_lines[group + 1]; l++) {
+        line of = line_of(b, l);
+        for (uint32_t i = 0; i < of.count; i++) {
+            uint32_t from = of.first + i * of.step, panel = b->m.index[from] / b->width, to = by_panel[panel]++;
+            b->columns[to] = (uint16_t)(b->m.index[from] % b->width);
+            b->values[to] = b->m.values[from];
+            b->slots[by_group[panel]++] = (uint16_t)(l - b->group_lines[group]);
+        }
+    }
+    size_t at = begin; /* by_panel and by_group are at the ends of what bins have now */
+    for (uint32_t p = 0; p < b->panels; p++) {
+        size_t used = up_to(by_group[p] - at, OCTET), from = up_to(by_panel[p], OCTET) - used;
+        arrange_bin(b, at, from, used);
+        at = p + 1 < b->panels ? at + used : end;
+    }
+    for (size_t i = begin; i < end; i += CHUNK)
+        mark_twice(b->slots + i);
+}
+
+/* ---- places ---- */
+
+/* by_panel has the entries of bins: filled up to whole octets, the last bin of a group to whole chunks of the group.
+ * Returns the chunks of all groups; group_starts gets the first of each if it is not NULL. */
+static uint64_t fill_up(const binned *b, uint32_t *group_starts)
+{
+    uint64_t chunks = 0;
+    for (size_t g = 0; g < b->groups; g++) {
+        uint32_t *bins = b->by_panel + g * b->panels;
+        uint64_t places = 0;
+        for (size_t p = 0; p < b->panels; p++) {
+            bins[p] = (uint32_t)up_to(bins[p], OCTET);
+            places += bins[p];
+        }
+        if (b->panels)
+            bins[b->panels - 1] += (uint32_t)(up_to(places, CHUNK) - places);
+        if (group_starts)
+            group_starts[g] = (uint32_t)chunks;
+        chunks += up_to(places, CHUNK) / CHUNK;
+    }
+    if (group_starts)
+        group_starts[b->groups] = (uint32_t)chunks;
+    return chunks;
+}
+
+/* by_panel has the places of bins, and then, as by_group, where they begin. */
+static void place_bins(const binned *b, uint32_t *panel_starts, uint32_t *to)
+{
+    size_t at = 0;
+    for (size_t bin = 0; bin < (size_t)b->groups * b->panels; bin++) {
+        b->by_group[bin] = (uint32_t)at;
+        at += b->by_panel[bin];
+    }
+    at = 0;
+    for (size_t p = 0; p < b->panels; p++) {
+        panel_starts[p] = (uint32_t)(at / OCTET);
+        for (size_t bin = p; bin < (size_t)b->groups * b->panels; bin += b->panels) {
+            uint32_t octets = b->by_panel[bin] / OCTET;
+            for (uint32_t i = 0; i < octets; i++)
+                to[at / OCTET + i] = b->by_group[bin] / OCTET + i;
+            b->by_panel[bin] = (uint32_t)at;
+            at += (size_t)octets * OCTET;
+        }
+    }
+    panel_starts[b->panels] = (uint32_t)(at / OCTET);
+}
+
+static kiln_status export_bins(kiln_call *call, binned *b)
+{
+    uint32_t *panel_starts, *to;
+    kiln__parallel(0, b->groups, count_group, b);
+    uint64_t places = fill_up(b, NULL) * CHUNK;
+    if (places > UINT32_MAX)
+        return kiln_call_fail(call, "bins would store 2^32 entries or more");
+    if (kiln__check_padding(call, "a format of bins", places, &b->m) != KILN_OK ||
+        kiln_call_export_int(call, "chunks", (int64_t)(places / CHUNK)) != KILN_OK ||
+        kiln__export_line(call, "panel.starts", KILN_u32, (uint64_t)b->panels + 1, &panel_starts) != KILN_OK ||
+        kiln__export_line(call, "group.starts", KILN_u32, (uint64_t)b->groups + 1, &b->group_starts) != KILN_OK ||
+        kiln__export_line(call, "to", KILN_u32, places / OCTET, &to) != KILN_OK ||
+        kiln__export_line(call, "columns", KILN_u16, places, &b->columns) != KILN_OK ||
+        kiln__export_line(call, "values", KILN_f32, places, &b->values) != KILN_OK ||
+        kiln__export_line(call, "slots", KILN_u16, places, &b->slots) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    fill_up(b, b->group_starts);
+    place_bins(b, panel_starts, to);
+    kiln__parallel(0, b->groups, fill_group, b);
+    return KILN_OK;
+}
+
+/* So long that about four of its entries are in a bin, which steps can have apart. */
+static uint32_t usual_piece(uint32_t panels)
+{
+    enum { LEAST = 32, MOST = 512 };
+    uint32_t piece = panels < MOST / 4 ? 4 * panels : MOST;
+    return piece > LEAST ? piece : LEAST;
+}
+
+static kiln_status take_arguments(kiln_call *call, binned *b)
+{
+    const int64_t choose = 0;
+    int64_t width, height, piece;
+    if (kiln__take_matrix(call, &b->m) != KILN_OK || kiln_call_int(call, "width", NULL, &width) != KILN_OK ||
+        kiln_call_int(call, "height", NULL, &height) != KILN_OK ||
+        kiln_call_int(call, "piece", &choose, &piece) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (width < 1 || width > 1 << 16 || height < 1 || height > NOBODY || piece < 0 || piece > UINT32_MAX)
+        return kiln_call_fail(call, "width is 1 to 65536, height 1 to %d, piece 0 or more", NOBODY);
+    uint32_t columns = b->m.columns, most = (uint32_t)width;
+    uint32_t panels = columns / most + (columns % most != 0),
+             even = panels ? columns / panels + (columns % panels != 0) : most;
+    even = (uint32_t)up_to(even, 4); /* of one width, so that all take about as long */
+    b->width = even < most ? even : most;
+    b->panels = columns / b->width + (columns % b->width != 0);
+    b->height = (uint32_t)height;
+    b->piece = piece > 0 ? (uint32_t)piece : usual_piece(b->panels);
+    return KILN_OK;
+}
+
+kiln_status kiln__host_sparse_binned(void *user, kiln_call *call)
+{
+    (void)user;
+    binned b = {0};
+    if (take_arguments(call, &b) != KILN_OK || cut_rows(call, &b) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    b.groups = walk_groups(&b, NULL);
+    uint64_t bins = (uint64_t)b.panels * b.groups;
+    if (bins > (uint64_t)b.m.nonzeros + (1 << 22))
+        return kiln_call_fail(call, "%u panels of %u groups each for %u entries: hardly an entry a bin", b.panels,
+                              b.groups, b.m.nonzeros);
+    if (kiln_call_export_int(call, "panels", b.panels) != KILN_OK ||
+        kiln_call_export_int(call, "width", b.width) != KILN_OK ||
+        kiln_call_export_int(call, "groups", b.groups) != KILN_OK ||
+        kiln__export_line(call, "group.lines", KILN_u32, (uint64_t)b.groups + 1, &b.group_lines) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    walk_groups(&b, b.group_lines);
+    b.by_panel = kiln__calloc(kiln_call_allocator(call), (size_t)bins + 1, sizeof *b.by_panel);
+    b.by_group = kiln__calloc(kiln_call_allocator(call), (size_t)bins + 1, sizeof *b.by_group);
+    kiln_status status = b.by_panel && b.by_group ? export_bins(call, &b) : kiln_call_fail(call, "out of host memory");
+    kiln__free(kiln_call_allocator(call), b.by_panel);
+    kiln__free(kiln_call_allocator(call), b.by_group);
+    return status;
+}

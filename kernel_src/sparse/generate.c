@@ -1,0 +1,303 @@
+/* generate.c - matrices and graphs that are made, not read.
+ *
+ * All is integer arithmetic and correctly rounded operations on numbers of the row, the entry and the seed, so that the
+ * bytes are the same on every machine. SplitMix64's last step (Steele, Lea, Flood, OOPSLA 2014) does for random bits. */
+#include <math.h>
+#include <string.h>
+
+#include "random.h"
+#include "formats.h"
+
+enum { CHUNK = 8192 }; /* rows, or for R-MAT entries, of a part */
+
+bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind)
+{
+    static const char *const names[] = {
+#define KILN_X(name) #name,
+        KILN__MATRIX_KINDS(KILN_X)
+#undef KILN_X
+    };
+    for (size_t i = 0; i < KILN__COUNT(names); i++) {
+        if (strcmp(names[i], name) == 0) {
+            *kind = (kiln__matrix_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- random numbers of a place ---- */
+
+static uint64_t bits_of(uint64_t seed, uint64_t a, uint64_t b)
+{
+    return kiln__random_mix(kiln__random_mix(seed + 0x9E3779B97F4A7C15 * (a + 1)) + 0xD1B54A32D192ED03 * (b + 1));
+}
+
+static uint64_t below(uint64_t bits, uint64_t bound) /* bound < 2^32: uneven by less than 2^-32 */
+{
+    return ((bits >> 32) * bound) >> 32;
+}
+
+float kiln__matrix_value(uint64_t seed, uint32_t row, uint32_t column)
+{
+    uint64_t bits = bits_of(seed ^ 0x76616C756573, row, column);
+    return (float)((int32_t)(bits >> 40) - (1 << 23)) * 0x1p-23F; /* 24 bits: exact */
+}
+
+/* ---- a row, or a part of the entries, of each kind ---- */
+
+typedef struct row_sink {
+    const kiln__generator *g;
+    kiln__entry_sink sink;
+    void *to;
+} row_sink;
+
+static void give(const row_sink *s, uint64_t row, uint64_t column)
+{
+    if (s->g->graph && row == column)
+        return;
+    s->sink(s->to, (uint32_t)row, (uint32_t)column,
+            s->g->graph ? 0 : kiln__matrix_value(s->g->seed, (uint32_t)row, (uint32_t)column));
+}
+
+enum { TALL = 64 }; /* rows of a tall matrix for each of its columns */
+
+static uint64_t columns_of(const kiln__generator *g)
+{
+    return g->kind == KILN__MATRIX_tall && !g->graph ? (g->rows + TALL - 1) / TALL : g->rows;
+}
+
+/* A cell of a cube and its 26 neighbours. */
+static void stencil27(const row_sink *s, uint64_t row)
+{
+    const uint64_t n = s->g->side;
+    uint64_t x = row % n, y = row / n % n, z = row / n / n;
+    for (uint64_t k = z ? z - 1 : 0; k <= z + 1 && k < n; k++)
+        for (uint64_t j = y ? y - 1 : 0; j <= y + 1 && j < n; j++)
+            for (uint64_t i = x ? x - 1 : 0; i <= x + 1 && i < n; i++)
+                give(s, row, (k * n + j) * n + i);
+}
+
+static void band(const row_sink *s, uint64_t row)
+{
+    uint64_t half = s->g->degree / 2, end = row + s->g->degree - half;
+    for (uint64_t c = row > half ? row - half : 0; c < end && c < s->g->rows; c++)
+        give(s, row, c);
+}
+
+/* Three or six unknowns a node, so blocks of 3 x 3 or 6 x 6; a node is coupled with itself, the next one and others that are near: two
+ * nodes at a distance d, below 2^12, with a probability that falls as 1/d. */
+static void fem(const row_sink *s, uint64_t row, uint64_t unknowns)
+{
+    enum { REACH = 12 };
+    uint64_t nodes = s->g->rows / unknowns, node = row / unknowns, links = s->g->degree / (2 * unknowns);
+    if (node >= nodes) { /* what is left of rows */
+        give(s, row, row);
+        return;
+    }
+    for (uint64_t c = 0; c < unknowns; c++)
+        give(s, row, node * unknowns + c);
+    for (uint64_t link = 0; link < links; link++) {
+        /* Both ends must find the link: node goes forward by a distance that depends on it, and the mirror image is the
+         * other direction (kiln__entries.symmetric). */
+        uint64_t bits = bits_of(s->g->seed, node, link), exponent = (bits >> 8) % REACH;
+        uint64_t distance = link == 0 ? 1 : (UINT64_C(1) << exponent) + below(bits, UINT64_C(1) << exponent);
+        for (uint64_t c = 0; node + distance < nodes && c < unknowns; c++)
+            give(s, row, (node + distance) * unknowns + c);
+    }
+}
+
+/* Lengths of rows with the tail P(length >= x) = (least / x)^(3/2), whose mean is three times the least. */
+/* u^(2/3) for 0 < u <= 1 by Newton's steps for the cube root of u^2, which libm would round differently from one machine
+ * to the next. */
+static double root23(double u)
+{
+    int exponent;
+    frexp(u * u, &exponent);
+    double root = ldexp(1, exponent / 3);
+    for (int step = 0; step < 12; step++)
+        root = (2 * root + u * u / (root * root)) / 3;
+    return root;
+}
+
+static uint64_t power_length(const kiln__generator *g, uint64_t row)
+{
+    double u = (double)((bits_of(g->seed ^ 0x6C656E677468, row, 0) >> 11) + 1) * 0x1p-53; /* (0, 1] */
+    double length = (double)g->degree / 3 / root23(u);
+    return length < (double)g->rows / 8 ? (uint64_t)length + 1 : g->rows / 8 + 1;
+}
+
+static void scattered(const row_sink *s, uint64_t row, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        give(s, row, below(bits_of(s->g->seed, row, i), s->g->rows));
+}
+
+/* A tall matrix: each row has `degree` entries anywhere in few columns. */
+static void tall(const row_sink *s, uint64_t row)
+{
+    uint64_t columns = columns_of(s->g);
+    for (uint64_t i = 0; i < s->g->degree; i++)
+        give(s, row, below(bits_of(s->g->seed, row, i), columns));
+}
+
+/* Three diagonals, and of one row in four an entry anywhere. */
+static void noisy(const row_sink *s, uint64_t row)
+{
+    uint64_t bits = bits_of(s->g->seed, row, 0);
+    for (uint64_t c = row ? row - 1 : 0; c <= row + 1 && c < s->g->rows; c++)
+        give(s, row, c);
+    if ((bits & 3) == 0)
+        give(s, row, below(bits, s->g->rows));
+}
+
+/* Rows of `degree` scattered entries, but each 2^17th has one in eight of all columns. */
+static void long_rows(const row_sink *s, uint64_t row)
+{
+    if (row % (1 << 17) == (1 << 16) || (s->g->rows <= 1 << 16 && row == s->g->rows / 2))
+        for (uint64_t c = row % 8; c < s->g->rows; c += 8)
+            give(s, row, c);
+    else
+        scattered(s, row, s->g->degree);
+}
+
+/* R-MAT (Chakrabarti, Zhan, Faloutsos, SDM 2004) with Graph500's probabilities 0.57, 0.19, 0.19, 0.05; the numbers of
+ * the vertices are scrambled by a bijection, as there, so that near numbers do not mean near degrees. */
+static uint64_t scramble(const kiln__generator *g, uint64_t vertex)
+{
+    uint64_t mask = (UINT64_C(1) << g->scale) - 1, odd = kiln__random_mix(g->seed) | 1;
+    for (int round = 0; round < 2; round++) {
+        vertex = (vertex * odd + (odd >> 7)) & mask;
+        vertex ^= vertex >> (g->scale / 2 + 1);
+    }
+    return vertex >= g->rows ? vertex - g->rows : vertex; /* 2^scale is below 2 rows */
+}
+
+static void rmat_entry(const row_sink *s, uint64_t entry)
+{
+    enum { A = 37356, AB = 49807, ABC = 62259 }; /* of 2^16 */
+    uint64_t row = 0, column = 0, bits = 0;
+    for (unsigned level = 0; level < s->g->scale; level++) {
+        bits = level % 4 == 0 ? bits_of(s->g->seed, entry, level) : bits >> 16;
+        unsigned draw = bits & 0xffff;
+        /* Without a branch: each level is a coin that no processor can predict. */
+        row = row << 1 | (draw >= AB);
+        column = column << 1 | (uint64_t)((draw >= A) ^ (draw >= AB) ^ (draw >= ABC));
+    }
+    give(s, scramble(s->g, row), scramble(s->g, column));
+}
+
+/* Roads: a square of crossings, each joined to the next in its row and column with a probability of 5/8, and of a
+ * crossing in 64 to one some 30 further: a mean degree of 2.5, long ways around, some crossings that no road reaches. */
+static void road(const row_sink *s, uint64_t row)
+{
+    const uint64_t n = s->g->side;
+    uint64_t x = row % n, bits = bits_of(s->g->seed, row, 0);
+    if (x + 1 < n && (bits & 7) < 5)
+        give(s, row, row + 1);
+    if (row + n < n * n && (bits >> 3 & 7) < 5)
+        give(s, row, row + n);
+    if ((bits >> 6 & 63) == 0 && x + 30 < n)
+        give(s, row, row + 30);
+}
+
+static void grid2d(const row_sink *s, uint64_t row)
+{
+    const uint64_t n = s->g->side;
+    if (row % n + 1 < n)
+        give(s, row, row + 1);
+    if (row + n < n * n)
+        give(s, row, row + n);
+}
+
+static void make_row(const row_sink *s, uint64_t row)
+{
+    switch (s->g->kind) {
+    case KILN__MATRIX_stencil27: stencil27(s, row); break;
+    case KILN__MATRIX_band: band(s, row); break;
+    case KILN__MATRIX_fem: fem(s, row, 3); break;
+    case KILN__MATRIX_fem6: fem(s, row, 6); break;
+    case KILN__MATRIX_power: scattered(s, row, power_length(s->g, row)); break;
+    case KILN__MATRIX_long_rows: long_rows(s, row); break;
+    case KILN__MATRIX_tall: tall(s, row); break;
+    case KILN__MATRIX_noisy: noisy(s, row); break;
+    case KILN__MATRIX_uniform: scattered(s, row, s->g->degree); break;
+    case KILN__MATRIX_road:
+        give(s, row, row);
+        road(s, row);
+        break;
+    case KILN__MATRIX_grid2d:
+        give(s, row, row);
+        grid2d(s, row);
+        break;
+    case KILN__MATRIX_path:
+        if (row + 1 < s->g->rows)
+            give(s, row, row + 1);
+        break;
+    case KILN__MATRIX_star: /* the first row has everything, the others one entry each */ give(s, 0, row); break;
+    case KILN__MATRIX_arrow: /* first row, first column, diagonal */
+        give(s, row, row);
+        if (row > 0)
+            give(s, 0, row);
+        break;
+    case KILN__MATRIX_rmat: /* by entries, not by rows */
+    case KILN__MATRIX_none:
+    case KILN__MATRIX_KIND_COUNT: break;
+    }
+}
+
+static void walk_rows(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
+{
+    const kiln__generator *g = source;
+    row_sink s = {g, sink, to};
+    uint64_t first = (uint64_t)chunk * CHUNK;
+    for (uint64_t r = first; r < first + CHUNK && r < g->rows; r++)
+        make_row(&s, r);
+}
+
+static void walk_rmat(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
+{
+    const kiln__generator *g = source;
+    row_sink s = {g, sink, to};
+    uint64_t first = (uint64_t)chunk * CHUNK, count = g->rows * g->degree;
+    for (uint64_t e = first; e < first + CHUNK && e < count; e++)
+        rmat_entry(&s, e);
+}
+
+/* ---- all of it ---- */
+
+static uint64_t root_below(uint64_t rows, unsigned power) /* the largest side with side^power <= rows */
+{
+    uint64_t side = 0;
+    for (uint64_t step = UINT64_C(1) << 16; step > 0; step /= 2) {
+        uint64_t next = side + step, product = 1;
+        for (unsigned i = 0; i < power && product <= rows; i++)
+            product *= next;
+        if (product <= rows)
+            side = next;
+    }
+    return side;
+}
+
+void kiln__generator_make(kiln__generator *g, kiln__entries *entries)
+{
+    bool cube = g->kind == KILN__MATRIX_stencil27,
+         square = g->kind == KILN__MATRIX_grid2d || g->kind == KILN__MATRIX_road;
+    if (cube || square) {
+        g->side = root_below(g->rows, cube ? 3 : 2);
+        g->rows = cube ? g->side * g->side * g->side : g->side * g->side;
+    }
+    for (g->scale = 0; g->scale < 40 && UINT64_C(1) << g->scale < g->rows; g->scale++) {
+    }
+    bool by_entries = g->kind == KILN__MATRIX_rmat;
+    uint64_t items = by_entries ? g->rows * g->degree : g->kind == KILN__MATRIX_none ? 0 : g->rows;
+    *entries = (kiln__entries){.rows = g->rows,
+                               .columns = columns_of(g),
+                               .pattern = g->graph,
+                               .chunks = (size_t)((items + CHUNK - 1) / CHUNK),
+                               .walk = by_entries ? walk_rmat : walk_rows,
+                               .source = g};
+    /* These make one direction of each pair. */
+    entries->symmetric = g->graph || square || g->kind == KILN__MATRIX_fem || g->kind == KILN__MATRIX_fem6 ||
+                         g->kind == KILN__MATRIX_arrow || g->kind == KILN__MATRIX_path;
+}
