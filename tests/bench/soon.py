@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reference", type=float, default=40)
     parser.add_argument("--total", type=float, default=float("inf"))
-    parser.add_argument("--kiln", default=os.path.join(ROOT, "build", "release", "bin", "kiln"))
+    parser.add_argument("--kiln", default=os.path.join(ROOT, "build", "release", "tools", "kiln"))
     parser.add_argument("--out", required=True)
     parser.add_argument("works", nargs="*")
     options = parser.parse_args()
