@@ -49,7 +49,7 @@ void kiln__plan_share(kiln_plan *plan, kiln__shared *shared);
 typedef enum kiln__answer_use {
     KILN__ANSWER_NONE,
     KILN__ANSWER_KEEP,    /* keep the answer with the plans that share, in place of an earlier one */
-    KILN__ANSWER_COMPARE, /* compare every element with the kept answer, within twice the tolerance */
+    KILN__ANSWER_COMPARE, /* compare every element with the kept answer, within the sum of both tolerances */
     KILN__ANSWER_WHOLE    /* compute a reference of all elements, however long that takes */
 } kiln__answer_use;
 void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);

@@ -484,8 +484,12 @@ static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const
 
 #define ANSWER "answer " /* prefix of the keys of kept answers, by the output's name */
 
-static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_array *got, kiln_error **error)
+/* The kept answer is an entry of two exports: the array, and behind it the tolerances of its variant as an array. */
+static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_array *got, double rtol, double atol,
+                               kiln_error **error)
 {
+    const uint64_t two = 2;
+    kiln_array tolerances;
     kiln__text key = {.mem = plan->mem};
     kiln__export *list = NULL;
     kiln__plan_entry *entry;
@@ -493,6 +497,18 @@ static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_arr
     kiln__text_printf(&key, ANSWER "%s", name);
     kiln_status status = key.failed ? kiln__fail_memory(error)
                                     : kiln__array_make(plan->mem, got->type, got->dims, got->shape, &copy, error);
+    if (status == KILN_OK) {
+        status = kiln__array_make(plan->mem, KILN_f64, 1, &two, &tolerances, error);
+        if (status != KILN_OK)
+            kiln__array_free(plan->mem, &copy);
+    }
+    if (status == KILN_OK) {
+        ((double *)tolerances.data)[0] = rtol;
+        ((double *)tolerances.data)[1] = atol;
+        status = add_array(plan, &list, "tolerances", &tolerances, error);
+        if (status != KILN_OK)
+            kiln__array_free(plan->mem, &copy);
+    }
     if (status == KILN_OK) {
         uint64_t bytes = 0;
         kiln__array_bytes(got->type, got->dims, got->shape, &bytes);
@@ -503,12 +519,15 @@ static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_arr
     if (status == KILN_OK) {
         kiln__shared_drop(plan->shared, key.data);
         status = kiln__shared_add(plan->shared, key.data, list, &entry, error);
+        list = NULL; /* the entry owns it, or it is freed */
     }
+    kiln__exports_free(plan->mem, list);
     kiln__text_free(&key);
     return status;
 }
 
-/* Compares with the kept answer, if there is one of this shape. Both may be wrong by the tolerance, so it counts twice. */
+/* Compares with the kept answer, if there is one of this shape. Each of the two answers may be wrong by the tolerance of its
+ * variant, so the tolerances are added. */
 static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got, double rtol,
                               double atol, kiln__difference *difference)
 {
@@ -519,7 +538,9 @@ static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const
     if (!entry || entry->values->array.type != got->type || entry->values->array.dims != got->dims ||
         memcmp(entry->values->array.shape, got->shape, (size_t)got->dims * sizeof *got->shape) != 0)
         return;
-    kiln__array_compare(verify->buffer, got, &entry->values->array, verify->exact, 2 * rtol, 2 * atol, difference);
+    const double *kept = entry->values->next->array.data;
+    kiln__array_compare(verify->buffer, got, &entry->values->array, verify->exact, rtol + kept[0], atol + kept[1],
+                        difference);
 }
 
 /* *against: what the difference was found with, if that is another answer and not the reference. */
@@ -557,7 +578,7 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
     if (!partly || difference->wrong)
         return KILN_OK;
     if (plan->answer_use == KILN__ANSWER_KEEP)
-        return keep_answer(plan, verify->buffer, got, error);
+        return keep_answer(plan, verify->buffer, got, rtol, atol, error);
     if (plan->answer_use == KILN__ANSWER_COMPARE) {
         compare_with_kept(plan, verify, got, rtol, atol, difference);
         *against = "the answer of another variant";

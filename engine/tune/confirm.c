@@ -7,7 +7,8 @@
  *
  * A reference may have a part of the elements, because all of them would take minutes (`sampled` of a spec). Then the best
  * configuration's answer is also compared in full with the answer of the fastest other variant. If the two differ, a
- * reference of all elements decides which of them is wrong. */
+ * reference of all elements decides which of them is wrong. If that reference takes longer than a sample may, both
+ * configurations stay, and a warning tells where they differ. */
 #include <math.h>
 #include <string.h>
 
@@ -81,9 +82,14 @@ static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error
     status = c->again->measure(c->again->user, best, &whole, &result, &c->ends, &why);
     if (status == KILN_OK)
         return refute(c, other, KILN_ERROR_WRONG_ANSWER, differs, error);
-    kiln_error_free(differs);
-    if (!c->ends)
+    if (status == KILN_ERROR_WRONG_ANSWER && !c->ends) {
+        kiln_error_free(differs);
         return refute(c, best, status, why, error);
+    }
+    kiln__logf(c->again->log, KILN_LOG_WARNING,
+               "which of the two is wrong is not known, because the reference of all elements failed (%s): %s",
+               kiln_error_message(why), kiln_error_message(differs));
+    kiln_error_free(differs);
     kiln_error_free(why);
     return KILN_OK;
 }

@@ -696,6 +696,8 @@ void kiln__tune_source_free(kiln__tune_source *s)
 
 uint64_t kiln__tune_source_total(const kiln__tune_source *s) { return s->total; }
 
+bool kiln__tune_source_begins_known(const kiln__tune_source *s) { return s->lead.shipped && s->lead.count > 0; }
+
 bool kiln__tune_source_sampled(const kiln__tune_source *s) { return s->whole && kiln__union_points(s->whole)->draw; }
 
 bool kiln__tune_source_gave_up(const kiln__tune_source *s) { return s->gave_up; }

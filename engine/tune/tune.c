@@ -400,11 +400,18 @@ static bool wants_more(sweep *s)
 
 /* ---- what is ready to be measured ---- */
 
-/* The oldest job whose code is ready. `count`: none yet. */
+/* Tells whether the first measurement waits for the code of the oldest job, because that configuration is known to be good.
+ * Codes that compile faster may be a thousand times slower, and under a short limit the first sample may be the only one. */
+static bool awaits_known(const sweep *s)
+{
+    return s->tuning->totals.configurations == 0 && !is_flying(s) && kiln__tune_source_begins_known(s->source);
+}
+
+/* Returns the oldest job whose code is ready, or `count` if there is none yet. */
 static size_t find_ready(const sweep *s)
 {
     /* so that findings, or the answers that the search hears, come in the same order every time */
-    bool ordered = s->run.flags & KILN_RUN_CHECK || s->repeatable;
+    bool ordered = s->run.flags & KILN_RUN_CHECK || s->repeatable || awaits_known(s);
     for (size_t i = 0; i < (ordered && s->count ? 1 : s->count); i++)
         if (is_ready(&s->jobs[i]))
             return i;

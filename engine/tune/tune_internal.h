@@ -191,6 +191,8 @@ kiln_status kiln__tune_source_recall(kiln__tune_source *source, kiln__recorder *
  * any other, or dropped: then it may be proposed later. */
 kiln_status kiln__tune_source_known(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
 void kiln__tune_source_drop(kiln__tune_source *source, size_t ticket);
+/* Tells whether the first configuration is one that is known to be good, from this device or another. */
+bool kiln__tune_source_begins_known(const kiln__tune_source *source);
 /* The configuration of a choice from the source; `params` are its params, or a copy. */
 kiln_status kiln__tune_source_config(const kiln__tune_source *source, const char *variant, const kiln_setting *params,
                                      kiln__config **config, kiln_error **error);

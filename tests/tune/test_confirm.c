@@ -11,6 +11,7 @@ typedef struct device {
     int rarely_wrong, faults, ends; /* the configuration whose later runs do that; -1: none */
     int partly_wrong;               /* its answer is wrong where the reference has no elements; -1: none */
     bool partly;                    /* the reference has a part of the elements */
+    bool undecided;                 /* a reference of all elements takes too long */
     int kept;                       /* whose answer was kept; -1: none */
     unsigned runs, compared, whole, amended, amended_as_failed;
 } device;
@@ -46,6 +47,8 @@ static kiln_status measure(void *user, const kiln_sample *sample, const kiln__tr
         break;
     case KILN__ANSWER_WHOLE:
         d->whole++;
+        if (d->undecided)
+            return kiln__fail(NULL, error, KILN_ERROR_TIMEOUT, "it takes too long");
         if (number == d->partly_wrong)
             return kiln__fail(NULL, error, KILN_ERROR_WRONG_ANSWER, "wrong somewhere");
         break;
@@ -106,6 +109,12 @@ static void the_next_best_wins(void)
         {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = 1, .partly = true}, 0, 1, 1, 1, 1},
         {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = -1, .partly = true}, 0, 0, 1, 1, 0},
         {{.rarely_wrong = -1, .faults = 1, .ends = -1, .partly_wrong = -1, .partly = true}, 0, 0, 1, 0, 0},
+        {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = 0, .partly = true, .undecided = true},
+         0,
+         0,
+         1,
+         1,
+         1},
     };
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         device d = want[i].d;

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include <kiln_catalogue.h>
+
 #include "check.h"
 #include "tune_internal.h"
 
@@ -21,6 +23,7 @@ static void setup(fixture *f)
     kiln_options options = {
         .size = sizeof options, .device = "sim", .cache_dir = f->folder, .worker = KILN_TEST_WORKER, .jobs = 1};
     CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
+    CHECK_OK(kiln_catalogue_register(f->engine, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
     snprintf(path, sizeof path, "%s/samples.db", f->folder);
     CHECK_OK(kiln_store_open(f->engine, path, 0, &f->store, &error), error);

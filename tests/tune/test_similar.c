@@ -2,6 +2,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include <kiln_catalogue.h>
+
 #include "check.h"
 #include "best.h"
 
@@ -46,6 +48,7 @@ static void setup(fixture *f)
                             .log = note,
                             .log_user = f};
     CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
+    CHECK_OK(kiln_catalogue_register(f->engine, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
     CHECK_OK(
         kiln_spec_parse(f->engine, spec_text, sizeof spec_text - 1, KILN_TEST_DATA "/similar.yaml", &f->spec, &error),
