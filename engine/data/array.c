@@ -170,8 +170,8 @@ static void widen(kiln_type type, const void *data, uint64_t first, size_t count
     const uint64_t rebias = (uint64_t)(1023 - bias_of(row)) << m;
     for (size_t i = 0; i < count; i++) {
         uint16_t given = row->bytes == 2 ? ((const uint16_t *)data)[first + i] : ((const uint8_t *)data)[first + i];
-        unsigned exponent = given >> m & all;
-        uint64_t sign = (uint64_t)(given >> (e + m) & 1) << 63, magnitude = given & ((1u << (e + m)) - 1);
+        unsigned exponent = (unsigned)given >> m & all;
+        uint64_t sign = (uint64_t)((unsigned)given >> (e + m) & 1) << 63, magnitude = given & ((1u << (e + m)) - 1);
         uint64_t bits = sign | (magnitude + rebias) << (52 - m);
         if (exponent == 0 || exponent == all)
             out[i] = kiln__narrow_to_double(type, given);

@@ -21,6 +21,7 @@
 #include "data.h"
 #include "engine.h"
 #include "kiln.h"
+#include "kiln_catalogue.h"
 #include "plan.h"
 
 enum { CORES_MOST = 64, NAME_BYTES = 64 };
@@ -227,7 +228,8 @@ int main(int count, char **arguments)
     if (at == count || bench.cores < 1 || bench.cores > CORES_MOST)
         return usage();
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (kiln_engine_open(&options, &engine, &error) || kiln_spec_load(engine, arguments[at], &spec, &error))
+    if (kiln_engine_open(&options, &engine, &error) || kiln_catalogue_register(engine, &error) ||
+        kiln_spec_load(engine, arguments[at], &spec, &error))
         return fail(error);
     int failed = 0;
     if (at + 1 == count)
