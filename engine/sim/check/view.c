@@ -209,7 +209,8 @@ static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
         return;
     if (!c->lanes)
         c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
-    if (!c->lanes) { /* out of memory: all lanes count as ordered */
+    if (!c->lanes) { /* out of memory: all lanes count as ordered, and the report says that findings may be missing */
+        w->runner->run->device->check->starved = true;
         c->full = larger(know, part);
         return;
     }
