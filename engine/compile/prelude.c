@@ -54,7 +54,8 @@ static void add_header(reader *r, const char *name)
         r->names[r->count++] = name;
 }
 
-/* Adds the CUDA headers of a header that Kiln provides. Such a header has no condition except whether these exist. */
+/* Adds the CUDA headers that a header of Kiln includes. Its `#include`s have no condition, except that a missing header is
+ * skipped. */
 static void add_of_own(reader *r, const char *text)
 {
     const char *at = text, *operand;

@@ -32,7 +32,7 @@ static void add_folders(path_list *list, const char *text)
     }
 }
 
-/* A folder of sources, and `kernel_src` in it and beside it. */
+/* Adds a folder of sources, and the folders `kernel_src` in it and beside it. */
 static void add_sources(path_list *list, const char *folder)
 {
     add(list, folder);

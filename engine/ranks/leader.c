@@ -32,7 +32,7 @@
 #define GATHER_LEASES 4   /* leases until the first word of a rank, which opens a device first */
 #define GOODBYE_SECONDS 5 /* wait for BYE at the end, but at most a lease */
 
-/* ---- letters: only the thread uses the transport ---- */
+/* ---- messages: only the thread of the leader calls the transport ---- */
 
 static void wake_thread(const kiln_ranks *ranks)
 {

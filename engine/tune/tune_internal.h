@@ -34,7 +34,7 @@ kiln_result *kiln__tuning_result(kiln_sample *sample);
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
 /* Marks a counted sample as failed, because a later run of it did, and sets the best anew. False: out of memory. */
 bool kiln__tuning_refute(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
-/* To be called before that: the value for the ranking, if it is not the time; less is better. */
+/* Sets the value for the ranking, if the ranking is not by time. Less is better. Call this before kiln__tuning_add(). */
 void kiln__tuning_set_value(kiln_sample *sample, double value);
 /* The rounds of earlier finals, of the tuning's arena. */
 void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count);

@@ -75,7 +75,8 @@ void vm_check_block_free(vm_block *block)
 }
 
 /* Resets the clocks for the next block. Its shared memory counts as unwritten, because all marks are older than `base`.
- * Cells are cleared only if they name asynchronous operations, whose marks have no time. */
+ * Cells are cleared only if they name asynchronous operations, because the
+ * time of such a mark is above all others. */
 void vm_check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;

@@ -28,7 +28,8 @@ size_t vm_check_count(const vm_check *check);
 const kiln_check_finding *vm_check_at(const vm_check *check, size_t index);
 /* Returns how many findings were dropped because the check had VM_FOUND_MOST already. */
 uint64_t vm_check_dropped(const vm_check *check);
-/* Returns true if memory for shadow cells or clocks ran out, so that some races may be missed. */
+/* Returns true if memory for shadow cells or clocks, or numbers for asynchronous operations, ran out. Some races may then
+ * be missed. */
 bool vm_check_starved(const vm_check *check);
 
 /* ---- for the driver ---- */

@@ -85,8 +85,8 @@ static bool is_suppressed(const kiln_check_finding *f)
 
 /* ---- text ---- */
 
-/* Names of kernels and files are from the module (untrusted), and it may be a terminal: other characters than printable
- * ASCII and newlines are escaped. */
+/* Writes a text. Names of kernels and files come from the module (untrusted), and the output may be a terminal, so all
+ * characters but printable ASCII and newlines are escaped. */
 static void put_text(const char *text)
 {
     for (; *text; text++) {

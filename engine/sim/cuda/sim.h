@@ -24,8 +24,8 @@ const char *kiln__sim_profile_name(void); /* the selected one */
 kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log);
 /* True if the map keeps all rules of cuTensorMapEncode*; else *fault is set. */
 bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
-/* Returns true if the simulated device can use the map, which keeps the rules. Otherwise *fault names the missing
- * feature. */
+/* Returns true if the simulated device can use the map. The map must have passed kiln__tensor_map_check(). Otherwise *fault
+ * names the missing feature. */
 bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault *fault);
 bool kiln__sim_runs(const char *instruction);   /* "wgmma.mma_async": it is not refused at load */
 const char *kiln__sim_profile_at(size_t index); /* of CUdevice `index`; NULL past the last */

@@ -13,7 +13,7 @@ static unsigned comparison(const ptx_insn *in)
     return ptx_has(in, PTX_MOD_LO) ? PTX_MOD_LO : ptx_has(in, PTX_MOD_HI) ? PTX_MOD_HI : PTX_MOD_EQ; /* mul's too */
 }
 
-/* The handlers that exist, and whether the operands swap or the result inverts. */
+/* How an existing handler does a comparison: its id, whether the operands are swapped, whether the result is inverted. */
 typedef struct compare_form {
     vm_handler_id id;
     bool swap, invert;

@@ -23,7 +23,7 @@ typedef struct vm_video {
     uint8_t scale;           /* vmad: bits that the result is shifted right */
     bool a_signed, b_signed, d_signed, sat, wrap, plus_one;
     bool a_negate, b_negate, c_negate;
-    uint32_t a_select, b_select, d_select; /* of ptx_operand.count */
+    uint32_t a_select, b_select, d_select; /* the selected parts of the operand (from ptx_operand.count) */
 } vm_video;
 
 void vm_op_video(vm_warp *w, const vm_code *i, uint32_t m);

@@ -434,7 +434,7 @@ void sim_capture_leave(sim_context *context, sim_stream *stream)
     if (!capture)
         return;
     CUresult ignored;
-    if (capture->origin != stream) { /* work that the origin waits for already is not lost */
+    if (capture->origin != stream) { /* the capture stays valid if its origin waits for this work */
         capture->invalid = capture->invalid || !is_joined(capture, stream, &ignored);
         leave_capture(stream);
         return;

@@ -55,7 +55,7 @@ void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
     vm_poll(w, i, m, seen, false);
 }
 
-/* ---- is there anybody who can still change something? ---- */
+/* ---- deadlock: can any runner still make progress? ---- */
 
 void vm_poll_moved(vm_runner *runner)
 {
