@@ -108,6 +108,8 @@ static void carry(vm_decoder *d, unsigned flags, unsigned sources)
                          (bytes == 8 ? 64 : 0));
 }
 
+/* Decodes add, sub, addc and subc. Special forms are tested first: carry chains, pairs of singles and mixed precision,
+ * halves, floats, packed 16-bit integers, saturation. The last line takes the integers that are left. */
 void vm_decode_add(vm_decoder *d)
 {
     unsigned type = TYPE(0), op = d->in->op;
@@ -138,6 +140,8 @@ void vm_decode_add(vm_decoder *d)
     plain(d, pick(type, sub ? BY_SIZE(sub) : BY_SIZE(add)), NULL, 2, vm_container(type));
 }
 
+/* Decodes mul and mul24. The .wide product reads sources of 4 bytes each and writes a register of twice the type's
+ * width, so plain() does not fit it. */
 void vm_decode_mul(vm_decoder *d)
 {
     unsigned type = TYPE(0);
@@ -168,6 +172,8 @@ void vm_decode_mul(vm_decoder *d)
     }
 }
 
+/* Decodes mad, madc, mad24 and fma. For floats, mad is the same as fma on every target since sm_20. In the .wide form,
+ * the addend has the width of the result. */
 void vm_decode_mad(vm_decoder *d)
 {
     unsigned type = TYPE(0), op = d->in->op;
@@ -228,6 +234,8 @@ void vm_decode_unary(vm_decoder *d)
     plain(d, id, NULL, 1, vm_container(TYPE(0)))->flags = vm_flags(d->in);
 }
 
+/* Decodes min and max. Singles without flags have a faster handler than singles with .ftz, .NaN or .xorsign. A form
+ * with three sources exists for f32 only. Among the integers, s32 and s16x2 have .relu. */
 void vm_decode_minmax(vm_decoder *d)
 {
     bool max = d->in->op == PTX_OP_MAX;
@@ -290,6 +298,8 @@ void vm_decode_bits(vm_decoder *d)
     i->flags = HAS(SHIFTAMT);
 }
 
+/* Decodes bfi, bfe, fns, bmsk and szext. The sources go to a, b, c and e in written order; bfi alone uses e. Positions
+ * and lengths have 32 bits also if the field has 64. Flags: 1 is .clamp, 2 is a type of s32. */
 void vm_decode_bitfield(vm_decoder *d)
 {
     unsigned bytes = vm_container(TYPE(0));

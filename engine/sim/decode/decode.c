@@ -239,6 +239,10 @@ vm_place vm_address(vm_decoder *d, const ptx_operand *o, unsigned want)
 
 /* ---- functions ---- */
 
+/* Gives each register of the function a slot, and sets the size of the register file. The order is: the predicate that
+ * is always true (slot 0), temporary predicates, the function's predicates, its other registers, temporaries, the sink.
+ * Rows of lanes start at a multiple of 64 bytes. Returns false after a message if the function has too many registers,
+ * or more bytes of parameters than a thread's stack. */
 static bool lay_out_registers(vm_decoder *d)
 {
     const ptx_function *f = d->f;
@@ -340,6 +344,10 @@ static void move_home(vm_decoder *d)
             }
 }
 
+/* Decodes the function `index` into module->functions[index]. start[] gets the first executable instruction of each PTX
+ * instruction, so that branches can be linked when all code is in place. A reconvergence point starts with the step
+ * vm_op_meet. The code ends with a return, because a branch may go to the end of the function. Returns false after a
+ * message, or if there is no memory. */
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table)
 {
     vm_decoder d = {.module = module,

@@ -28,6 +28,9 @@ void vm_decode_brx(vm_decoder *d)
     i->extra = targets;
 }
 
+/* Decodes a list of arguments or results of a call into `*count` transfers at `*out`. A .param variable of the caller
+ * is an offset in the frame; a register or a constant is a slot. `result` says that the call writes the slots. Returns
+ * false after a failure. */
 static bool list_of(vm_decoder *d, const ptx_operand *list, uint32_t *count, const vm_transfer **out, bool result)
 {
     *count = list->kind == PTX_OPERAND_LIST ? list->count : 0;

@@ -31,7 +31,8 @@ const vm_handlers *vm_table(void)
 
 /* ---- reachable functions and variables ---- */
 
-/* What a kernel can reach. A depth-first search without recursion, as chains of calls may be as long as the text. */
+/* The functions and symbols that a kernel can reach, found by depth-first search. The search uses a stack in memory and
+ * not recursion, because a chain of calls may be as long as the text. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
     uint32_t function, insn;
@@ -227,8 +228,9 @@ static uint64_t local_end(const vm_module *module, const ptx_operand *o)
 }
 
 /* Gives each function a frame that holds all local variables and homes that its code names. Variables are placed in the
- * frame of the function that declares them. An alias shares the code of that function, but is another function, with a
- * frame of its own: vm_op_home() writes there without a check at run time. Returns false if a frame is too large. */
+ * frame of the function that declares them. An alias shares the code of that function, but it is another function and
+ * has another frame. Its frame must be as large, because vm_op_home() writes there without a check at run time. Returns
+ * false if a frame is too large. */
 static bool cover_locals(vm_module *module)
 {
     for (uint32_t n = 0; n < module->ptx->function_count; n++) {

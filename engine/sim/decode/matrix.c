@@ -35,7 +35,8 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
 }
 
 /* How many products a device's tensor cores sum in one step, and with which precision: see engine/sim/ops/README.md,
- * "Matrices". What a GPU does otherwise is changed here, and in matrix_row() of vm_matrix.inc if it is another rule. */
+ * "Matrices". If a GPU differs in these numbers, change them here. If a GPU follows another rule, change
+ * matrix_row() of vm_matrix.inc as well. */
 static void tensor_core(const vm_decoder *d, vm_matrix *x)
 {
     bool group = ptx_effect_of(d->in) == PTX_EFFECT_WARPGROUP;

@@ -192,7 +192,8 @@ void vm_decode_ld(vm_decoder *d)
     const uint32_t address = i->a;
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
     const bool wide = !(i->flags & VM_ADDR32);
-    /* A wait for another warp or block? In shared memory by ordered loads, elsewhere also by those past the L1 cache. */
+    /* A wait for another warp or block? In shared memory by ordered loads, elsewhere also by those past the L1
+     * cache. */
     if (!strong && (is_strong(d) || is_past_cache(d, space)) && count == 1 && i->size <= 8) {
         i = vm_guarded_step_op(d, vm_op_polled);
         i->a = l.slots[0];
@@ -220,6 +221,9 @@ void vm_decode_st(vm_decoder *d)
     fill(d, i, slots, count, type, (uint8_t)(i->flags | VM_WRITES | (strong ? VM_STRONG : 0)));
 }
 
+/* Decodes atom and red. vm_op_atom() finds in `extra` the type, the operation, and two slots for each element:
+ * destination and operand. A destination of 0 means that nobody wants the old value, as with red or a sink `_`.
+ * VM_SIGNED marks singles that may lie in global memory, because atomics on global memory flush subnormals. */
 void vm_decode_atom(vm_decoder *d)
 {
     static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,  PTX_MOD_OR,

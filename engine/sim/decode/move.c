@@ -318,6 +318,16 @@ static void convert_narrow(vm_decoder *d)
     i->extra = slots;
 }
 
+/* Decodes cvt. The first rule that fits decides:
+ * 1. Formats below 16 bits, scales and random rounding go to convert_narrow().
+ * 2. Results of packed halves or tf32 go to vm_op_cvt_pack_half().
+ * 3. Conversions between integers without .sat go to convert_int().
+ * 4. Frequent conversions have a handler of vm_ops.def. They need registers as wide as the types, and no flags.
+ * 5. Any other conversion goes to vm_op_cvt(), which works lane by lane.
+ *
+ * A register may be wider than its type. So three bits of `c` describe the registers to vm_op_cvt(). Bit 0 is set if
+ * the source has 64 bits. Bit 1 is set if the destination has 64 bits. Bit 2 is set if the destination has at most
+ * 16. */
 void vm_decode_cvt(vm_decoder *d)
 {
     unsigned to = TYPE(0), from = TYPE(1), rounding = vm_rounding(d->in);

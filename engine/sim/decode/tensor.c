@@ -21,6 +21,10 @@ static unsigned operation(const vm_decoder *d)
     return 0;
 }
 
+/* Decodes cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. The instruction is a store if it has .bulk_group, and a
+ * load otherwise. The operands of a store are the tensor (map and coordinates) and the shared address. The operands of
+ * a load are the shared address, the tensor, the mbarrier, then the offsets of im2col, then the mask of a multicast.
+ * The last two are optional. The kept vm_tensor holds the slots of all operands. bar.space stays 0 for a store. */
 void vm_decode_tensor(vm_decoder *d)
 {
     const bool store = HAS(BULK_GROUP);

@@ -47,7 +47,7 @@ vm_code *vm_guarded_step(vm_decoder *d, vm_handler_id id);
 vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h);
 void vm_decode_fail(vm_decoder *d, const char *what);
 
-/* Slots. bytes: 4 (all types up to 32 bits), 8 or 16. */
+/* Slots. `bytes` is 4 for all types up to 32 bits, or 8 or 16. vm_dest() takes 0 for a predicate. */
 uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes); /* of vm_op_special, for a container of that width */
 uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t vm_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
@@ -61,7 +61,8 @@ unsigned vm_reg_bytes(const vm_decoder *d, const ptx_operand *o); /* container o
 unsigned vm_container(unsigned type);
 void *vm_keep(vm_decoder *d, size_t bytes); /* lives with the module; NULL only after failure */
 uint32_t vm_cache_slot(vm_decoder *d);
-/* Sets a, imm, e and VM_ADDR32 for a memory operand. want: 4 or 8 bytes of address, 0: either. */
+/* The address of a memory operand: a slot, an offset, and whether the slot holds 32 bits. `want` is the width of the
+ * address in bytes, 4 or 8. 0 keeps the register's own width. */
 typedef struct vm_place {
     uint32_t slot;
     int64_t offset;

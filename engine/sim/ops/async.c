@@ -5,10 +5,12 @@
 
 #include "vm_async.h"
 
-/* ---- mbarriers ----
- * PTX does not define the 64 bits. Here: pending arrivals (20 bits), arrivals expected in a phase (20), pending bytes
- * of transactions (21, signed), the parity of the phase, and two bits that distinguish an mbarrier from other data. A
- * cluster's warps run in one host thread, so plain accesses are enough. */
+/* ---- mbarriers ---- */
+
+/* PTX does not define the 64 bits of an mbarrier. The lowest 20 bits count pending arrivals. The next 20 bits hold the
+ * arrivals expected in a phase. The next 21 bits count pending bytes of transactions, with a sign. Bit 61 is the parity
+ * of the phase. The two highest bits are a mark that distinguishes an mbarrier from other data. The warps of a cluster
+ * run in one host thread, so plain accesses are enough. */
 #define COUNT_MOST 0xfffffu
 #define TX_MOST 0xfffff
 #define MARK ((uint64_t)1 << 62) /* not the upper bits of memory that nobody wrote (VM_POISON) */
@@ -80,7 +82,9 @@ static bool elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
     return local && window && window <= w->block->cluster->size && window != w->block->rank + 1;
 }
 
-/* size: what; d: state or predicate (0: not wanted); a, imm, space: the mbarrier; b: count, bytes, state or parity. */
+/* Executes an operation on an mbarrier: `size` says which one (VM_BAR_...). The address comes from `a`, `imm` and
+ * `space`. `b` is a count, bytes, a state or a parity. `d` is the slot of the state or predicate; 0 means that nobody
+ * wants it. */
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t done = 0;

@@ -113,7 +113,8 @@ static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t l
     }
 }
 
-/* Does an operation that waits for others as a read would leave memory as it is? Of the rest it is not asked. */
+/* Whether an update counts as a change of memory. A kernel that waits for a value may read it with CAS, EXCH, ADD or
+ * OR, so these operations are examined. An ADD or OR of 0 is a read. Every other operation counts as a change. */
 static bool changes(unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {
     switch (op) {
@@ -132,8 +133,8 @@ static void give_way(vm_warp *w, unsigned op)
         w->event |= VM_EVENT_YIELD;
 }
 
-/* Shared memory belongs to one host thread, so updates of its words are plain ones. False: not of this form, or an address
- * that is not valid. */
+/* Shared memory belongs to one host thread, so updates of its words are plain ones. False: not of this form, or an
+ * address that is not valid. */
 #define EACH_WORD(next)                                                                                                \
     VM_EACH(lane, m) {                                                                                                 \
         vm_u32 *p = (vm_u32 *)(void *)(shared + at[lane]);                                                             \
@@ -185,11 +186,13 @@ static bool update_shared(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
 }
 #undef EACH_WORD
 
-/* The lanes of `run` update one word: as if each did, in ascending order, with nothing of other threads in between. So it
- * is one atomic of the host. */
+/* The operands and the old values of the lanes, for words of 4 or 8 bytes. */
 typedef struct words {
     uint64_t b[VM_LANES], c[VM_LANES], old[VM_LANES];
 } words;
+/* Updates one word for all lanes of `run` with one atomic of the host. The result is the same as if each lane did its
+ * update in ascending order, and no other thread came in between. An integer sum needs one addition; any other
+ * operation is a loop of compare-and-swap. Sets v->old to the value that each lane has seen. */
 static void update_run(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint32_t run, words *v)
 {
     const bool sum = op == PTX_MOD_ADD && (type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64);
@@ -266,7 +269,8 @@ static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
     return true;
 }
 
-/* imm: offset; size, count: element; extra: see `how`; d: 0 where the old value is not wanted. */
+/* Executes atom and red. `a` and `imm` form the address. `size` is the width of an element, `count` the number of
+ * elements. `how` explains `extra`. A `d` of 0 means that nobody wants the old value. */
 void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *how = i->extra; /* type, op, then for vectors the slots of d and b */

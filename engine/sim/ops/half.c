@@ -128,7 +128,8 @@ void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* The first of: eq lt le gt ge, less-or-greater, number; the rest by inverting. */
+/* Compares two numbers. The ordered comparisons (eq, ne, lt, le, gt, ge) are false for a NaN, and the unordered ones
+ * (equ, neu, ltu, leu, gtu, geu) are true. The default is the test for a NaN. */
 static bool compare(unsigned mod, double a, double b)
 {
     switch (mod) {
@@ -149,7 +150,8 @@ static bool compare(unsigned mod, double a, double b)
     }
 }
 
-/* count: the comparison; size: 0, or 1 for the high half; flags: FTZ. Writes the plain result: d low, e high. */
+/* Compares the low halves into predicate `d` and, if `e` is not 0, the high halves into predicate `e`. `count` is the
+ * comparison. The flags may hold VM_FTZ. */
 void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = single(i->space);

@@ -23,10 +23,14 @@ double vm_matrix_round(unsigned type, unsigned kept, double sum)
     return fabs(cut) >= 0x1p128 ? copysign(INFINITY, cut) : cut;
 }
 
-/* Which columns of A the stored elements of a row are (sparse matrices): of four neighbours two are stored (of eight,
- * for s4 and u4, two pairs; of two, for tf32, one), and four bits of metadata say which. With elements of 16 bits and
- * more a lane's word has the bits of four groups for row r in its low half and for row r + 8 in its high half; with
- * narrower ones it has those of eight groups of one row, and the two rows lie in neighbouring lanes. */
+/* Finds the columns of A to which the stored elements of a row belong. In a dense matrix they are the columns
+ * themselves. A sparse matrix stores half of each group of neighbours, and four bits of metadata say which half. A
+ * group of s4 or u4 has eight elements, and two pairs are stored. A group of tf32 has two elements, and one is stored.
+ * A group of any other type has four elements, and two are stored.
+ *
+ * The lanes hold the metadata. With elements of 16 bits and more, the low half of a lane's word describes four groups
+ * of row r, and the high half describes four groups of row r + 8. With narrower elements, a word describes eight groups
+ * of one row. Rows r and r + 8 then lie in neighbouring lanes. */
 void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
 {
     unsigned terms = x->sparse ? x->k / 2u : x->k;
@@ -56,8 +60,9 @@ void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
 
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
 
-/* d: the matrices' registers in `extra`; a, imm: the address of a row; count: matrices; size: of a row in memory;
- * c: 1 transposed, 2 rows of 16 elements of 8 bits, 4 packed elements of 6 bits, 8 of 4 bits. */
+/* Each lane has the address of a row in `a` and `imm`. `extra` holds the slots of the matrices' registers, and `count`
+ * is the number of matrices. `c` is a set of the flags below: transposed matrices, rows of 16 elements of 8 bits,
+ * packed elements of 6 bits, packed elements of 4 bits. */
 enum { TRANSPOSED = 1, BYTES = 2, SIX = 4, FOUR = 8 };
 
 static unsigned char *row_of(vm_warp *w, const vm_code *i, uint32_t lane, bool write)
@@ -97,7 +102,7 @@ void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
         VM_EACH(lane, have) {
             unsigned char part[8] = {0};
             unsigned char(*t)[16] = &tile[k * rows_each];
-            if (tall) { /* element (r, c) of the transposed matrix is that of row c */
+            if (tall) { /* element (r, c) of the transposed matrix is element r of row c */
                 for (unsigned e = 0; e < 8; e++)
                     part[e] = t[lane % 4 * 4 + e % 4][lane / 4 + e / 4 * 8];
                 vm_r32(w, slots[2 * k + 1])[lane] = (uint32_t)part[4] | (uint32_t)part[5] << 8 |
@@ -129,7 +134,7 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
         const vm_u32 *reg = vm_r32(w, slots[row / 8]);
         unsigned r = row % 8;
         for (unsigned at = 0; at < 16; at++) {
-            if (bytes) /* column r of a matrix of 16 rows and 8 columns; its registers hold it as those of mma's B */
+            if (bytes) /* column r of a matrix of 16 rows and 8 columns, in the layout of mma's fragment B */
                 p[at] = (unsigned char)(reg[r * 4 + at / 4] >> at % 4 * 8);
             else if (i->c & TRANSPOSED)
                 p[at] = (unsigned char)(reg[at / 2 * 4 + r / 2] >> (r % 2 * 16 + at % 2 * 8));
@@ -202,7 +207,8 @@ uint64_t vm_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lane
     return t->narrow ? (uint32_t)at : at;
 }
 
-/* Host memory of [low, high), if all of it is the block's shared memory or one allocation; else NULL, without a fault. */
+/* Returns the host memory of [low, high) if all of it is the block's shared memory, or if one allocation holds all of
+ * it. Otherwise returns NULL and raises no fault. */
 static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write)
 {
     const vm_run_state *run = w->runner->run;
@@ -233,8 +239,9 @@ VM_RACY static inline __attribute__((always_inline)) void move_lanes(unsigned ch
         }
 }
 
-/* Moves the fragment in one piece, where all its elements are aligned and in one memory. False: they may not be. The
- * places are those of place(): each is the sum of what the register, the lane's row and the lane's column add. */
+/* Moves the whole fragment after one check, if all its elements are aligned and lie in one memory. Returns false if
+ * they may not, and moves nothing. Each place is the place that place() gives. It is a sum of three offsets, which
+ * depend on the register, on lane / 4 and on lane % 4. */
 VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, bool write)
 {
     enum { STRIDE_MOST = 1 << 20 };
@@ -274,8 +281,9 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
     return true;
 }
 
-/* extra: the matrix, of which fragment d is moved; a, imm: its address; b: slot of the stride, 0: as wide as it is;
- * count: 'a' 'b' 'c'; c: 1 by columns. */
+/* Moves fragment d of the matrix in `extra` between registers and memory. `count` tells which matrix it is: 'a', 'b' or
+ * 'c'. `a` and `imm` form the address. `b` is the slot of the stride. If `b` is 0, the matrix is stored without gaps.
+ * `c` is 1 if the matrix is stored by columns. */
 static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
 {
     const vm_matrix *x = i->extra;

@@ -1,11 +1,14 @@
-/* narrow.c - conversions to and from floating point of 8, 6 and 4 bits, with random bits, and of pairs of singles. */
+/* narrow.c - conversions to and from floating point of 8, 6 and 4 bits, conversions with random bits, and arithmetic on
+ * pairs of singles. */
 #include <fenv.h>
 #include <math.h>
 
 #include "vm_math.h"
 #include "vm_ops.h"
 
-/* bits of an element; bits of the mantissa; bias; code of the greatest number; code of NaN (0: none) */
+/* A format of narrow numbers. `bits` is the width of an element in a register, `mantissa` the number of bits of the
+ * mantissa. `most` is the code of the greatest number, `nan` the code of NaN. A `nan` of 0 means that the format has no
+ * NaN. The sign is not part of a code. */
 typedef struct narrow {
     uint8_t bits, mantissa, bias, most, nan;
 } narrow;
@@ -105,8 +108,9 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
     return finite && (low & 0x7fff) == infinite ? low - 1 : low;
 }
 
-/* space: to, count: from (of ops.def's types); a, b: sources, c: random bits; extra: four sources for x4;
- * flags: VM_RELU, VM_XORSIGN (.satfinite); size: rounding. */
+/* Converts to the type `space` from the type `count` with the rounding `size`. The sources are `a` and `b`, or four
+ * slots in `extra` for the x4 types. `c` holds random bits. The flags may hold VM_RELU, and VM_XORSIGN for
+ * .satfinite. */
 void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned to = i->space, from = i->count;
@@ -170,7 +174,8 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Two singles in 64 bits. size: VM_ADD, VM_MUL or VM_FMA; count: the rounding; flags: VM_FTZ. */
+/* Computes two singles that share 64 bits. `size` is VM_ADD, VM_SUB, VM_MUL or VM_FMA, and `count` is the rounding. The
+ * flags may hold VM_FTZ. */
 void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m)
 {
     int before = fegetround();

@@ -69,7 +69,8 @@ static uint64_t read_wide(const vm_warp *w, uint32_t slot, unsigned bits, uint32
     return bits == 64 ? vm_r64(w, slot)[lane] : vm_r32(w, slot)[lane];
 }
 
-/* mov {x, y, ..}, a: extra: slots (0: not wanted); size: bits of an element; count: elements. */
+/* Executes mov {x, y, ...}, a. `extra` holds the slots of the elements; nobody wants an element whose slot is 0. `size`
+ * is the width of an element in bits, `count` the number of elements. */
 void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
@@ -175,7 +176,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     }
 }
 
-/* b: ptx_sreg; flags: VM_REG64. */
+/* Reads the special register `b`. VM_REG64 means a destination of 64 bits, VM_REG16 keeps the low 16 bits. */
 void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned which = i->b;

@@ -1,6 +1,6 @@
-/* surface.c - surface loads, stores and reductions, lane by lane. x counts bytes (texels where values are converted,
- * words in sured.p), and an access outside is a fault, goes to the nearest place inside, or is ignored, depending on
- * the instruction. */
+/* surface.c - surface loads, stores and reductions, lane by lane. The coordinate x counts bytes. It counts texels if
+ * values are converted, and words in sured.p. The instruction decides about an access outside the surface: it is a
+ * fault, goes to the nearest place inside, or has no effect. */
 #include <inttypes.h>
 
 #include "vm_ops.h"

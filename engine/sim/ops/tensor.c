@@ -79,7 +79,7 @@ bool vm_box_next(vm_box *box)
         return false;
     for (unsigned k = 1; k < map->rank; k++) {
         box->at[k] += map->step[k];
-        if (map->im2col) { /* pixels in a box around the image, then those of the next image */
+        if (map->im2col) { /* the pixels of a box around the image, then the pixels of the next image */
             if (k + 1 == map->rank || box->at[k] <= (int64_t)map->last[k] + map->upper[k - 1])
                 break;
             box->at[k] = map->lower[k - 1];
@@ -93,6 +93,10 @@ bool vm_box_next(vm_box *box)
     return true;
 }
 
+/* Every use checks the map again, because a kernel can write any bytes to its address. The number of rows of a tiled
+ * box is the product of box[k] / step[k], rounded up, over the dimensions after the first. A box of im2col has one row
+ * for each pixel. In shared memory a swizzled row takes as many bytes as the swizzle is wide, even if the row is
+ * shorter. */
 bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
@@ -138,7 +142,7 @@ static unsigned char *reach_row(vm_warp *w, const vm_code *i, uint32_t lane, con
                          write ? VM_REACH_BOTH : VM_REACH_READ);
 }
 
-/* Is the reduction one of elements of that type? */
+/* Whether PTX has the reduction for elements of this type. */
 static bool reduces(unsigned op, unsigned type)
 {
     switch (op) {
@@ -169,6 +173,9 @@ static void store_row(const vm_box *box, unsigned op, unsigned char *to, const u
     }
 }
 
+/* Copies the box row by row between shared memory and the tensor. A load writes zeros or NaNs for elements outside the
+ * tensor; a store skips these elements. Each row passes through `row`, because the swizzle scatters its pieces of 16
+ * bytes. Returns false after a fault; the rows before the fault stay copied. */
 static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
@@ -229,10 +236,11 @@ void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- changes to a tensor map ---- */
 
-/* What a field may have, and where it is. False: it may not have that value. */
+/* Sets a field of a tensor map. PTX's numbers of the element types are not the numbers of cuda.h, which the map holds.
+ * Returns false if the field cannot have the value; the caller then drops its copy of the map. */
 static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint64_t value)
 {
-    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12}; /* as in cuda.h */
+    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12}; /* to cuda.h's */
     switch (field) {
     case PTX_MOD_GLOBAL_ADDRESS: map->address = value; return value % PIECE == 0;
     case PTX_MOD_RANK: map->rank = (uint8_t)(value + 1); return value < VM_TENSOR_RANK;
@@ -247,7 +255,8 @@ static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint
     }
 }
 
-/* extra: where the map is; b: the value; c: which dimension; d: the field; flags: VM_REG64. */
+/* Executes tensormap.replace. `extra` says where the map is. `d` is the field, `c` the dimension, and `b` the slot of
+ * the value. VM_REG64 means that the value has 64 bits. */
 void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;

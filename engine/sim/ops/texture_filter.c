@@ -360,7 +360,7 @@ static void filter(probe *p, vm_texel *out)
         out->f[k] = (float)(((256 - weight) * (double)out->f[k] + weight * (double)next.f[k]) / 256);
 }
 
-/* ---- texels by whole coordinates: no filter, no address mode; what is outside reads as zero ---- */
+/* ---- texels by whole coordinates: no filter and no address mode; texels outside read as zero ---- */
 
 /* Not documented, but as on an H200: one-dimensional arrays are not read by index (linear memory is), and coordinates
  * with a level are clamped. */

@@ -53,10 +53,13 @@ static int64_t combine(const vm_video *v, int64_t a, int64_t b)
     }
 }
 
-/* GPUs since Maxwell emulate these instructions. Where the emulation differs from the manual, this follows the
- * emulation, as an H200 runs it (tests/conformance): .sat to u32 stops at 0 and wraps at the top; .sat to a part of d
- * treats values below its range as values above it; .h1 of d gets the upper half of the result; with min and max after
- * vadd and vsub to u32 a result of 2^31 or more is above every c; and vset's c is signed. */
+/* Computes one value. GPUs since Maxwell emulate the video instructions. In five points the emulation of an H200
+ * differs from the manual, and the simulator follows the emulation (tests/conformance):
+ * 1. Saturation to u32 stops at 0 and wraps at the top.
+ * 2. Saturation to a part of d treats values below the range as values above it.
+ * 3. The part d.h1 gets the upper half of the result.
+ * 4. A min or max after a vadd or vsub to u32 takes a result of 2^31 or more to be above every c.
+ * 5. The third operand of vset is signed. */
 static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     unsigned width = v->d_select ? PTX_SELECT_BITS(v->d_select) : 32;
@@ -111,8 +114,8 @@ static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 
 __extension__ typedef __int128 wide;
 
-/* vmad: the exact product plus the addend, then scaled, and truncated or saturated. The addend is signed, and so are
- * factors that are full words, whatever their types (see scalar()). */
+/* vmad: the exact product plus the addend, then scaled, and truncated or saturated. The addend is always signed. A
+ * factor that is a full word is also signed, whatever its type. Both follow the emulation on GPUs, as in scalar(). */
 static uint32_t product(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     bool sign = v->a_signed || v->b_signed || v->a_negate != v->b_negate || v->c_negate;

@@ -44,11 +44,12 @@ static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 /* Counts arrivals, drops of arrivals and bytes; *before: the state that it had. False: a fault is raised. */
 bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                        uint32_t drop, int64_t tx, uint64_t *before);
-/* The parity of the phase that an mbarrier is in; -1 with a fault: there is none. */
+/* Returns the parity of the mbarrier's current phase. If there is no mbarrier, raises a fault and returns -1. */
 int vm_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
-/* Is it a test of mbarriers that finds for all the lanes that the phase is complete? Raises the faults that it would. */
+/* Whether the instruction is a test of mbarriers that finds the phase complete for all lanes. Raises the faults that
+ * the instruction would raise. */
 bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m);
-uint32_t vm_mbarrier_parity_of(uint64_t bar); /* of a state, or of what mbarrier.arrive returned */
+uint32_t vm_mbarrier_parity_of(uint64_t bar); /* bar: an mbarrier, or a state that an arrival returned */
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m);

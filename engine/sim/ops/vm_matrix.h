@@ -8,9 +8,10 @@
 
 #define VM_FRAGMENT 8u /* registers of a fragment at most */
 
-/* How a fragment is distributed over the registers of a warp. All but one of PTX's layouts follow one rule: 8 rows (of
- * B: columns) go to the groups of four lanes, and elements that are consecutive in k (of C and D: in the row) go to the
- * lanes of a group and the elements of a register. See matrix.c. */
+/* How a fragment is distributed over the registers of a warp. One rule gives all layouts of PTX, except the layout of
+ * m8n8k4 with halves. Eight rows go to the eight groups of four lanes; for B these are columns. Elements that are
+ * consecutive in k go to the lanes of a group and to the elements of a register; for C and D they are consecutive in
+ * the row. place() in matrix.c computes the rule. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
     uint8_t count, used; /* registers; those after `used` repeat the first ones (wmma with halves) */
@@ -68,7 +69,7 @@ void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
 typedef struct vm_tile {
     vm_matrix scaled;
     uint64_t base, stride;
-    unsigned bits, bytes, per; /* of an element; of one move; how many moves a register needs */
+    unsigned bits, bytes, per; /* bits of an element, bytes of one move, moves for one register */
     char which;
     bool across, narrow;
 } vm_tile;

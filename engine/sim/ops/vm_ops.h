@@ -47,9 +47,10 @@ void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m);
 /* The object of a lane's handle, or NULL with a fault recorded. */
 const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface);
-/* True if the geometry is the image's; else a fault is recorded. */
+/* Returns true if the instruction's geometry fits the image. Otherwise records a fault. */
 bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);
-/* A texel's channels: bits of floats (fractions where the format and `integer` say so) or of integers. */
+/* The channels of a texel: floats or integers. Integers of 8 and 16 bits are read as fractions, which are floats,
+ * unless the texture's `integer` is set. */
 typedef union vm_texel {
     float f[4];
     uint32_t u[4];

@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-/* One argument or return value; `bytes` is the size of the callee's formal parameter, UINT64_MAX: not known. */
+/* Reads one argument or return value of a call. `bytes` is the size of the callee's formal parameter. */
 static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_operand *operand)
 {
     ptx_raw raw;
@@ -37,7 +37,8 @@ static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_oper
                      : ptx_error(p, line, "an argument of a call must be a .param variable, a register or a constant");
 }
 
-/* "(a, b)", or nothing; `formals` has the sizes by position; NULL: the callee is not known. */
+/* Reads the list "(a, b)", which is absent if it has no items. `sizes` holds the sizes of the callee's `wanted` formal
+ * parameters by position. The items become elements of the function, and `list` refers to them. */
 static bool ptx_call_list(ptx_parser *p, bool returned, const uint64_t *sizes, uint32_t wanted, ptx_operand *list)
 {
     uint32_t first = (uint32_t)p->element_count, count = 0, line = p->token.line;

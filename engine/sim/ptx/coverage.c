@@ -2,6 +2,8 @@
 #include "kiln_sim.h"
 #include "ptx_internal.h"
 
+/* Visits the opcodes of ops.def, then the refused opcodes of table.c, then the special registers. The visit ends when
+ * the callback returns nonzero. */
 void kiln_sim_instructions(kiln_sim_instruction_fn visit, void *user)
 {
     if (!visit)

@@ -96,6 +96,9 @@ static bool combine(ptx_parser *p, char op, ptx_value *left, ptx_value right, ui
 
 static bool climb(ptx_parser *p, ptx_value *value, int least, int depth);
 
+/* Parses one operand of a binary operator: a number, a named constant such as WARP_SZ, or an expression in parentheses.
+ * Unary operators and the casts to .s64 and .u64 may precede the operand. `depth` counts the levels of recursion: deep
+ * nesting must end in an error and not in a stack overflow. Returns false after an error. */
 static bool primary(ptx_parser *p, ptx_value *value, int depth)
 {
     if (depth > PTX_MAX_DEPTH)
@@ -189,7 +192,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
         return !is_float(value);
     }
     if (type == PTX_F32 || type == PTX_F64) {
-        if (!is_float(value)) /* an integer is converted, as in C */
+        if (!is_float(value)) /* ptx_init_item() converts an integer first; instructions take none here */
             return false;
         double real = real_of(value);
         float single = (float)real;

@@ -34,7 +34,7 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
         (*start)[key[i] + 1]++;
     for (uint32_t i = 0; i < graph->node_count; i++)
         (*start)[i + 1] += (*start)[i];
-    /* filled from the end, so that `at` ends as the starts */
+    /* `at` holds the next free place of each key. It is a copy, so that *start keeps the first place of each key. */
     uint32_t *at = ptx_array(arena, graph->node_count);
     if (!at)
         return false;
@@ -93,6 +93,16 @@ static uint32_t ptx_evaluate(ptx_dominance *d, uint32_t v)
     return d->label[v];
 }
 
+/* Computes the immediate dominators of the reversed graph, which are the immediate post-dominators of the graph.
+ *
+ * This is the simple version of the algorithm of Lengauer and Tarjan (1979). Vertices are depth-first numbers; vertex 0
+ * is the exit. The three steps are:
+ * 1. Number the vertices. Until then `semi` holds the cursors of the depth-first search.
+ * 2. Visit the vertices from the last to the first. Compute the semidominator of the vertex, link the vertex to its
+ *    parent, and evaluate the vertices that wait in the parent's bucket.
+ * 3. Visit the vertices from the first to the last, and complete each immediate dominator that differs from the
+ *    semidominator.
+ * d->idom is valid for the `count` vertices that were reached. Returns false if there is no memory. */
 static bool ptx_dominators(kiln__arena *arena, const ptx_graph *graph, ptx_dominance *d)
 {
     uint32_t **const arrays[] = {&d->number,   &d->node,  &d->parent, &d->semi,        &d->idom,
@@ -138,8 +148,9 @@ static bool is_leave(const ptx_insn *insn)
 
 static bool is_branch(const ptx_insn *insn) { return insn->op == PTX_OP_BRA || insn->op == PTX_OP_BRX; }
 
-/* Numbers the blocks: block[i] of each instruction, and of `count`, which is the exit. Lists of branch targets get the
- * nodes after the exit; `list` is by the list's first element. */
+/* Numbers the basic blocks. block[i] becomes the block of instruction i, and block[count] becomes the exit. Returns the
+ * number of blocks, which is also the node of the exit. Lists of branch targets are numbered from 1 on, in `list` by
+ * their first element; *lists counts them. Their nodes follow the exit. */
 static uint32_t ptx_number_blocks(const ptx_insn *insns, uint32_t count, const ptx_operand *elements, uint32_t *block,
                                   uint32_t *list, uint32_t *lists)
 {

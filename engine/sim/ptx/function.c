@@ -222,7 +222,8 @@ static bool ptx_function_finish(ptx_parser *p)
     return p->errors || ptx_flow(p, insns, (uint32_t)p->insn_count, elements);
 }
 
-/* The function for `name`: that of an earlier declaration, or a new one. UINT32_MAX on failure. */
+/* Returns the index of the function `name`. If no earlier declaration made the function, adds it. Returns UINT32_MAX on
+ * failure. */
 static uint32_t ptx_function_index(ptx_parser *p, ptx_name *name, bool entry, uint32_t line)
 {
     const ptx_binding *old = name->binding;

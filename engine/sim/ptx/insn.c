@@ -64,7 +64,7 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     }
     if (!ptx_is(p, ';'))
         return ptx_expect(p, ';');
-    /* If several forms do not match, the message is that of the last one with this number of operands. */
+    /* If no form matches, the message explains the last form that takes this number of operands. */
     ptx_name *label = NULL;
     char why[sizeof p->why] = "";
     bool matched = false, newer = false;

@@ -264,6 +264,9 @@ void ptx_scope_pop(ptx_parser *p)
     p->depth--;
 }
 
+/* Binds the names that PTX predefines: the special registers and WARP_SZ. The current scope must be the outermost one.
+ * A special register keeps its least target in `count` and its width in `type`; a width of 0 bytes means a predicate.
+ * Returns false if there is no memory. */
 bool ptx_names_init(ptx_parser *p)
 {
     static const char *const sregs[] = {
@@ -299,7 +302,8 @@ bool ptx_names_init(ptx_parser *p)
 
 /* ---- tokens ---- */
 
-/* What a character may be part of: one look each, since most of a text is names. */
+/* The tokens that a character may be part of. A table needs one look-up for each character, which matters because most
+ * of a text is names. */
 enum { CHAR_START = 1, CHAR_DIGIT = 2, CHAR_FOLLOW = 4 };
 #define LETTER (CHAR_START | CHAR_FOLLOW)
 #define DIGIT (CHAR_DIGIT | CHAR_FOLLOW)
@@ -435,7 +439,8 @@ static size_t ptx_lex_name(const ptx_parser *p)
     const char *at = p->cursor + 1;
     while (at < p->end && is_follow(*at))
         at++;
-    /* %tid.x is one name, and so is v.x, an element of a vector register: no modifier is a single one of these letters */
+    /* "%tid.x" is one name. So "v.x" is one name, too: it is an element of a vector register. No modifier
+     * consists of x, y, z or w alone. */
     if (p->end - at > 1 && *at == '.' && strchr("xyzw", at[1]) && at[1] && !(p->end - at > 2 && is_follow(at[2])))
         at += 2;
     return (size_t)(at - p->cursor);
@@ -457,6 +462,10 @@ static void ptx_lex_punctuation(ptx_parser *p)
     p->cursor += p->token.length;
 }
 
+/* Reads the next token into p->token. The kind is PTX_TOKEN_END at the end of the text, or when memory runs out. The
+ * kind is PTX_TOKEN_BAD for text that is no token. The first character and the one after it decide the kind. A '%'
+ * starts a name only before a character that can start a name; otherwise it is the operator. The text of a string
+ * excludes its quotes, and the text of a directive excludes its dot. */
 void ptx_next(ptx_parser *p)
 {
     ptx_skip_space(p);

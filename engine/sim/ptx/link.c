@@ -8,10 +8,10 @@
 #define ERRORS_MOST 50u
 #define GONE UINT32_MAX
 
-/* What a global name refers to, over all modules. */
+/* The meaning of a global name over all modules: a definition or, as long as there is no definition, a declaration. */
 typedef struct meaning {
     const char *name;       /* NULL: a free slot */
-    uint32_t module, index; /* of the definition, or of the first declaration */
+    uint32_t module, index; /* where the definition is; without a definition, where the first declaration is */
     uint32_t align;         /* of a .common variable: the largest of all modules */
     bool function, defined, missed;
 } meaning;
@@ -393,6 +393,11 @@ static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
     return true;
 }
 
+/* Fills the linked module from the inputs that are used. The highest PTX version and the highest target win. The
+ * functions and symbols that are kept get new indices first, because a reference may point to a later input. Entry 0 of
+ * `locs` is the shared "none". Undefined references are logged and counted in l->errors; the function still returns
+ * true for them. Returns false if there is no memory, or if there are more source positions or files than 32 bits can
+ * count. */
 static bool build(linker *l, ptx_module *out)
 {
     size_t locs = 1, files = 0;

@@ -91,6 +91,8 @@ static bool ptx_linkage_word(ptx_parser *p, ptx_linkage *linkage)
     return false;
 }
 
+/* Reads one directive at module scope, or a stray ';'. A declaration is a list of linkage words, then .entry, .func or
+ * a state space. Returns false after an error; the caller then skips to the end of the statement. */
 static bool ptx_directive(ptx_parser *p)
 {
     ptx_linkage linkage = PTX_LOCAL;

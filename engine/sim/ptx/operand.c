@@ -1,4 +1,4 @@
-/* operand.c - parses operands, and matches them with those of a form. */
+/* operand.c - parses operands, and matches them with the operands of a form. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -302,7 +302,8 @@ static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, 
     return true;
 }
 
-/* The number of coordinates for the instruction's geometry, including an array's index; 0: it has none. */
+/* Returns the number of coordinates that the instruction's geometry has, including the index of an array. Returns 0 if
+ * the instruction names no geometry. */
 static unsigned ptx_coordinates(const ptx_insn *insn)
 {
     if (ptx_has(insn, PTX_MOD_1D))
@@ -378,6 +379,12 @@ static bool is_address_type(ptx_type type)
     return ptx_type_bytes(type) >= 4 && ptx_type_bytes(type) <= 8 && !is_real(type) && type != PTX_TF32;
 }
 
+/* Matches an operand with an address: [register + offset], [variable + offset] or [offset].
+ *
+ * A variable must lie in the instruction's state space; an instruction with a generic address also takes a .global
+ * variable. An instruction with several memory operands has no single state space, so its variables are not compared
+ * with one. The bytes accessed must lie within a .param variable, because the interpreter trusts the module. Returns
+ * false with the reason in p->why. */
 static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn,
                               ptx_operand *operand)
 {

@@ -1,9 +1,11 @@
 /* ptx.h - PTX text to a checked module: the front end of the simulated device; vm.h is the back end.
  *
- * ptx_parse() accepts what the instruction table (ops.def) describes and nothing else: an unknown directive,
- * instruction, modifier or operand fails there with its line and its kernel. What it returns is resolved (registers,
- * symbols and labels are indices, immediates are bits in the operand's type) and checked, so that later code can rely
- * on it: operand counts, kinds, types and sizes fit the instruction, indices are in range, labels exist. */
+ * ptx_parse() accepts only the instructions that the table in ops.def describes. An unknown directive, instruction,
+ * modifier or operand is an error with its line and its kernel.
+ *
+ * The module that ptx_parse() returns is resolved: registers, symbols and labels are indices, and immediates are bits
+ * in the operand's type. The module is also checked, so later code can rely on it: operand counts, kinds, types and
+ * sizes fit the instruction, indices are in range, and labels exist. */
 #ifndef KILN_SIM_PTX_H
 #define KILN_SIM_PTX_H
 
@@ -309,12 +311,12 @@ typedef enum ptx_mod {
 } ptx_mod;
 _Static_assert(PTX_MOD_COUNT <= 64 * PTX_MOD_WORDS, "each modifier is a bit of ptx_insn.mods");
 
-/* The instruction table: ops.def has one row per opcode,
- *   OP(name, "spelling", decode, class, cost, effect, forms)
- * where `decode` names the function of the interpreter that turns the instruction into executable form
- * (vm_decode_<decode>, see vm/vm_machine.h), `class`, `cost` and `effect` are words of ptx_trait.h, and `forms`
- * describes the accepted modifiers, types and operands (ops.def explains the notation). It drives parser, checker,
- * decoder, counters, checks, the estimate and the coverage list. */
+/* The instruction table. ops.def has one row per opcode:
+ *   OP(name, "spelling", decode, class, cost, effect, since, forms)
+ * vm_decode_<decode> is the function of the interpreter that makes the instruction executable. `class`, `cost` and
+ * `effect` are words of ptx_trait.h. `since` is the target that the instruction needs. `forms` lists the accepted
+ * modifiers, types and operands; ops.def explains the notation.
+ * The table drives parser, checker, decoder, counters, checks, the estimate and the coverage list. */
 typedef enum ptx_op {
 #define OP(name, text, decode, class, cost, effect, since, ...) PTX_OP_##name,
 #include "ops.def"
@@ -442,7 +444,7 @@ typedef enum ptx_operand_kind {
     PTX_OPERAND_REG,       /* index: register of the function; `negate`: !p or -? as the ISA allows for predicates */
     PTX_OPERAND_IMM,       /* imm: bits in the operand's own type, zero-extended (f32 as its 32 bits, s32 as 32 bits) */
     PTX_OPERAND_SREG,      /* index: ptx_sreg */
-    PTX_OPERAND_SYMBOL,    /* the address of symbol `index` + offset (mov %rd, name; not generic unless generic()) */
+    PTX_OPERAND_SYMBOL,    /* symbol `index` + offset: an address in the symbol's state space (mov %rd, name) */
     PTX_OPERAND_ADDRESS,   /* [base + offset]: see base */
     PTX_OPERAND_VECTOR,    /* {a, b, ...}: elements[index .. index+count) of the function */
     PTX_OPERAND_LABEL,     /* index: instruction of the function */
@@ -499,7 +501,8 @@ static inline ptx_class ptx_class_of(const ptx_insn *insn) { return (ptx_class)p
 static inline ptx_cost ptx_cost_of(const ptx_insn *insn) { return (ptx_cost)ptx_op_traits[insn->op].cost; }
 static inline ptx_effect ptx_effect_of(const ptx_insn *insn) { return (ptx_effect)ptx_op_traits[insn->op].effect; }
 
-/* Of matrices, in elements; of wgmma: what one of its four warps computes for 8 columns. */
+/* The shape of a matrix instruction, in elements. For wgmma it is the part that each of the four warps computes for
+ * 8 columns. */
 typedef struct ptx_shape {
     uint16_t m, n, k;
 } ptx_shape;
@@ -529,7 +532,7 @@ typedef struct ptx_symbol {
     bool managed;       /* .attribute(.managed): host and device share it at one address */
     uint32_t align, line;
     uint64_t bytes;            /* 0: extern .shared name[] - the dynamic shared memory */
-    uint32_t function;         /* UINT32_MAX: of the module; else the function that declares it */
+    uint32_t function;         /* the function that declares it; UINT32_MAX: the module declares it */
     uint64_t offset;           /* PARAM: within the function's parameter block (entry/func parameters) or, for a
                                      call's .param variables, within its frame (see ptx_function.frame_bytes) */
     bool formal;               /* PARAM: a parameter of the function itself, input or return value */
@@ -576,7 +579,7 @@ typedef struct ptx_loc {
 typedef struct ptx_module {
     kiln__arena arena;
     int version_major, version_minor, target; /* 9, 0, 75 */
-    char target_kind;                         /* 'a' of sm_90a, 'f' of sm_100f, else 0 */
+    char target_kind;                         /* 'a' of sm_90a, 'f' of sm_100f; 0 without a letter */
     uint32_t function_count;
     const ptx_function *functions;
     uint32_t symbol_count;
@@ -587,14 +590,18 @@ typedef struct ptx_module {
     const char *const *files; /* by .file number */
 } ptx_module;
 
-/* Parses. On failure returns KILN_ERROR_SPEC-like status in the result and appends lines like those of a driver's JIT
- * log to `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' in kernel 'k'". All errors
- * up to a limit are reported, not only the first. Text need not be NUL-terminated, and may be any bytes (untrusted
- * input). */
+/* Parses a text into *module. On failure sets *module to NULL and appends lines in the form of a driver's JIT log to
+ * `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' (kernel 'k')". All errors up to a
+ * limit are reported, not only the first one. The text need not be NUL-terminated. It may be any bytes, because it is
+ * untrusted input.
+ *
+ * PTX_UNSUPPORTED means that all errors are about PTX that no simulated device runs. PTX_INVALID means that at
+ * least one other error was found. */
 typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx_result;
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
-/* The same for a device of compute capability `device` (90): what needs a newer target, or another family's, is an
- * error with its line and that target, whatever the text's .target. 0: any device. */
+/* Does the same for a device of compute capability `device`, such as 90. An instruction that this device does not have
+ * is an error that names the line and the target that the instruction needs. The text's .target does not matter for
+ * this. 0 stands for a device that has everything. */
 ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text, size_t length, ptx_module **module,
                          kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);

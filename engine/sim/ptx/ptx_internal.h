@@ -1,7 +1,11 @@
-/* ptx_internal.h - what the files of the PTX front end share, in the order in which they process a text: lex.c
- * (tokens, names, scopes, the log), expr.c (constants), module.c, variable.c, function.c, source.c
- * (directives), body.c (statements), insn.c with spelling.c, operand.c and call.c (instructions),
- * table.c (ops.def), flow.c (post-dominators). */
+/* ptx_internal.h - declarations that the files of the PTX front end share. The files process a text in this order:
+ *   lex.c                                         tokens, names, scopes, the log
+ *   expr.c                                        constants
+ *   module.c, variable.c, function.c, source.c    directives
+ *   body.c                                        statements
+ *   insn.c, spelling.c, operand.c, call.c         instructions
+ *   table.c                                       the instruction table, ops.def
+ *   flow.c                                        post-dominators */
 #ifndef KILN_SIM_PTX_INTERNAL_H
 #define KILN_SIM_PTX_INTERNAL_H
 
@@ -56,7 +60,7 @@ typedef struct ptx_form {
 /* X(name, spelling) */
 #define PTX_SPACE_MAP(X) X(GLOBAL, "global") X(SHARED, "shared") X(LOCAL, "local") X(CONST, "const") X(PARAM, "param")
 
-/* What tables/main.c writes when Kiln is built. */
+/* The tables that tables/main.c writes when Kiln is built. */
 typedef struct ptx_named {
     const char *text;
     unsigned length;
@@ -74,7 +78,7 @@ extern const ptx_form_list ptx_forms[PTX_OP_COUNT];
 
 ptx_suffix ptx_suffix_find(const char *text, size_t length);
 bool ptx_type_find(const char *text, size_t length, ptx_type *type);
-ptx_space ptx_mod_space(ptx_mod mod);       /* the space of a modifier such as "shared::cta", else GENERIC */
+ptx_space ptx_mod_space(ptx_mod mod); /* the space that a modifier such as "shared::cta" names; GENERIC without one */
 const char *const *ptx_op_forms(ptx_op op); /* as written; ends in NULL */
 const char *ptx_op_since(ptx_op op);        /* as written; NULL: any target */
 /* The longest prefix of `text`, cut only at dots, that is an opcode; its length, 0 if none. */
@@ -103,14 +107,14 @@ typedef struct ptx_binding {
     struct ptx_binding *next;     /* in the same scope */
     struct ptx_name *name;
     uint32_t depth, index,
-        count; /* count: of a RANGE's registers, of TARGETS; CONSTANT: its value; SREG: least target */
+        count; /* RANGE: number of registers. TARGETS: number of labels. CONSTANT: the value. SREG: the least target. */
     uint8_t kind, type;
 } ptx_binding;
 
 typedef struct ptx_name {
     const char *text;
     uint32_t length, hash;
-    const char *string;           /* of a label of .debug_str: what it labels */
+    const char *string;           /* the string that a label of .debug_str stands for */
     ptx_binding *binding, *range; /* `%r<9>` is a range of the name "%r"; it does not clash with a register "%r" */
 } ptx_name;
 
@@ -132,7 +136,7 @@ typedef enum ptx_token_kind {
 
 typedef enum ptx_number_kind { PTX_SIGNED, PTX_UNSIGNED, PTX_FLOAT32, PTX_FLOAT64 } ptx_number_kind;
 typedef struct ptx_value {
-    uint64_t bits; /* of an integer, or of the float or double */
+    uint64_t bits; /* an integer, or the representation of a float or double */
     uint8_t kind;
 } ptx_value;
 
@@ -293,7 +297,7 @@ void ptx_scope_pop(ptx_parser *p); /* resolves the labels of the scope */
 /* constants */
 bool ptx_expression(ptx_parser *p, ptx_value *value);
 bool ptx_integer(ptx_parser *p, int64_t *value);
-bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits); /* false: a float, but the type is an integer */
+bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits); /* false: the type takes no such constant */
 
 /* variables */
 bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
@@ -332,7 +336,8 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
 bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw);
 bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
                     ptx_name **label);
-/* How many operands may be written: the last one of a form may be a list of several. */
+/* Returns the greatest number of operands that a text may write for the form. It may exceed the form's own operands,
+ * because the last operand of a form may be a list of several constants. */
 static inline unsigned ptx_form_most(const ptx_form *form)
 {
     const ptx_pattern *last = &form->operands[form->operand_count ? form->operand_count - 1 : 0];

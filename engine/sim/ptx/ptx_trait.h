@@ -67,11 +67,13 @@ typedef enum ptx_cost {
     PTX_COST_CONVERT,
     PTX_COST_FUNCTION,
     PTX_COST_FUNCTION_TWICE, /* on the SFU, once or twice; of f64 a sequence */
-    PTX_COST_ROOT            /* rcp, sqrt: as FUNCTION if approximate, else a sequence */
+    PTX_COST_ROOT            /* rcp, sqrt: as FUNCTION if approximate, a sequence otherwise */
 } ptx_cost;
 
-/* Its effects besides those on registers: memory accesses for counters, traces and checks (observe/watch.c), the rules
- * of the checks (check/code.c), and waiting and ordering in the estimate (model/cost.c, model/schedule.c). */
+/* The effects of an instruction besides the registers that it writes. Three rooms use them:
+ *   observe/watch.c                    memory accesses for counters, traces and checks
+ *   check/code.c                       the rules of the checks
+ *   model/cost.c, model/schedule.c     waiting and ordering in the estimate */
 typedef enum ptx_effect {
     PTX_EFFECT_NONE,
     PTX_EFFECT_HINT, /* names memory without an access */
@@ -99,7 +101,7 @@ typedef enum ptx_effect {
     PTX_EFFECT_MBARRIER,
     /* order among threads */
     PTX_EFFECT_FENCE,
-    PTX_EFFECT_PROXY_FENCE, /* between proxies, or of an mbarrier's init: there is only one proxy here, so no effect */
+    PTX_EFFECT_PROXY_FENCE, /* orders proxies or an mbarrier's init; no effect, as there is only one proxy here */
     PTX_EFFECT_BARRIER,
     PTX_EFFECT_CLUSTER_ARRIVE,
     PTX_EFFECT_CLUSTER_WAIT,

@@ -5,7 +5,7 @@
 
 #include "ptx_internal.h"
 
-/* What ops.def says of a suffix in its slot. */
+/* Returns the target that a suffix needs in this slot. {0} means that every target has the suffix. */
 static ptx_since suffix_since(const ptx_slot *slot, ptx_suffix suffix)
 {
     for (unsigned n = 0; n < PTX_MAX_NEEDS; n++)
@@ -111,7 +111,7 @@ bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, 
 {
     if (ptx_device_has(p->device, since))
         return true;
-    /* The feature is of the architecture alone before families were told apart, which began with 10.0. */
+    /* Families exist since compute capability 10.0. Before that, a target with such features is written sm_90a. */
     const char kind = since.kind == 'F' ? (since.target < 100 ? 'a' : 'f') : since.kind;
     return ptx_error(p, line, "'%.*s' needs .target sm_%u%.1s%s; the device has sm_%d", length, what, since.target,
                      &kind,

@@ -134,8 +134,9 @@ ptx_space ptx_mod_space(ptx_mod mod)
     }
 }
 
-/* Is the name of `size` characters the text, or the text up to one of its dots? Most differ in their first letter, and
- * a call for each would be most of what a mnemonic costs. */
+/* Returns true if the name of `size` characters equals the text, or the part of the text before any dot. Most
+ * names differ from the text in their first letter. Comparing that letter first saves a call of memcmp() for each name,
+ * which would take most of the time that a mnemonic costs. */
 static bool is_prefix(const char *name, size_t size, const char *text, size_t length)
 {
     return size <= length && *name == *text && (size == length || text[size] == '.') && memcmp(name, text, size) == 0;

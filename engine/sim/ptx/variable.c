@@ -91,7 +91,8 @@ static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, ui
     return true;
 }
 
-/* name, name+4, generic(name), generic(name)+4, and any of them within 0xFF00(...). */
+/* Reads an address in an initialiser: name, name+4, generic(name) or generic(name)+4. The caller reads the mask around
+ * an address, as in 0xFF00(name). */
 static bool ptx_init_address(ptx_parser *p, ptx_reloc *reloc)
 {
     if (p->token.kind == PTX_TOKEN_NAME && p->token.length == 7 && memcmp(p->token.text, "generic", 7) == 0 &&
@@ -117,6 +118,11 @@ static bool ptx_init_address(ptx_parser *p, ptx_reloc *reloc)
     return (!ptx_is(p, '+') && !ptx_is(p, '-')) || ptx_integer(p, &reloc->addend);
 }
 
+/* Reads one value of an initialiser and stores it as element `at`. There are three kinds of values:
+ * 1. A constant expression is converted to the element's type.
+ * 2. The address of a variable or function is stored as zeros with a relocation.
+ * 3. A byte of an address, as in 0xFF00(name), is a relocation with a mask. The element must have one byte.
+ * Returns false after an error. */
 static bool ptx_init_item(ptx_parser *p, ptx_initialiser *init, uint64_t at)
 {
     uint32_t line = p->token.line;
@@ -303,6 +309,10 @@ bool ptx_attribute(ptx_parser *p, bool *managed)
     return true;
 }
 
+/* Reads one declarator: name, dimensions and initialiser. `symbol` comes with the properties that all declarators of
+ * the statement share. The function sets its name, line, size and initial value, and adds it to the symbols. A .param
+ * variable also gets an offset in the function's frame; p->frame_bytes is the maximum over all scopes. The caller frees
+ * the arrays of `init`. Returns false after an error. */
 static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser *init, ptx_type type, unsigned lanes)
 {
     ptx_name *name = NULL;
@@ -343,6 +353,9 @@ static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser 
     return ptx_symbol_add(p, symbol, name) != UINT32_MAX;
 }
 
+/* Reads a declaration from after its state space up to the ';': alignment, attributes, type, and one or more
+ * declarators. Without .align, the alignment is the size of the type with all lanes of its vector. Returns false after
+ * an error. */
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage)
 {
     ptx_symbol common = {.space = (uint8_t)space, .linkage = (uint8_t)linkage, .function = p->function};

@@ -139,6 +139,9 @@ static bool write_list(unsigned op, unsigned first, unsigned count)
     return true;
 }
 
+/* Writes the forms of all opcodes as one array, then the part of that array that belongs to each opcode (ptx_forms),
+ * then the slots (ptx_slots). The slots come last because write_form() collects the distinct slots while it writes the
+ * forms. Returns false after a message. */
 static bool write_forms(void)
 {
     unsigned count[PTX_OP_COUNT] = {0}, all = 0;
