@@ -38,7 +38,8 @@ typedef struct finals {
     kiln__random random;
 } finals;
 
-/* The time that the sweep measured, not that of later finals: so the same samples give the same finalists. */
+/* Returns the time that the sweep measured, not the time of later finals, so that the same samples give the same
+ * finalists. */
 static double first_seconds(const kiln_sample *sample)
 {
     return sample->result->first_seconds > 0 ? sample->result->first_seconds : kiln__result_seconds(sample->result);
@@ -174,7 +175,7 @@ static unsigned affordable(finals *f, double left)
     return 0;
 }
 
-/* Metrics that use the time: those of the visit whose time is nearest to the median. */
+/* Returns the metrics of the visit whose time is nearest to the median, because some metrics use the time. */
 static const kiln_metric_values *metrics_of(const finalist *one, double median)
 {
     unsigned nearest = 0;
@@ -290,6 +291,8 @@ static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
     }
 }
 
+/* Sets the verdict, and says in `why_not` if there are no finals. Estimates are compared directly. Finals of an earlier
+ * sweep are reused if every finalist took part in them (recall). */
 kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
                               kiln_error **error)
 {
