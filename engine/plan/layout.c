@@ -255,7 +255,7 @@ static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array
     return KILN_OK;
 }
 
-/* What the spec itself says of type and shape. */
+/* Sets the type and the shape that the spec itself gives. */
 static kiln_status written_shape(kiln_plan *plan, kiln__plan_buffer *b, kiln_error **error)
 {
     const kiln__buffer *buffer = b->buffer;
@@ -601,8 +601,8 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
 
 /* ---- large buffers of which an estimate uses a few pages ---- */
 
-/* Bytes after which the content of a large buffer repeats where only a few blocks run: a multiple of every element and of
- * a page, and far more than these blocks read. */
+/* If only a few blocks run, the content of a large buffer repeats after this many bytes. Every element size and the
+ * page size divide the number, which is far larger than the part that these blocks read. */
 #define REPEATED_BYTES ((uint64_t)32 << 20)
 
 #define WHOLE_IOTA ((uint64_t)1 << 30)
