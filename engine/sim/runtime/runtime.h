@@ -12,7 +12,7 @@
 #endif
 #include <cuda_runtime_api.h>
 
-/* Deprecated functions are a part of what a program may call. */
+/* The runtime must define deprecated functions too, because programs call them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* These are in headers of another package. */
@@ -44,7 +44,8 @@ void kiln__rt_forget(void);                     /* after a reset: errors that la
 
 /* Loads the driver and makes the primary context of the thread's device current, if none is. */
 cudaError_t kiln__rt_enter(void);
-cudaError_t kiln__rt_ordinal(int *device);                             /* of the current context, else of the thread */
+cudaError_t
+kiln__rt_ordinal(int *device); /* the device of the current context; without a context, the thread's device */
 cudaError_t kiln__rt_device(int ordinal, CUdevice *device);            /* checks the ordinal */
 cudaError_t kiln__rt_primary(int ordinal, CUcontext *context);         /* makes it, and does not make it current */
 int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* 0: unknown */
