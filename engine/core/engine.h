@@ -26,7 +26,7 @@ struct kiln_engine {
     void *limit_user;
     unsigned flags, jobs;
     double compile_timeout;
-    uint64_t memory_limit;          /* 0: all that device and host have */
+    uint64_t memory_limit;          /* 0: only the memory of device and host limits */
     const char *device_name;        /* as requested; NULL: choose */
     const char *device_given;       /* the same, before the path of a profile was replaced by its name */
     const char *cache_dir, *worker; /* resolved at open; NULL: none */
@@ -48,7 +48,7 @@ struct kiln_engine {
     kiln_setting device_settings[KILN__DEVICE_NAME_COUNT]; /* "device.sm_count", ... */
     size_t device_setting_count;
     int arch;        /* 90: the architecture to compile for */
-    bool want_cubin; /* a real device: machine code instead of PTX */
+    bool want_cubin; /* machine code besides PTX: on a GPU, and on a simulated device with a model of times */
     bool as_on_gpu;  /* a simulated device: code is compiled as for a GPU, without lines */
     bool sandboxed;  /* this process has given up its rights, or was told why it cannot */
 

@@ -160,8 +160,8 @@ static unsigned rounds_needed(size_t count)
     return rounds;
 }
 
-/* How many rounds fit into the time, after the first. If they are too few, the slowest are dropped; 0: all but one
- * were. */
+/* Returns how many rounds fit into the time, the first included. If they are too few, drops the slowest finalists. Returns
+ * 0 if only one finalist is left. */
 static unsigned affordable(finals *f, double left)
 {
     for (; f->count > 1; f->count--) {
@@ -213,7 +213,8 @@ static void conclude(finals *f, int64_t held)
     }
 }
 
-/* They keep their time. Their round is stored, so that the same finals need not be held again. */
+/* Marks the finalists that affordable() dropped. They keep the sweep's time. Their one round is stored, so that the same
+ * finals need not be held again. */
 static void dismiss(finals *f, size_t count, int64_t held)
 {
     for (size_t i = f->count; i < count; i++) {

@@ -11,7 +11,7 @@
  *
  * A configuration is a `job` with these states:
  *   drawn     draw() asked the source for it, and holds the ticket
- *               -> counted: the store has the sample, or the configuration cannot be made or compiled
+ *               -> counted: the store has the sample, or the configuration is invalid, too large or cannot be compiled
  *               -> queued
  *   queued    in `jobs`, while a worker compiles it
  *               -> ready: the compile ended

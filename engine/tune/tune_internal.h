@@ -301,7 +301,7 @@ typedef struct kiln__identity { /* of a sample: "" until it is known */
     char rest[33];              /* hash of everything that determines it except the device */
     char source[33], inputs[33];
 } kiln__identity;
-/* *recorder stays NULL if the options name no store; NULL is allowed everywhere. */
+/* *recorder stays NULL if the options name no store. Every function except kiln__recorder_amend() accepts NULL. */
 kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                 const kiln__sites *sites, kiln__recorder **recorder, kiln_error **error);
 void kiln__recorder_free(kiln__recorder *recorder);
@@ -317,9 +317,9 @@ bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identit
  * the store cannot be read or the sweep reuses nothing. */
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, kiln_error **error);
-/* Lists times of configurations of the spec on another device or at other sizes, estimates too. All come from one device
- * and the same sizes: from the largest such group in the store. The device's name lies in `arena`. Memory and errors are
- * handled as in kiln__recorder_recall(). */
+/* Lists times of configurations of the spec on another device or at other sizes, estimates too. All come from the largest
+ * group in the store of one device, the same sizes and the same way to run. A group of fewer than 4 samples is ignored. The
+ * device's name lies in `arena`. Memory and errors are handled as in kiln__recorder_recall(). */
 kiln_status kiln__recorder_expect(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, const char **device, kiln_error **error);
 /* The times of the next added sample; they need not be aligned. */

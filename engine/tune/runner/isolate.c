@@ -5,6 +5,7 @@
  *   OFF        kiln__runner_begin()                   -> OPENING
  *   OPENING    READY message, no sample requested     -> READY
  *              READY message, a sample is requested   -> PREPARING
+ *              READY message with an error            -> ENDED
  *   READY      kiln__runner_begin()                   -> PREPARING, or OPENING if the process ended while idle
  *   PREPARING  LAUNCHING message                      -> LAUNCHED
  *              WAITING or FINDING message             -> PREPARING; a WAITING message also suspends or restarts the deadline
@@ -13,7 +14,7 @@
  *              RESULT message                         -> ENDED
  *              RESULT message with a fault of an estimate that ran only some blocks -> OPENING, to run all blocks, once
  *   OPENING, PREPARING, LAUNCHED (lose)
- *              the process ended, the sample was not retried yet, and OPENING succeeded once -> WAITING
+ *              the process ended for the first time in a requested sample, and OPENING succeeded once -> WAITING
  *              any other end of the process, an invalid message, or a passed deadline -> ENDED
  *   WAITING    kiln__runner_retry()                   -> OPENING
  *   ENDED      kiln__runner_take()                    -> READY if the process is there, otherwise OFF
@@ -66,8 +67,9 @@ struct kiln__runner {
     unsigned tries;     /* tries of the current sample that ended with their process */
     uint64_t deadline, begun;
     double limit; /* seconds from which the deadline was computed */
-    double
-        shortest; /* seconds of the fastest launched sample without a passing error, from its first launch; negative: none */
+    /* Seconds of the fastest launched sample, from its first launch on. Samples with a passing error do not count, samples
+     * that failed otherwise do. Negative: there is none yet. */
+    double shortest;
     /* the outcome */
     kiln_status status;
     kiln_error *why;
