@@ -437,7 +437,8 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
 
 /* ---- memory ---- */
 
-/* The simulated device calls the memory of a buffer by its name. After a swap it is the name of before. */
+/* The simulated device calls the memory of a buffer by its name. After a swap the memory keeps its earlier
+ * name. */
 void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *b, bool on)
 {
     const kiln__simulator *simulator = plan->engine->driver.simulator;

@@ -10,8 +10,8 @@
  * sizes, inputs, initial contents. Contents from the caller have no key; such a reference is used for one run only. A
  * variant's own inputs, which may differ by its params, are in the key only where a host function looks at them. */
 
-#define ONCE "once " /* prefix of the keys of those */
-#define OWN "own "   /* of those that depend on the variant's own inputs */
+#define ONCE "once " /* prefix of the keys of references for one run */
+#define OWN "own "   /* prefix for references that depend on the variant's own inputs */
 
 static const char *const kinds[] = {"host function", "variant", "file", "command"};
 
