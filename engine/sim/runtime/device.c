@@ -36,8 +36,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     return kiln__rt_result(CU(cuDeviceGetAttribute)(value, (CUdevice_attribute)attribute, device));
 }
 
-/* The device with the highest compute capability that is not above the wanted one, as far as the few properties go that
- * programs set: with one device there is no choice. */
+/* Returns the first device with the wanted compute capability, or device 0 if no device has it. Other properties are
+ * ignored. */
 cudaError_t cudaChooseDevice(int *ordinal, const struct cudaDeviceProp *wanted)
 {
     CUdevice device;
