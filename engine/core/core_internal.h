@@ -25,11 +25,13 @@ kiln_status kiln__profile_find(const kiln_engine *engine, const char *wanted, ki
 void kiln__profile_find_all(const kiln_engine *engine); /* errors go to the log */
 
 /* ---- where things are (paths.c) ---- */
-/* The folder of the running executable, or of the shared library that holds this code; NULL: not known. */
+/* These return the folder of the running executable, and the folder of the shared library that holds this code. They return
+ * NULL if the folder is unknown. */
 const char *kiln__executable_folder(kiln__arena *arena);
 const char *kiln__library_folder(kiln__arena *arena);
-/* The folders of `option` and $KILN_PATH (separated by ':') and the installed ones, in the order of the search; and
- * those of $KILN_INCLUDE. False: out of memory. */
+/* Sets the search path: the folders of `option`, the folders of $KILN_PATH (both separated by ':') and the installed
+ * folders, in the order of the search. Also sets the include path from $KILN_INCLUDE. Returns false if memory is
+ * exhausted. */
 bool kiln__search_path_make(kiln_engine *engine, const char *option);
 /* The compile worker: `option`, $KILN_WORKER, beside the executable, the installed one. NULL: not found. */
 const char *kiln__worker_find(kiln__arena *arena, const char *option);

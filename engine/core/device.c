@@ -23,7 +23,8 @@ static int arch_of(const char *name)
     return right ? (int)strtol(name + 3, NULL, 10) : 0;
 }
 
-/* The profile with figures for estimates whose compute capability is nearest to `arch`; NULL: there is none. */
+/* Returns the profile with figures for estimates whose compute capability is nearest to `arch`, or NULL if no profile has
+ * such figures. */
 static const char *nearest_estimate(const kiln_engine *engine, int arch)
 {
     const kiln__simulator *simulator = kiln__driver_simulator();
@@ -32,7 +33,7 @@ static const char *nearest_estimate(const kiln_engine *engine, int arch)
     kiln__profile_find_all(engine);
     for (size_t i = 0; (at = simulator->profile_at(i)); i++) {
         int distance = simulator->model_at(i) ? abs(simulator->model_at(i) - arch) : -1;
-        bool usual = strcmp(at, KILN__DEFAULT_PROFILE) == 0; /* of several that are as near, it is this one */
+        bool usual = strcmp(at, KILN__DEFAULT_PROFILE) == 0; /* the default profile wins a tie */
         if (distance < 0 || (nearest && distance >= least + usual))
             continue;
         nearest = at;
@@ -41,7 +42,7 @@ static const char *nearest_estimate(const kiln_engine *engine, int arch)
     return nearest;
 }
 
-/* The N of "cuda:N"; 0 for "cuda"; -1 for anything else. */
+/* Returns N for "cuda:N", 0 for "cuda", and -1 for anything else. */
 static int ordinal_of(const char *name)
 {
     if (strcmp(name, "cuda") == 0)
@@ -128,7 +129,8 @@ static kiln_status open_default_simulated(kiln_engine *engine, const char *why, 
     return KILN_OK;
 }
 
-/* Fills engine->driver for the device's name. Without a name it is a working GPU, or else the simulated device. */
+/* Fills engine->driver for the device's name. Without a name it opens a GPU, or the simulated device if there is
+ * no working GPU. */
 static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
 {
     if (is_simulated(engine->device_name) ||
@@ -239,7 +241,7 @@ static void name_settings(kiln_engine *engine)
     engine->device_setting_count = KILN__COUNT(values);
 }
 
-/* The device's architecture if NVRTC knows it, else the newest not above it. */
+/* Returns the device's architecture if NVRTC knows it, otherwise the newest architecture of NVRTC that is not above it. */
 static int choose_arch(kiln_engine *engine)
 {
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor, best = cc;
@@ -286,8 +288,8 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
-    /* Machine code runs only on devices of its own major generation; older architectures use PTX. The simulated device
-     * does not run machine code, but an estimate of times needs its register count. */
+    /* Machine code runs only on devices with the same major number. If NVRTC knows only an older major number, the code is
+     * PTX. The simulated device does not run machine code, but an estimate of times needs its register count. */
     engine->want_cubin = engine->arch / 10 == cc / 10 &&
                          (!engine->driver.simulator || kiln__driver_simulator()->has_model());
     engine->device_open = true;
@@ -374,6 +376,8 @@ static int show_device(const kiln__driver *driver, CUdevice device, kiln_device_
     return each(user, &info);
 }
 
+/* Shows every GPU, then every simulated device, until the callback ends the list. A machine without a driver has no GPUs,
+ * which is no error. The drivers opened here are separate from the engine's. */
 kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void *user, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);

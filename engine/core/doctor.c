@@ -1,4 +1,4 @@
-/* doctor.c - kiln doctor: what was found on this machine, what is missing, and what to do about it. */
+/* doctor.c - kiln doctor: lists the parts that were found on this machine, the parts that are missing, and the remedies. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +45,8 @@ static void say(doctor *check, const char *topic, grade how, const char *remedy,
     kiln__text_free(&found);
 }
 
-/* Splits "what is wrong. What to do." after the first sentence, as messages of the driver and of NVRTC are written. */
+/* Reports an error. Messages about the driver and NVRTC have two sentences, the fault and the remedy. If there is a second
+ * sentence, it replaces `remedy`. */
 static void say_error(doctor *check, const char *topic, grade how, const kiln_error *error, const char *remedy)
 {
     const char *message = kiln_error_message(error), *end = strstr(message, ". ");
@@ -71,6 +72,8 @@ static void look_at_nvml(doctor *check, const kiln__driver *driver, CUdevice dev
     kiln__nvml_close(nvml);
 }
 
+/* Reports the driver and each GPU with its NVML. Sets `gpu` if there is a driver. A missing driver is no fault of the
+ * installation, because the simulated device can be used. */
 static void look_at_driver(doctor *check)
 {
     kiln__driver driver;
@@ -100,6 +103,8 @@ static void look_at_driver(doctor *check)
     kiln__driver_close(&driver);
 }
 
+/* Reports every profile of the simulated device, and the LLVM library that compiles hot code. Without LLVM simulated
+ * kernels are interpreted, which is slower but correct. */
 static void look_at_simulator(doctor *check)
 {
     kiln__driver driver;

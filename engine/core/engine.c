@@ -1,4 +1,4 @@
-/* engine.c - opening and closing an engine, and what it opens on first use. */
+/* engine.c - opens and closes an engine, opens its compiler and cache on first use, and keeps its host functions. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +41,8 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
     return !arena->failed;
 }
 
+/* Checks and copies the options. The device is opened on first use, except for a caller's context, whose device must be
+ * known at once. Only after both mutexes exist may kiln_engine_close() undo a failure. */
 kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, kiln_error **error)
 {
     kiln_options options;

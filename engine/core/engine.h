@@ -26,7 +26,7 @@ struct kiln_engine {
     void *limit_user;
     unsigned flags, jobs;
     double compile_timeout;
-    uint64_t memory_limit;          /* 0: all that device and host have */
+    uint64_t memory_limit;          /* 0: only the memory of device and host limits */
     const char *device_name;        /* as requested; NULL: choose */
     const char *device_given;       /* the same, before the path of a profile was replaced by its name */
     const char *cache_dir, *worker; /* resolved at open; NULL: none */
@@ -48,7 +48,7 @@ struct kiln_engine {
     kiln_setting device_settings[KILN__DEVICE_NAME_COUNT]; /* "device.sm_count", ... */
     size_t device_setting_count;
     int arch;        /* 90: the architecture to compile for */
-    bool want_cubin; /* a real device: machine code instead of PTX */
+    bool want_cubin; /* machine code besides PTX: on a GPU, and on a simulated device with a model of times */
     bool as_on_gpu;  /* a simulated device: code is compiled as for a GPU, without lines */
     bool sandboxed;  /* this process has given up its rights, or was told why it cannot */
 
@@ -98,8 +98,10 @@ typedef struct kiln__waiting {
 bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how);
 void kiln__engine_include(kiln_engine *engine);
 
-/* The lock behind it: opens the lock file (-1 with errno); tries to take the lock; the process that took it last (0:
- * not known); waits for it so many seconds, and meanwhile asks `ends`. Closing the file releases it too. */
+/* The advisory lock that kiln__engine_exclude() takes. kiln__exclusive_open() opens the lock file, or returns -1 with
+ * errno. kiln__exclusive_try() takes the lock without waiting. kiln__exclusive_holder() returns the process that took
+ * it last, or 0 if it is unknown. kiln__exclusive_take() waits for the lock at most `seconds`, and meanwhile asks
+ * `ends`. Closing the file releases the lock too. */
 typedef enum kiln__turn { KILN__TURN_TAKEN, KILN__TURN_LATE, KILN__TURN_STOPPED } kiln__turn;
 int kiln__exclusive_open(const char *folder, const char *name);
 bool kiln__exclusive_try(int fd);
@@ -118,7 +120,7 @@ typedef struct kiln__sandbox {
     const kiln_file_binding *files; /* of the options, to be read */
     size_t file_count;
     const char *writable; /* a folder for captures; NULL: none */
-    unsigned *got;        /* NULL: the log tells what is missing; else KILN__CONFINED_... for kiln__sandbox_tell() */
+    unsigned *got; /* gets KILN__CONFINED_... for kiln__sandbox_tell(); if NULL, the missing parts are logged at once */
     char *how;
     size_t room;
 } kiln__sandbox;
@@ -139,7 +141,7 @@ typedef struct kiln__capture_order {
     const char *folder;
     uint64_t limit;
 } kiln__capture_order;
-/* True if a launch that `matches` accepts is to be captured; this lowers the count. The folder lives in `arena`. */
+/* Returns true if a launch that `matches` accepts shall be captured, and lowers the count. The folder lives in `arena`. */
 bool kiln__capture_claim(kiln_engine *engine, bool (*matches)(void *user, const char *what), void *user,
                          kiln__arena *arena, kiln__capture_order *order);
 /* The defaults, with `folder` unless it is NULL. False: out of memory. */
@@ -174,7 +176,8 @@ kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool 
 bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);
 /* Tenths of a compute capability: "9.0" is 90. 0: not known. */
 int kiln__capability(const char *cc);
-/* 0: the same capability; below 10: the same generation; then the distance of the generations. */
+/* Returns how far two compute capabilities are apart. 0 means the same capability, and 1 to 9 the same generation.
+ * Between generations it is 10 plus the difference. An unknown capability `there` (0) is farther than any other. */
 int kiln__capability_distance(int wanted, int there);
 
 typedef struct kiln__shipped {
@@ -184,8 +187,8 @@ typedef struct kiln__shipped {
     int apart;                /* of the devices: 0 is the same kind */
     int problem;              /* the same number: the same sizes on the same device */
 } kiln__shipped;
-/* What is shipped with the spec for sizes of these names, in `arena`: the nearest device first, then the nearest sizes,
- * then the fastest. None is no failure. */
+/* Lists the configurations that are shipped with the spec for sizes of these names, in `arena`. The nearest device comes
+ * first, then the nearest sizes, then the fastest. An empty list is no failure. */
 kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__arena *arena,
                                kiln__shipped **list, size_t *count, kiln_error **error);
 

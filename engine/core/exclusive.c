@@ -62,7 +62,8 @@ int kiln__exclusive_open(const char *folder, const char *name)
     return fd;
 }
 
-/* The process that holds it, from the file; 0: not known. Only for a message, as any user can write to the file. */
+/* Returns the process that took the lock last, from the file, or 0 if it is unknown. It serves only for a message, because
+ * any user can write to the file. */
 long kiln__exclusive_holder(int fd)
 {
     char text[16] = "";

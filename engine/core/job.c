@@ -1,4 +1,5 @@
-/* job.c - an engine as one of a job's processes: where the plug-in is, and what a rank offers to the leader. */
+/* job.c - an engine as one process of a job: finds the MPI plug-in, and describes a rank's device and workers to
+ * the leader. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -158,7 +158,8 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
 
 /* ---- the cache and the store ---- */
 
-/* $VARIABLE/below of the XDG specification, else in the home folder. NULL: there is no home folder. */
+/* Returns $VARIABLE/below, as the XDG specification says, or the fallback in the home folder if the variable is not set.
+ * Returns NULL if there is no home folder. */
 static const char *home_folder(kiln__arena *arena, const char *variable, const char *fallback, const char *below)
 {
     const char *base = environment(variable);
@@ -252,7 +253,7 @@ static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **err
     return arena->failed || !where->items ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Whether `path` (resolved) is in one of the folders. */
+/* Tells whether the resolved `path` lies in an allowed folder. */
 static bool is_allowed(const roots *where, const char *path)
 {
     if (where->engine->flags & KILN_READ_ANYWHERE)

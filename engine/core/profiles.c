@@ -61,7 +61,8 @@ static kiln_status add_file(const kiln_engine *engine, const char *path, const c
     return status;
 }
 
-/* The folders of profiles: the current one, those of the search path, and `devices` in each of these. */
+/* Returns folder number `index` of the folders that may hold profiles, or NULL at the end. They are the current folder,
+ * and each folder of the search path followed by its subfolder `devices`. */
 static const char *folder_at(const kiln_engine *engine, size_t index, kiln__arena *arena)
 {
     if (index == 0)

@@ -22,7 +22,7 @@ static void add(path_list *list, const char *path)
         list->paths[list->count++] = path;
 }
 
-/* Adds the folders of a text like that of LD_LIBRARY_PATH. */
+/* Adds the folders of a text in the format of LD_LIBRARY_PATH. */
 static void add_folders(path_list *list, const char *text)
 {
     while (text && *text) {
@@ -63,8 +63,8 @@ static bool is_compiled(const kiln_spec *spec)
     return false;
 }
 
-/* Lists the files and folders that the process may read from now on: those that a spec may name, the files of the
- * options, and the files of the simulated device and of the compiler. */
+/* Lists the files and folders that the process may read from now on: the files that a spec may name, the input files of the
+ * options, the files that the simulated device reads, and the compiler's files. */
 static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want, bool executes,
                           path_list *list)
 {
@@ -86,7 +86,7 @@ static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln
         add_folders(list, getenv("LD_LIBRARY_PATH"));
         const char *program = kiln__executable_folder(&list->arena);
         add(list, kiln__library_folder(&list->arena));
-        if (program) /* an environment of its own, as conda has them */
+        if (program) /* an environment with its own libraries, such as conda's */
             add(list, kiln__arena_printf(&list->arena, "%s/../lib", program));
     }
     /* A study compiles again, and so do references that are variants, in this process. */

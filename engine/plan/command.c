@@ -76,7 +76,7 @@ static const char *const *arguments_of(command *c)
     return c->arena.failed ? NULL : list;
 }
 
-/* What the command wrote before it failed: the end of it. */
+/* Returns the end of the output that the command wrote before it failed, or "". */
 static const char *last_words(command *c, const char *output)
 {
     enum { TAIL = 2000 };
@@ -92,6 +92,8 @@ static const char *last_words(command *c, const char *output)
     return kept ? kept : "";
 }
 
+/* Runs the command in the spec's folder, with its output in a file, until it ends, its time limit passes or the caller
+ * stops it. Each of these ends has another status. */
 static kiln_status run(command *c)
 {
     kiln_plan *plan = c->plan;

@@ -16,6 +16,9 @@ static bool must_stay(const kiln_plan *plan, const kiln__plan_buffer *b)
     return !plan->spec->from_t1 && !b->custom && b->bytes && kiln__variant_keeps(plan->variant, b->buffer);
 }
 
+/* Compares a buffer on the device with the content that it was filled with, and appends a message to `wrong` if they
+ * differ. A large buffer is compared in PIECES pieces of PIECE_BYTES at equal distances; the last piece ends at the
+ * buffer's end. */
 static kiln_status compare(kiln_plan *plan, kiln__plan_buffer *b, kiln__text *wrong, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;

@@ -255,7 +255,7 @@ static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array
     return KILN_OK;
 }
 
-/* What the spec itself says of type and shape. */
+/* Sets the type and the shape that the spec itself gives. */
 static kiln_status written_shape(kiln_plan *plan, kiln__plan_buffer *b, kiln_error **error)
 {
     const kiln__buffer *buffer = b->buffer;
@@ -437,7 +437,8 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
 
 /* ---- memory ---- */
 
-/* The simulated device calls the memory of a buffer by its name. After a swap it is the name of before. */
+/* The simulated device calls the memory of a buffer by its name. After a swap the memory keeps its earlier
+ * name. */
 void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *b, bool on)
 {
     const kiln__simulator *simulator = plan->engine->driver.simulator;
@@ -601,8 +602,8 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
 
 /* ---- large buffers of which an estimate uses a few pages ---- */
 
-/* Bytes after which the content of a large buffer repeats where only a few blocks run: a multiple of every element and of
- * a page, and far more than these blocks read. */
+/* If only a few blocks run, the content of a large buffer repeats after this many bytes. Every element size and the
+ * page size divide the number, which is far larger than the part that these blocks read. */
 #define REPEATED_BYTES ((uint64_t)32 << 20)
 
 #define WHOLE_IOTA ((uint64_t)1 << 30)

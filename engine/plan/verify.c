@@ -10,8 +10,8 @@
  * sizes, inputs, initial contents. Contents from the caller have no key; such a reference is used for one run only. A
  * variant's own inputs, which may differ by its params, are in the key only where a host function looks at them. */
 
-#define ONCE "once " /* prefix of the keys of those */
-#define OWN "own "   /* of those that depend on the variant's own inputs */
+#define ONCE "once " /* prefix of the keys of references for one run */
+#define OWN "own "   /* prefix for references that depend on the variant's own inputs */
 
 static const char *const kinds[] = {"host function", "variant", "file", "command"};
 
@@ -94,8 +94,9 @@ static bool may_leave_elements(const kiln_plan *plan, const char *host)
     return true;
 }
 
-/* Whether what is compared with a host function's outputs is one buffer, by tolerances: then the function may export sums
- * with random weights in place of most of it (kiln__array_compare_projected()). */
+/* Tells whether a host function may export sums with random weights in place of most elements of its output
+ * (kiln__array_compare_projected). It may if the spec compares one buffer with its outputs, and by tolerances. It may
+ * not if the caller needs the whole answer. */
 static bool may_project(const kiln_plan *plan, const char *host)
 {
     size_t count = 0;
@@ -181,8 +182,9 @@ static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln
     return KILN_OK;
 }
 
-/* What the spec names and the function does not ask for is a mistake mostly: it computes something else than is meant. The
- * names stand first, in order. What an input exports is named by parts. */
+/* Warns of arguments that the spec names and the function does not read. Such an argument is usually a mistake: the
+ * function computes something else than the author means. The named arguments stand first in `args`, in the order of
+ * the spec. The names of an input's exports have several parts, so they never equal a name of the spec. */
 static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args)
 {
     kiln__text names = {.mem = plan->mem};
@@ -345,7 +347,8 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
 
 /* ---- all kinds ---- */
 
-/* *projection, where it is not NULL: how to compare all that *want has not; without sums where there is nothing. */
+/* Finds the expected answer, or makes it and keeps it for the sweep. *projection gets the sums that stand for the elements
+ * that *want lacks. It has no sums if *want is complete. */
 static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
                                   kiln__projection *projection, kiln_error **error)
 {
@@ -484,7 +487,7 @@ static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const
 
 #define ANSWER "answer " /* prefix of the keys of kept answers, by the output's name */
 
-/* The kept answer is an entry of two exports: the array, and behind it the tolerances of its variant as an array. */
+/* Keeps the answer as an entry with two exports: the array, followed by an array of the variant's two tolerances. */
 static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_array *got, double rtol, double atol,
                                kiln_error **error)
 {
@@ -526,8 +529,8 @@ static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_arr
     return status;
 }
 
-/* Compares with the kept answer, if there is one of this shape. Each of the two answers may be wrong by the tolerance of its
- * variant, so the tolerances are added. */
+/* Compares with the kept answer, if there is a kept answer of this type and shape. Each of the two answers may be wrong by
+ * the tolerance of its variant, so the tolerances are added. */
 static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got, double rtol,
                               double atol, kiln__difference *difference)
 {
@@ -543,7 +546,9 @@ static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const
                         difference);
 }
 
-/* *against: what the difference was found with, if that is another answer and not the reference. */
+/* Compares an output by one entry of `verify`. If the reference covers only a part of the elements and finds no fault,
+ * keeps the answer for other variants, or compares it with a kept answer. *against names the kept answer in the second
+ * case. */
 static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got,
                                kiln__difference *difference, const char **against, kiln_result *result,
                                kiln_error **error)
@@ -609,6 +614,9 @@ static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, cons
                    plan->spec->name, unwritten, b->elements, name);
 }
 
+/* Copies one output from the device, and compares it by every entry of `verify` that names it. If there is no such
+ * entry, or this variant is the reference, the output is only checked for unwritten elements. `wrong` gets a line for each
+ * difference. A status other than KILN_OK means that the comparison could not be made. */
 static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *wrong, kiln_result *result,
                                  kiln_error **error)
 {

@@ -245,6 +245,8 @@ static void loop_field(definition *d, const kiln__step *step)
     steps_field(d, step->as.loop.steps, step->as.loop.step_count);
 }
 
+/* Writes everything that decides what a step does, so that a change of the spec changes the hash. The switch has no
+ * default: the compiler warns of a kind of step that is not written. */
 static void step_field(definition *d, const kiln__step *step)
 {
     number_field(d->out, (int64_t)step->kind);
@@ -325,8 +327,8 @@ static void variant_field(definition *d, const kiln__variant *variant)
 
 /* ---- verification ---- */
 
-/* A variant that gives the expected answer, with its params, including its code. Of params that are not constant the
- * expressions are here, and what they use is in the sample. */
+/* A variant that gives the expected answer, with its params, including its code. If a param is not
+ * constant, its expression is written; the values that the expression uses are written with the sample. */
 static kiln_status reference_field(definition *d, const kiln__verify *verify, const kiln_tune_options *options,
                                    kiln_error **error)
 {

@@ -1,6 +1,6 @@
-/* estimate.c - what the simulated device's model says of some configurations before a GPU is searched: hints for the
- * search. A sweep of its own, on an engine of its own, by estimates alone: for a share of the time, or, where only the
- * number of configurations is limited, for so many of them. */
+/* estimate.c - estimates of some configurations by the simulated device's model, before a GPU is searched. The search takes
+ * them as hints. A second sweep on a second engine makes them, from estimates alone. It ends after a share of the time, and
+ * at the latest after MOST configurations or the limit of the caller. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +18,9 @@ static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
     return list;
 }
 
+/* Opens an engine of the simulated device with the options of `engine`. `as_on_gpu` makes it compile the code that the GPU
+ * will get, so that the compiles fill the cache for the search. Fails if the device has no model of times. After a failure
+ * the caller closes *model, which may be set. */
 kiln_status kiln__estimates_open(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
                                  kiln_error **error)
 {
@@ -71,6 +74,9 @@ static kiln_status give_hints(kiln__tune_source *source, const kiln_tuning *esti
     return status;
 }
 
+/* Runs the sweep of estimates and gives its times to the source. Only errors that the search would meet too end it: no
+ * memory, a wrong argument, a file that is not found. Any other failure is logged, and the search begins without
+ * estimates. */
 kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                  const kiln__asker *watch, kiln__tune_source *source, size_t *count, kiln_error **error)
 {

@@ -38,7 +38,8 @@ typedef struct finals {
     kiln__random random;
 } finals;
 
-/* The time that the sweep measured, not that of later finals: so the same samples give the same finalists. */
+/* Returns the time that the sweep measured, not the time of later finals, so that the same samples give the same
+ * finalists. */
 static double first_seconds(const kiln_sample *sample)
 {
     return sample->result->first_seconds > 0 ? sample->result->first_seconds : kiln__result_seconds(sample->result);
@@ -159,8 +160,8 @@ static unsigned rounds_needed(size_t count)
     return rounds;
 }
 
-/* How many rounds fit into the time, after the first. If they are too few, the slowest are dropped; 0: all but one
- * were. */
+/* Returns how many rounds fit into the time, the first included. If they are too few, drops the slowest finalists. Returns
+ * 0 if only one finalist is left. */
 static unsigned affordable(finals *f, double left)
 {
     for (; f->count > 1; f->count--) {
@@ -174,7 +175,7 @@ static unsigned affordable(finals *f, double left)
     return 0;
 }
 
-/* Metrics that use the time: those of the visit whose time is nearest to the median. */
+/* Returns the metrics of the visit whose time is nearest to the median, because some metrics use the time. */
 static const kiln_metric_values *metrics_of(const finalist *one, double median)
 {
     unsigned nearest = 0;
@@ -212,7 +213,8 @@ static void conclude(finals *f, int64_t held)
     }
 }
 
-/* They keep their time. Their round is stored, so that the same finals need not be held again. */
+/* Marks the finalists that affordable() dropped. They keep the sweep's time. Their one round is stored, so that the same
+ * finals need not be held again. */
 static void dismiss(finals *f, size_t count, int64_t held)
 {
     for (size_t i = f->count; i < count; i++) {
@@ -290,6 +292,8 @@ static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
     }
 }
 
+/* Sets the verdict, and says in `why_not` if there are no finals. Estimates are compared directly. Finals of an earlier
+ * sweep are reused if every finalist took part in them (recall). */
 kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
                               kiln_error **error)
 {

@@ -1,20 +1,20 @@
-/* lead.c - what a search begins with: the configurations that are tried first, and the variants that are known to be slow.
+/* lead.c - the start of a search: the configurations that are tried first, and the variants that are known to be slow.
  *
- * The first configurations come from the surest source that there is: configurations that were shipped with the spec, for
- * the nearest device and sizes; else the defaults of the variants, on a GPU in the order of their estimated times. A
- * variant whose best known or estimated time is SLOW times the best is left out, because measuring it once may take as long
- * as a hundred configurations of the others. */
+ * The first configurations are those that are shipped with the spec, for the nearest device and sizes. If none are
+ * shipped, the defaults of the variants come first, on a GPU in the order of their estimated times. A variant whose
+ * best known or estimated time is SLOW times the best is left out, because measuring it once may take as long as a
+ * hundred configurations of the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tune_internal.h"
 
-#define SLOW 10    /* times the best */
-#define NEAR 4     /* the farthest sizes whose times say which variant is slow: a factor of 16 */
-#define ALIKE 1.25 /* other variants of the nearest sizes are tried first if they take at most so many times the best */
-#define PROBLEMS 3 /* the best of so many of the nearest known sizes are tried first */
-#define MOST 6     /* configurations that are tried first because they are known */
+#define SLOW 10           /* times the best */
+#define NEAR 4            /* the farthest sizes whose times say which variant is slow: a factor of 16 */
+#define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
+#define PROBLEMS 3        /* the best of each of the PROBLEMS nearest known sizes comes first */
+#define MOST 6            /* configurations that are tried first because they are known */
 #define DEFAULTS_MOST 8   /* the same for defaults */
 #define SHARE 0.1         /* of the sweep's time, for estimates */
 #define ESTIMATE_MOST 2.0 /* seconds for one estimate where there is no limit */

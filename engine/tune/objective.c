@@ -206,7 +206,8 @@ static bool find_in_metric(void *user, const char *name, kiln_value *value)
     return kiln__scope_find(kiln__config_scope(j->config), name, value) || find_name(user, name, value);
 }
 
-/* A field of the result, else a metric of the variant: as it was kept (it may need inputs), else computed. */
+/* Finds a name of an objective: a field of the result, or a metric of the variant. A metric keeps the value that it had at
+ * the run, because it may need inputs; without such a value it is computed. */
 static bool find_name(void *user, const char *name, kiln_value *value)
 {
     const judged *j = user;
@@ -314,6 +315,9 @@ static bool dominates(const kiln__goals *g, const kiln_sample *one, const kiln_s
     return better;
 }
 
+/* Marks the Pareto front by one pass over the samples: a sample that no member dominates enters, and every member that it
+ * dominates leaves. Failed samples and variants that are no contenders stay out. If the best has an estimate, samples
+ * without one stay out too. With one objective there is no front. */
 bool kiln__goals_front(const kiln__goals *g, kiln_tuning *tuning)
 {
     if (g->count < 2)

@@ -28,7 +28,7 @@ struct kiln__recorder {
     const char *size_files; /* the contents of files that they name */
     const char *features;   /* of the input, as a text; "" until inputs were made */
     char cc[16], nvrtc[16];
-    kiln__hash128 *variants; /* of each variant of the spec: a hash of what it does */
+    kiln__hash128 *variants; /* for each variant of the spec: its hash by kiln__determine_variant() */
     bool *known;
     double *times;
     size_t time_count, time_room;
@@ -247,14 +247,16 @@ static bool died_before_marks(const kiln__store_row *row)
                                                  strstr(row->message, ": the compiler ran out of memory") != NULL);
 }
 
-/* Whether stored samples stand for those of the sweep: else the caller needs more from a run than its sample. */
+/* Tells whether stored samples may replace samples of the sweep. They may not if the caller needs more of a run than its
+ * sample. */
 static bool reuses(const kiln__recorder *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);
     return !(r->options->flags & KILN_TUNE_FRESH) && !run->output_count && !(run->flags & KILN_RUN_CHECK);
 }
 
-/* A sweep that tries such variants alone takes them for contenders; the store keeps what the spec says. */
+/* Tells whether the variant is no contender by the spec. A sweep that tries only such variants takes them for
+ * contenders, but the store keeps the mark of the spec. */
 static bool is_comparison(const kiln_spec *spec, const char *variant)
 {
     for (size_t v = 0; v < spec->variant_count; v++)
@@ -263,6 +265,9 @@ static bool is_comparison(const kiln_spec *spec, const char *variant)
     return false;
 }
 
+/* Looks a sample up by the key of each device of the sweep; devices with the same fields have one key. A row is no
+ * answer if its run was stopped early and `bound` would not stop it again. A found row gets the spec's path and
+ * comparison mark, so that later questions by these find it. An error of the store is logged, and the sample is made. */
 bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message)
 {
@@ -400,7 +405,7 @@ static kiln__hash128 group_of(const kiln_allocator *mem, const kiln_record *reco
     return key;
 }
 
-/* Counts a record in its group, or takes it if it is of the chosen one. */
+/* Counts a record in its group. In the second pass, takes the record if it belongs to the chosen group. */
 static int expect_one(void *user, const kiln_record *record)
 {
     enum { MOST = 4096 };
@@ -446,7 +451,7 @@ kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln_
     const kiln_store_filter filter = {.size = sizeof filter, .spec = r->spec->name};
     kiln_error *why = NULL;
     kiln_status status = kiln_store_list(r->store, &filter, expect_one, &all, &why);
-    const elsewhere *most = NULL; /* the last one of several: it was begun last */
+    const elsewhere *most = NULL; /* the largest group; among equal ones the group that was begun last */
     for (size_t i = 0; i < all.group_count; i++)
         most = !most || all.groups[i].count >= most->count ? &all.groups[i] : most;
     all.chosen = most && most->count >= LEAST ? most : NULL;
@@ -516,6 +521,8 @@ static bool is_reusable(kiln_status status, const kiln_error *why)
     }
 }
 
+/* Fills the row of the store from the sweep, the device `at` and the sample. The row points into these and copies nothing.
+ * A row without a source key is not reusable: the sample failed before its source was known. */
 static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
                      const recorder_device *at, const kiln_error *why, kiln__store_row *row)
 {

@@ -1,4 +1,4 @@
-/* sites.c - the devices that a sweep measures on: those of this machine, and those of the other ranks of its job. */
+/* sites.c - the devices on which a sweep measures: devices of this machine, and devices of the job's other ranks. */
 #include <string.h>
 
 #include "ranks.h"

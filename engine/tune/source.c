@@ -17,9 +17,9 @@ struct kiln__tune_source {
     kiln__arena arena;
     size_t count; /* variants, in the order they are swept */
     const kiln__variant **variants;
-    kiln_left_out *left; /* those that the device cannot run; set by resolve() */
+    kiln_left_out *left; /* variants that resolve() and drop_slow() took out, with the reasons */
     size_t left_count;
-    range *ranges; /* of each; set by resolve() */
+    range *ranges; /* for each variant; set by resolve() */
     size_t resolved;
     uint64_t total; /* UINT64_MAX: not counted */
     kiln__asker watch;
@@ -116,7 +116,8 @@ static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* Whether the device can run the variant, and the sweep tries it; if not, why is kept. */
+/* Checks whether the device can run the variant and the sweep tries it. If not, adds the variant and the reason to `left`,
+ * and fails with KILN_ERROR_UNSUPPORTED. */
 static kiln_status leave_out(kiln__tune_source *s, const kiln__variant *variant, kiln_error **error)
 {
     kiln__target target;
@@ -267,7 +268,7 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
 #define COUNT_UNITS ((uint64_t)1 << 26)
 #define COUNT_SECONDS 5.0
 #define COUNT_SHARE 0.25 /* of a sweep's limit */
-#define RECALL_SHARE 0.1 /* the same, for what the store has */
+#define RECALL_SHARE 0.1 /* the share of the sweep's time for samples from the store */
 /* Time limit for one step of a walk that finds nothing. */
 #define STEP_SECONDS 60.0
 
@@ -321,6 +322,9 @@ static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
     return kiln__strategy_named(s->engine->mem, name, &s->strategy, error);
 }
 
+/* Opens the union of the variants' spaces and the strategy on it. If the configurations cannot be counted in a short
+ * time, the strategy draws them at random, and a message tells the user. An empty union leaves `search` NULL; the
+ * caller reports it. */
 static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
 {
     size_t most = 0;
@@ -525,7 +529,7 @@ kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recor
     uint32_t *point = kiln__arena_alloc(&s->arena, width * sizeof *point);
     if (status == KILN_OK && !point)
         status = kiln__fail_memory(error);
-    enum { FIRST = 2 }; /* so many of the best elsewhere are tried in place of defaults */
+    enum { FIRST = 2 }; /* how many of the best samples from elsewhere are tried in place of defaults */
     size_t found = 0;
     for (size_t i = 0; i < count && status == KILN_OK; i++)
         if (find_point(s, &list[i], point)) {
@@ -628,6 +632,8 @@ static kiln_status none_valid(kiln__tune_source *s, kiln_error **error)
 
 /* ---- entry points ---- */
 
+/* Opens the device first, because the choice of variants and the constraints depend on it. A strategy that goes in
+ * order only counts the configurations; any other strategy opens a search. */
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    const kiln__asker *watch, kiln__tune_source **source, kiln_error **error)
 {

@@ -58,7 +58,8 @@ bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, 
     return true;
 }
 
-/* Its code is that of the sweep's sizes, or the source has sizes as macros; both come from the cache if they are there. */
+/* Makes the code at the smaller sizes. It equals the code at the sweep's sizes unless the source uses sizes as macros. In
+ * both cases the cache may have it. */
 static kiln_status make_code(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                              kiln__config **config, kiln__code *code, bool *invalid, kiln_error **error)
 {

@@ -1,6 +1,33 @@
 /* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: in this process,
  * or one per device by its runner process.
  *
+ * A sweep has these phases (kiln__tune):
+ *   open      open_sweep(): goals, source, devices, queue, store, inputs, runner processes
+ *   recall    recall(): a search that learns first hears the estimates and the samples that the store has
+ *   measure   run_with_crew() or run_alone(), until the budget is used, the source is drained, or an error ends the sweep
+ *   finals    hold_finals(), only if no error ended the sweep
+ *   finish    the ranking, the front, the store's pending rows; then close_sweep()
+ * If the first phase fails, there is no tuning. After every later failure the samples made so far are returned.
+ *
+ * A configuration is a `job` with these states:
+ *   drawn     draw() asked the source for it, and holds the ticket
+ *               -> counted: the store has the sample, or the configuration is invalid, too large or cannot be compiled
+ *               -> queued
+ *   queued    in `jobs`, while a worker compiles it
+ *               -> ready: the compile ended
+ *   ready     in `jobs`, with a compile that ended (well or not), with its code (`made`), or as a sample of the store
+ *             (`found`, only in a repeatable sweep)
+ *               -> counted: take_job() finds a failed compile, a block for which the device has no room, or `found`
+ *               -> measured: take_job()
+ *   measured  in `flying` at the device's place; without runner processes: in measure_here()
+ *               -> counted: finish()
+ *               -> ready: let_go(), because the device can no longer measure and another one takes the job
+ *   counted   count() gave the sample to the tuning and answered the ticket; the job is forgotten
+ * An error that ends the sweep forgets the job in whatever state it is.
+ *
+ * Three conditions stop the drawing of jobs (wants_more): `drained` means that the source has no more, `alone` that a
+ * sample is retried while nothing else may run, and is_over() that a limit is reached.
+ *
  * Long: drawing configurations, compiling ahead and measuring share one state. */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +42,7 @@
 #define AHEAD_PER_JOB 4
 #define AHEAD_LEARNING 2 /* besides one per job */
 #define AHEAD_MOST 512
-#define AHEAD_REPEATABLE 4 /* not by the machine: a search of one seed is the same on all */
+#define AHEAD_REPEATABLE 4 /* a constant, so that a search of one seed takes the same path on every machine */
 #define READY_MORE 1       /* compiled, besides what each device measures */
 #define TICK_NS 100000000u /* between two calls of the callback while waiting */
 #define WAIT_SECONDS 0.02  /* for the oldest compile, before the others are checked again */
@@ -26,10 +53,10 @@ typedef struct job { /* a configuration whose code is being made, and then measu
     kiln__code_job *code;
     kiln__code made; /* once `code` is taken, and NULL */
     kiln__identity identity;
-    size_t ticket; /* of the source */
-    bool found;    /* the store has it, and it waits for its turn (KILN_TUNE_REPEATABLE); how it ended: */
-    kiln_status status;
-    const char *message; /* of the tuning's arena */
+    size_t ticket;       /* of the source */
+    bool found;          /* the store has the sample, and it waits for its turn (KILN_TUNE_REPEATABLE) */
+    kiln_status status;  /* if `found`: how the sample ended */
+    const char *message; /* if `found`: its message, in the tuning's arena */
     size_t place;        /* which of the devices measures it */
     uint64_t start;      /* of measuring */
 } job;
@@ -38,24 +65,24 @@ typedef struct sweep {
     kiln_engine *engine;
     const kiln_spec *spec;
     const kiln_tune_options *options;
-    kiln_run_options run; /* what `options` refers to */
+    kiln_run_options run; /* the run options to which `options` points */
     kiln__tune_source *source;
     kiln__shared *shared, *small; /* small: at `verify_size_set`; NULL: none */
     kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
-    job *flying;                  /* the job that each of them measures; no sample: none */
+    job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
     size_t flying_count;
-    bool alone;               /* one of them is retried with nothing else at work, or waits for that */
-    kiln__sites sites;        /* of each */
+    bool alone;               /* a sample is retried while nothing else is at work, or waits until nothing else is */
+    kiln__sites sites;        /* the devices, by place */
     kiln__recorder *recorder; /* NULL: samples are not stored */
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;
     job *jobs; /* the first is the oldest */
     size_t count, ahead;
-    bool repeatable;  /* KILN_TUNE_REPEATABLE: what is asked and answered comes in one order, whatever takes how long */
+    bool repeatable;  /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
     uint64_t begun;   /* samples that were not in the store */
     uint64_t fresh;   /* the same, once they were counted */
-    uint64_t refused; /* of these, what no device of this kind has room for: not compiled */
+    uint64_t refused; /* configurations of `begun` that were not compiled: their blocks need more than the device has */
     bool drained;     /* the source has no more */
     uint64_t start, ticked;
 } sweep;
@@ -103,7 +130,7 @@ static bool report(sweep *s, const kiln_sample *sample)
     return s->options->callback(s->options->user, &progress, sample) == 0;
 }
 
-/* The same while the space is walked. */
+/* Tells whether the caller asks to stop, at most once in TICK_NS. For callbacks of rooms that walk the space or wait. */
 static bool wants_end(void *user)
 {
     sweep *s = user;
@@ -129,7 +156,7 @@ static bool is_fatal(kiln_status status)
     return status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_DEVICE || status == KILN_ERROR_NO_COMPILER;
 }
 
-/* Moves `why` to *error, unless there is one. */
+/* Moves `why` to *error. If the caller wants no error or *error is set, frees `why`. */
 static void pass_on(kiln_error *why, kiln_error **error)
 {
     if (error && !*error)
@@ -138,8 +165,9 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
-/* What the sample cost, of what the store keeps, so that a search that is started again takes the same path. 0: not
- * known. The wall time of estimates is no measure, and would make their path a different one each time. */
+/* Returns the seconds that a measured sample took, or 0 for any other sample. It uses only values that the store keeps, so
+ * that a search that is started again takes the same path. For an estimate the wall time is not used: it differs from run
+ * to run, and the path would differ with it. */
 static double cost_of(const kiln_result *r)
 {
     double once = r->first_seconds > 0 ? r->first_seconds : r->seconds;
@@ -158,7 +186,7 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     const kiln__simulator *simulator = s->engine->driver.simulator;
     const bool timed = !simulator || !simulator->has_model() || sample->result->estimated || sample->result->measured;
     double value = sample->contender && timed ? kiln__goals_told(s->goals, sample)
-                                              : HUGE_VAL; /* else not learnt from */
+                                              : HUGE_VAL; /* HUGE_VAL: the search does not learn from it */
     if (!kiln__goals_by_time(s->options))
         kiln__tuning_set_value(sample, kiln__goals_rank(s->goals, sample));
     if (!kiln__tuning_add(s->tuning, sample, status, message))
@@ -167,6 +195,8 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     return kiln__tune_source_tell(s->source, made->ticket, value, cost_of(sample->result), error);
 }
 
+/* Counts a sample that was made now, writes it to the store, and calls the callback. Takes ownership of `why`. Returns
+ * KILN_ERROR_INTERRUPTED if the caller wants to stop. */
 static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error *why, kiln_error **error)
 {
     kiln_status counted = count(s, made, status, kiln_error_message(why), error);
@@ -177,8 +207,9 @@ static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error
     return counted != KILN_OK || report(s, made->sample) ? counted : interrupted(s, error);
 }
 
-/* The same, but it is counted when its turn comes: the search must not hear of it earlier than it would have heard of it
- * when it was measured. What was stopped early then is so in the same place now. */
+/* Finds the sample in the store for a repeatable sweep, which counts it only when its turn comes: the search must not learn
+ * the value earlier than in the sweep that measured it. A sample that was stopped early is accepted with any bound, because
+ * in a repeatable sweep it is stopped early at the same place again. */
 static bool keep_known(sweep *s, job *made)
 {
     const double any_bound = 1e-300;
@@ -239,8 +270,10 @@ static void forget(job *taken)
     *taken = (job){0};
 }
 
-/* Makes the job of a choice, and counts its sample if the store has it (*known). *failed and *why: what is wrong with the
- * configuration. */
+/* Makes the job of a choice: its sample, its configuration and its code, which is not compiled yet. If the store has
+ * the sample, counts it and sets *known; in a repeatable sweep sets `found` of the job instead. If the configuration is
+ * invalid, *failed and *why tell why, and the sweep goes on. The return value is an error of the sweep. The job keeps
+ * configuration and code only if the sample has to be made. */
 static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool *known, kiln_status *failed,
                            kiln_error **why, kiln_error **error)
 {
@@ -267,7 +300,9 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
     return lost != KILN_OK ? lost : ended;
 }
 
-/* A search that learns begins with what the store has of its space, and with estimates if they are asked for. */
+/* Gives a search that learns its first knowledge: the estimates if the caller asks for them, otherwise times from other
+ * devices and sizes, and then the stored samples of its space. A stored sample that does not fit this sweep is dropped, and
+ * the search may propose its configuration again. A repeatable sweep skips all this. */
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
@@ -290,7 +325,7 @@ static kiln_status recall(sweep *s, kiln_error **error)
         if (status != KILN_OK || !choice.variant)
             break;
         status = look_up(s, &choice, &made, &known, &failed, &why, error);
-        s->budget.stale = 0; /* they do not follow each other as in a search */
+        s->budget.stale = 0; /* stored samples come best first, so later ones are no sign of a stale search */
         if (status != KILN_OK || known)
             continue;
         kiln__tune_source_drop(s->source, made.ticket);
@@ -300,6 +335,9 @@ static kiln_status recall(sweep *s, kiln_error **error)
     return status;
 }
 
+/* Takes one configuration from the source. Afterwards it is counted, or it is a job at the end of the queue, or the source
+ * is drained and `end` of the budget says why. A configuration that cannot be compiled becomes a failed sample. The sweep
+ * ends only for errors that every configuration would have, and for a source that cannot be read. */
 static kiln_status draw(sweep *s, kiln_error **error)
 {
     uint64_t most = s->options->max_configurations;
@@ -372,6 +410,7 @@ static bool is_over(sweep *s)
     return s->budget.end != KILN_END_SECONDS || s->fresh > 0 || (s->drained && idle);
 }
 
+/* Returns the number of jobs that have no answer yet, queued and measured. */
 static size_t count_open(const sweep *s)
 {
     size_t open = s->count;
@@ -380,6 +419,9 @@ static size_t count_open(const sweep *s)
     return open;
 }
 
+/* Tells whether another configuration shall be drawn now. The limit is the length of the queue. A repeatable sweep counts
+ * open jobs instead, because their number must not depend on times. A search that learns is asked only until each device
+ * has a job and one more is ready: its proposals are better after more answers. */
 static bool wants_more(sweep *s)
 {
     if (s->drained || s->alone || s->count >= s->ahead || is_over(s))
@@ -400,8 +442,9 @@ static bool wants_more(sweep *s)
 
 /* ---- what is ready to be measured ---- */
 
-/* Tells whether the first measurement waits for the code of the oldest job, because that configuration is known to be good.
- * Codes that compile faster may be a thousand times slower, and under a short limit the first sample may be the only one. */
+/* Tells whether the first measurement waits for the code of the oldest job, because that configuration is known to be
+ * good. Codes that compile faster may be a thousand times slower, and under a short limit the first sample may be the
+ * only one. */
 static bool awaits_known(const sweep *s)
 {
     return s->tuning->totals.configurations == 0 && !is_flying(s) && kiln__tune_source_begins_known(s->source);
@@ -418,8 +461,8 @@ static size_t find_ready(const sweep *s)
     return s->count;
 }
 
-/* Takes a job with its code from the queue. Without a sample in it: the compile failed, or the store had the sample, and
- * it was counted. */
+/* Takes the job number `index` and its compiled code from the queue. If *taken has no sample afterwards, there is nothing
+ * to measure: the compile failed or the store had the sample, and the sample was counted, or the sweep ends. */
 static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **error)
 {
     *taken = s->jobs[index];
@@ -460,7 +503,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
     return status;
 }
 
-/* Counts what was measured. */
+/* Completes the result of a measured sample, counts it and forgets the job. Takes ownership of `why`. */
 static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *why, kiln_error **error)
 {
     kiln_result *result = kiln__tuning_result(done->sample);
@@ -476,7 +519,8 @@ static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *w
 
 /* ---- measuring here ---- */
 
-/* `result` has the answer's verdict before, if it was looked at for a small size. */
+/* Runs a plan and sets *result. If the answer was verified at the smaller sizes, *result holds that verdict before the call
+ * and keeps it. */
 static kiln_status run_plan(sweep *s, kiln_plan *plan, const kiln_run_options *how, kiln_result *result,
                             kiln_error **error)
 {
@@ -509,14 +553,16 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     return status;
 }
 
-/* An estimate runs a few blocks of each kernel where nobody looks at the results. A kernel whose addresses come from one
- * before may fault then: so it runs again, whole, in the context that was made anew. */
+/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the results. A
+ * kernel may then fault because an earlier kernel wrote only a part of its addresses. The caller therefore runs the sample
+ * once more with all blocks, in a new context. */
 static bool may_be_of_parts(const sweep *s)
 {
     const kiln__simulator *simulator = s->engine->driver.simulator;
     return simulator && simulator->has_model() && (s->small || s->run.flags & KILN_RUN_NO_VERIFY);
 }
 
+/* Runs a sample again with all blocks, in a plan made anew: the first plan took the job's code and configuration. */
 static kiln_status run_whole(sweep *s, const job *taken, const kiln__trial *trial, kiln_result *result,
                              kiln_error **error)
 {
@@ -546,6 +592,9 @@ static bool is_lost(kiln_status status, const kiln_error *why)
     return status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
 }
 
+/* Measures a job in this process, and counts it. If a fault lost the context, creates a new one for the next sample
+ * (recover). A fault of an estimate that ran only some blocks is first tried again with all blocks (run_whole). Ends
+ * the sweep for a fatal error, a request to stop, a kernel that does not end, and a context that cannot be replaced. */
 static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
 {
     kiln_error *why = NULL, *lost_why = NULL;
@@ -625,7 +674,7 @@ static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error
                s->sites.items[place].label, others, kiln_error_message(why));
     kiln_error_free(why);
     kiln__crew_let_go(s->crew, place);
-    memmove(&s->jobs[1], &s->jobs[0], s->count * sizeof *s->jobs); /* there is room for one of each device */
+    memmove(&s->jobs[1], &s->jobs[0], s->count * sizeof *s->jobs); /* `jobs` has room for one more job per device */
     s->jobs[0] = s->flying[place];
     s->count++;
     s->flying[place] = (job){0};
@@ -649,7 +698,7 @@ static kiln_status step_crew(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Gives a job to an idle runner. What is wrong with its code at the smaller sizes is the sample's failure. */
+/* Gives a job to an idle runner. If the code at the smaller sizes cannot be made, the sample fails. */
 static kiln_status begin_job(sweep *s, kiln__runner *runner, job *flying, kiln_error **error)
 {
     kiln__code small = {0};
@@ -693,7 +742,8 @@ static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **err
     return KILN_OK;
 }
 
-/* Sleeps until a runner needs attention or a compile has ended, if one is idle or waits for that. */
+/* Sleeps until a runner needs attention. If a runner is idle or a retry waits for running compiles, a compile that ends
+ * wakes the sweep too. The sleep is limited, so that the callback is called often enough. */
 static void await_crew(sweep *s, size_t idle)
 {
     uint64_t start = kiln__now_ns();
@@ -705,6 +755,7 @@ static void await_crew(sweep *s, size_t idle)
 
 /* ---- the finals: on one device ---- */
 
+/* Returns the place of the first device that can still measure: all finals run there, so that their times compare. */
 static size_t finals_place(const sweep *s)
 {
     size_t place = 0;
@@ -749,7 +800,8 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
     return status;
 }
 
-/* If a sample cannot be written that was logged, and the old row stays in the store. */
+/* Writes a sample with new times over its row in the store. If the recorder cannot write, it logs that, and the old row
+ * stays. If the configuration cannot be made again, the old row stays without a message. */
 static void keep_again(void *user, const kiln_sample *sample, const double *times, size_t count)
 {
     sweep *s = user;
@@ -766,7 +818,7 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
     forget(&again);
 }
 
-/* As keep_again(), with the times that the store has. */
+/* Writes a sample over its row as keep_again() does, but keeps the stored times. */
 static void amend_again(void *user, const kiln_sample *sample, const kiln_error *why)
 {
     sweep *s = user;
@@ -801,6 +853,9 @@ static kiln_status hold_finals(sweep *s, kiln_error **error)
 
 /* ---- all of it ---- */
 
+/* Measures with runner processes until no job is left and no more are wanted. One thread serves all runners, so no step
+ * here waits except await_crew(). Each turn steps the runners, gives ready jobs to idle ones, and then draws one job or
+ * sleeps. When the time is over, running samples are awaited, and queued jobs are not begun. */
 static kiln_status run_with_crew(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -830,6 +885,7 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
     return status;
 }
 
+/* Measures in this process: draws jobs until the queue is full or the oldest is ready, then measures one. */
 static kiln_status run_alone(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -921,6 +977,9 @@ static kiln_status open_sites(sweep *s, kiln_error **error)
     return s->flying && !arena->failed ? KILN_OK : kiln__fail_memory(error);
 }
 
+/* Opens everything that the sweep needs, in the order in which each part needs the earlier ones. After a failure the caller
+ * calls close_sweep(), which accepts a half-open sweep, and frees the tuning. The runner processes come last: they start
+ * only if all names and options are right. */
 static kiln_status open_sweep(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -976,6 +1035,9 @@ static void close_sweep(sweep *s)
     kiln__free(s->engine->mem, s->jobs);
 }
 
+/* The sweep, without the rule of kiln_tune() that a sweep without any success fails. *tuning is set whenever the sweep was
+ * opened, also if it ends with an error, so that the caller gets the samples made so far. Ranking, front and store are
+ * finished in that case too; the finals are skipped. */
 kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
                        kiln_error **error)
 {
@@ -1017,8 +1079,8 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     return status;
 }
 
-/* Fails with the status that all samples have, if none worked. One that failed in another way makes it several reasons,
- * which only the samples can tell. */
+/* If all samples failed with one status, fails with that status. If their statuses differ, there are several reasons, and
+ * the samples tell them; then the sweep does not fail. */
 static kiln_status check_one_worked(const kiln_engine *engine, const kiln_tuning *tuning, kiln_error **error)
 {
     const size_t count = kiln_tuning_count(tuning);

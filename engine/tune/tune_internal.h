@@ -1,4 +1,4 @@
-/* tune_internal.h - what the files of tune/ share: the outcome of a sweep, and the walk over its configurations. */
+/* tune_internal.h - the interfaces between the files of tune/. */
 #ifndef KILN_TUNE_INTERNAL_H
 #define KILN_TUNE_INTERNAL_H
 
@@ -61,8 +61,9 @@ typedef struct kiln__sites {
     size_t count;
     const char *here; /* this machine */
 } kiln__sites;
-/* Those of the options, or the engine's unless it only leads; then those of the other ranks, which it waits for. All are of
- * one model, as times of different models cannot be compared. In the arena, which with engine and options outlives it. */
+/* Finds the devices of the sweep: the devices of the options, or the engine's device unless the engine only leads; then the
+ * devices of the other ranks, for which it waits. All must be one model, because times of different models cannot be
+ * compared. The list lies in the arena. Arena, engine and options must outlive the list. */
 kiln_status kiln__sites_find(kiln_engine *engine, const kiln_tune_options *options, kiln__arena *arena,
                              kiln__sites *sites, kiln_error **error);
 /* Compiles at once, of all machines. */
@@ -88,7 +89,7 @@ double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *be
 kiln__trial kiln__trial_plan(const kiln_tune_options *options, const kiln_sample *best);
 /* The run options of its samples. */
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
-/* What of the answer was found elsewhere, at other sizes. */
+/* Copies the verdict on the answer, which was found at other sizes. */
 static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)
 {
     to->verified = from->verified;
@@ -107,13 +108,14 @@ kiln_status kiln__split_check(kiln_engine *engine, const kiln_spec *spec, const 
                               kiln_error **error);
 /* " at tiny (N=300)": where samples are verified. False: there is no such set. */
 bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, kiln__text *out);
-/* A plan of a configuration, with its code. *invalid: there is no such configuration; then there is no plan, and no error. */
+/* A plan of a configuration, with its code. *invalid: there is no such configuration; then there is no plan, and no
+ * error. */
 kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
                              bool *invalid, kiln_error **error);
 /* Its code alone, at `verify_size_set`, for a process that measures. */
 kiln_status kiln__split_code(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                              const kiln_sample *sample, kiln__code *code, bool *invalid, kiln_error **error);
-/* Runs the configuration at `verify_size_set`, and fills in what it says of the answer. A configuration that is not valid
+/* Runs the configuration at `verify_size_set`, and fills in the verdict on its answer. A configuration that is not valid
  * at these sizes stays unverified. */
 kiln_status kiln__split_verify(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                kiln__shared *shared, const kiln_sample *sample, kiln_result *result,
@@ -143,7 +145,8 @@ kiln_status kiln__best_confirm(kiln_tuning *tuning, const kiln_tune_options *opt
 
 /* ---- what is known of a configuration ---- */
 
-/* Of the store: whether the sweep would make the same sample, kiln__recorder_find() says. */
+/* A configuration with a time from the store, from estimates or from files. It need not be a sample that this sweep would
+ * make; only kiln__recorder_find() can tell that. */
 typedef struct kiln__known {
     const char *variant;
     kiln__settings params;
@@ -160,15 +163,15 @@ typedef struct kiln__asker {
     void *user;
 } kiln__asker;
 /* Checks the names in `options` against the spec, and counts the configurations if that takes little time. The options
- * and the spec must outlive it. The strategy is that of the options; without one it is the default strategy if there is
- * a budget, else everything in order. `watch` may be NULL. */
+ * and the spec must outlive it. The options name the strategy. Without a name it is the default strategy if there
+ * is a budget and the sweep runs no checks, and otherwise everything in order. `watch` may be NULL. */
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    const kiln__asker *watch, kiln__tune_source **source, kiln_error **error);
 void kiln__tune_source_free(kiln__tune_source *source);            /* NULL is fine */
 uint64_t kiln__tune_source_total(const kiln__tune_source *source); /* UINT64_MAX: not counted, or more */
-/* its configurations are drawn at random and not by number */
+/* Tells whether its configurations are drawn at random and not by number. */
 bool kiln__tune_source_sampled(const kiln__tune_source *source);
-/* It ended because it found none for too long, not because there are none. */
+/* The source ended because it found no configuration for too long. There may be more. */
 bool kiln__tune_source_gave_up(const kiln__tune_source *source);
 /* Whether answers change what comes next, so that asking far ahead is guessing. */
 bool kiln__tune_source_learns(const kiln__tune_source *source);
@@ -179,16 +182,17 @@ bool kiln__tune_source_contends(const kiln__tune_source *source, const char *var
 /* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. The
  * ticket identifies it until kiln__tune_source_tell(). */
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
-/* Before anything else: tells the search what other devices and sizes say of its configurations. A recorder of NULL says
- * nothing. */
+/* Call it before anything else: tells the search the times of its configurations on another device or at other sizes.
+ * With a recorder of NULL it does nothing. */
 kiln_status kiln__tune_source_expect(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
-/* The same of one configuration; *count grows by one, unless it is none of the source. */
+/* Tells the search a time of one configuration. If the source has the configuration, *count grows by one. */
 kiln_status kiln__tune_source_hint(kiln__tune_source *source, const kiln__known *known, size_t *count,
                                    kiln_error **error);
-/* Before the first choice: looks into the store for configurations of the source. A recorder of NULL has none. */
+/* Before the first choice: looks into the store for configurations of the source. With a recorder of NULL it
+ * does nothing. */
 kiln_status kiln__tune_source_recall(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
-/* The next of these, once each, as kiln__tune_source_next() gives them, for a tenth of the sweep's time. It is answered as
- * any other, or dropped: then it may be proposed later. */
+/* Gives the next configuration that kiln__tune_source_recall() found, each once, for a tenth of the sweep's time. The
+ * caller answers its ticket like any other, or drops it. The source may propose a dropped configuration later. */
 kiln_status kiln__tune_source_known(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
 void kiln__tune_source_drop(kiln__tune_source *source, size_t ticket);
 /* Tells whether the first configuration is one that is known to be good, from this device or another. */
@@ -214,7 +218,7 @@ typedef struct kiln__lead {
     kiln__known *items; /* configurations to try first, in order; not all need be valid */
     size_t count;
     const char *whence;  /* where they come from: "the defaults of the variants" */
-    bool shipped;        /* they are known to be good; else they are defaults */
+    bool shipped;        /* true: `items` are known to be good; false: they are defaults */
     kiln_left_out *slow; /* variants to leave out */
     size_t slow_count;
 } kiln__lead;
@@ -246,7 +250,7 @@ typedef struct kiln__goals kiln__goals;
 kiln_status kiln__goals_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                              kiln__goals **goals, kiln_error **error);
 void kiln__goals_free(kiln__goals *goals); /* NULL is fine */
-/* Whether one of them needs KILN_RUN_ENERGY. */
+/* Tells whether an objective needs KILN_RUN_ENERGY. */
 bool kiln__goals_need_energy(const kiln__goals *goals);
 /* Whether time is the only objective. */
 bool kiln__goals_by_time(const kiln_tune_options *options);
@@ -272,23 +276,23 @@ typedef struct kiln__budget {
 bool kiln__budget_any(const kiln_tune_options *options); /* whether there is a limit */
 void kiln__budget_note(kiln__budget *budget, const kiln_sample *sample, double value);
 bool kiln__budget_over(kiln__budget *budget);
-/* The caller's options, checked; `run`: a copy of those that they refer to. */
 /* kiln_tune() without its last rule: KILN_OK also if every configuration failed. */
 kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
                        kiln_error **error);
+/* Checks the caller's options and copies them; `run` gets a copy of the run options to which they point. */
 kiln_status kiln__tune_take(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
                             kiln_tune_options *options, kiln_run_options *run, kiln_error **error);
 
 /* ---- what determines a sample (determine.c) ---- */
 
-/* What a variant does, except its code and its params' values: inputs, buffers, steps, metrics, verification, and the
- * contents of their files. Lists of values, constraints and other variants are not included. */
+/* Hashes everything that a variant does except its code and its params' values: inputs, buffers, steps, metrics,
+ * verification, and the contents of their files. Lists of values, constraints and other variants are not included. */
 kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, const kiln__variant *variant,
                                     const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error);
 /* The contents of the files that sizes name (`MATRIX=web.mtx`); nothing if no size is a text. */
 kiln_status kiln__determine_sizes(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__text *out,
                                   kiln_error **error);
-/* Which device it is, and its driver. */
+/* Writes the fields that identify the device and its driver. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out);
 
 /* ---- the store's side of a sweep (record.c) ---- */
@@ -297,7 +301,7 @@ typedef struct kiln__identity { /* of a sample: "" until it is known */
     char rest[33];              /* hash of everything that determines it except the device */
     char source[33], inputs[33];
 } kiln__identity;
-/* *recorder stays NULL if the options name no store; NULL is allowed everywhere. */
+/* *recorder stays NULL if the options name no store. Every function except kiln__recorder_amend() accepts NULL. */
 kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                 const kiln__sites *sites, kiln__recorder **recorder, kiln_error **error);
 void kiln__recorder_free(kiln__recorder *recorder);
@@ -308,19 +312,21 @@ kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample 
  * False: it must be made. A sample that was stopped early is reused if it would be stopped early again with `bound`. */
 bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message);
-/* Those of the spec at these sizes, run in the sweep's way on one of its devices: the best first, at most 1,000. Texts and
- * params in `arena`; *list: for kiln__free(). None where the store cannot be read or the sweep reuses nothing. */
+/* Lists stored samples of the spec at these sizes that were run in the sweep's way on a device of the sweep: the best
+ * first, at most 1,000. Texts and params lie in `arena`; the caller frees *list by kiln__free(). The list is empty if
+ * the store cannot be read or the sweep reuses nothing. */
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, kiln_error **error);
-/* Times of configurations of the spec on another device or at other sizes, estimates too: all of one device at the same
- * sizes, those of which there are most. The device's name in `arena`; the rest as above. */
+/* Lists times of configurations of the spec on another device or at other sizes, estimates too. All come from the largest
+ * group in the store of one device, the same sizes and the same way to run. A group of fewer than 4 samples is ignored. The
+ * device's name lies in `arena`. Memory and errors are handled as in kiln__recorder_recall(). */
 kiln_status kiln__recorder_expect(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, const char **device, kiln_error **error);
 /* The times of the next added sample; they need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
-/* What describes the input, which all samples of a sweep have in common: the text of settings, "" for none. */
+/* Sets the features of the input as a text of settings ("": no features). All samples of a sweep have the same input. */
 void kiln__recorder_features(kiln__recorder *recorder, const char *features);
-/* Both of a plan that has run. */
+/* Takes the times and the features from a plan that has run. */
 kiln_status kiln__recorder_note(kiln__recorder *recorder, kiln_plan *plan, kiln_error **error);
 /* Writes a sample of device number `place` of the sweep. If the store cannot be written the log says so once, and the
  * sweep continues. `why`: the failure, NULL: none. */

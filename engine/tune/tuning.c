@@ -86,8 +86,8 @@ static double value_of(const kiln_sample *sample)
     return made->by_value ? made->value : kiln__result_seconds(sample->result);
 }
 
-/* On a device that estimates, what could not be estimated has only the interpreter's wall time, which is none of the
- * device's: it is behind all that has a time. */
+/* Tells whether the sample has a time of the device. On a device that estimates, a sample without an estimate has only the
+ * interpreter's wall time, which says nothing about the device. Such a sample is ranked behind all samples with a time. */
 static bool is_timed(const kiln_sample *sample)
 {
     return sample->status == KILN_OK && (sample->result->measured || sample->result->estimated);

@@ -1,6 +1,8 @@
-/* choose.c - the devices of libcuda. $KILN_SIM_DEVICE names what they are: `h200`, the name of a profile that is known or
- * lies in specs/devices, or the path of a profile; without it `generic`. $KILN_SIM_DEVICES says how many there are, and
- * $CUDA_VISIBLE_DEVICES which of them the process has, as for a GPU's driver. */
+/* choose.c - chooses the devices of libcuda from three variables:
+ *   KILN_SIM_DEVICE       the profile: a name that is known or lies in specs/devices (`h200`), or the path of a profile;
+ *                         without it, `generic`
+ *   KILN_SIM_DEVICES      how many devices there are
+ *   CUDA_VISIBLE_DEVICES  which of them the process has, as for a GPU's driver */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -16,7 +18,8 @@ enum { PROFILE_LIMIT = 1 << 20 };
 
 static CUresult chosen = CUDA_SUCCESS;
 
-/* specs/devices of the build tree, or of the installation that this library belongs to. */
+/* Finds a profile in specs/devices, relative to this library (build tree or moved installation) or in the installed
+ * prefix. */
 static bool find(const char *name, char path[PATH_MAX])
 {
     static const char *const folders[] = {"../../share/kiln/specs/devices", "../../../share/kiln/specs/devices"};

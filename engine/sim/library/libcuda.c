@@ -1,9 +1,9 @@
 /* libcuda.c - libcuda.so.1: the simulated driver under the names that libcuda exports, for programs that do not know
  * Kiln. The files of the driver are compiled here again as one file, because an alias must be in the same file as its
  * function. */
-#define SIM_MARK 0x53u /* of contexts: those of the device in libkiln, which may be in the process too, have another */
+#define SIM_MARK 0x53u /* the mark of this library's contexts; libkiln, which may be in the process too, has another */
 #define SIM_CHOOSE sim_library_choose
-#define SIM_PAGE (2u << 20) /* on which a GPU faults: what runs there runs here */
+#define SIM_PAGE (2u << 20) /* accesses are checked by pages of this size, as on a GPU */
 #define SIM_ZEROED true
 #define SIM_NVIDIA sim_library_nvidia
 #include "choose.h"

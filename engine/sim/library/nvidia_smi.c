@@ -54,6 +54,8 @@ static bool put_field(const device *of, const char *field, size_t length, unsign
     return true;
 }
 
+/* Prints the fields of --query-gpu as CSV, one line a device. Returns the exit status: 1 for a device that cannot be
+ * read, 2 for an unknown field. */
 static int query(const char *fields, const char *format, unsigned count)
 {
     const char *unit = strstr(format, "nounits") ? "" : " MiB";
@@ -83,6 +85,8 @@ static int query(const char *fields, const char *format, unsigned count)
     return 0;
 }
 
+/* Without an option, prints a list with one line a device. Exit status: 0, 1 if a device cannot be read, 2 for a wrong
+ * option or field, 9 if NVML cannot be used. */
 int main(int argc, char **argv)
 {
     unsigned count = 0;

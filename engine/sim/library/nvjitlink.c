@@ -1,7 +1,7 @@
 /* libnvJitLink.so.13 for the simulated device: links PTX and files with PTX (fat binaries, host objects, libraries) to
  * an image for the simulated driver; NVIDIA's library makes a cubin instead. For programs that look for the library at
- * run time (cuda.core, Numba). Its functions are those of nvJitLink.h, which is not needed here. LTO-IR is passed to
- * NVIDIA's library, which compiles it to PTX: $KILN_NVJITLINK, or that of the toolkit. */
+ * run time (cuda.core, Numba). It has the functions of nvJitLink.h, a header that the build does not need. LTO-IR is
+ * passed to NVIDIA's library ($KILN_NVJITLINK, or the toolkit's), which compiles it to PTX. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>
@@ -280,6 +280,8 @@ result nvJitLinkAddFile(jit_link *link, int type, const char *path)
     return got;
 }
 
+/* Compiles LTO-IR first, which adds its PTX to the texts. Then parses every text and links them, only to report errors
+ * and to learn which inputs are used: the image holds the texts, and the driver links them again. */
 result nvJitLinkComplete(jit_link *link)
 {
     if (!link)

@@ -164,7 +164,7 @@ PUBLIC nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device **dev
     return result == NVML_SUCCESS ? NVML_NOT_FOUND : result;
 }
 
-/* All is free: what processes have is theirs alone. */
+/* Reports all memory as free: a process allocates on its own simulated device, so no other process loses memory by it. */
 PUBLIC nvml_result nvmlDeviceGetMemoryInfo(nvml_device *device, nvml_memory *memory)
 {
     kiln_sim_device found;

@@ -1,6 +1,6 @@
-/* nvrtc.c - libnvrtc.so in front of NVIDIA's: what it compiles stays PTX. A program that asks for machine code
- * (nvrtcGetCUBIN) gets the PTX, which the simulated device loads. Everything else is NVIDIA's library, which is
- * $KILN_NVRTC, or the toolkit's. */
+/* nvrtc.c - a libnvrtc.so in front of NVIDIA's library, whose result stays PTX. A program that asks for machine code
+ * (nvrtcGetCUBIN) gets the PTX, which the simulated device loads. Every other call goes to NVIDIA's library, which
+ * is $KILN_NVRTC, or the toolkit's. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -53,7 +53,7 @@ PUBLIC result nvrtcVersion(int *major, int *minor);
 static void *open_at(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL
-#ifdef RTLD_DEEPBIND /* its calls of its own functions stay inside */
+#ifdef RTLD_DEEPBIND /* the library's internal calls must not reach the functions of this file */
                                      | RTLD_DEEPBIND
 #endif
     );
@@ -85,6 +85,9 @@ static void open_builtins(result (*version)(int *, int *))
         dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* Opens NVIDIA's library at the first place that has it, and takes its functions. The places are $KILN_NVRTC, the
+ * toolkit of $CUDA_HOME or $CUDA_PATH, /usr/local/cuda, and the toolkit of the build. Without a library `real` stays
+ * empty. */
 static void find(void)
 {
     static const char *const variables[] = {"KILN_NVRTC", "CUDA_HOME", "CUDA_PATH", NULL, NULL};

@@ -161,6 +161,8 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_con
 
 /* ---- textures and surfaces: the enumerations have the driver's numbers ---- */
 
+/* Converts a resource to the driver's struct. Linear and pitched memory have their channel format in the runtime's
+ * struct; an array has its own format, so none is converted. */
 static cudaError_t resource_of(const struct cudaResourceDesc *from, CUDA_RESOURCE_DESC *to)
 {
     unsigned channels = 0;

@@ -36,8 +36,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     return kiln__rt_result(CU(cuDeviceGetAttribute)(value, (CUdevice_attribute)attribute, device));
 }
 
-/* The device with the highest compute capability that is not above the wanted one, as far as the few properties go that
- * programs set: with one device there is no choice. */
+/* Returns the first device with the wanted compute capability, or device 0 if no device has it. Other properties are
+ * ignored. */
 cudaError_t cudaChooseDevice(int *ordinal, const struct cudaDeviceProp *wanted)
 {
     CUdevice device;
@@ -69,7 +69,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int *ordinal, const char *id)
     return kiln__rt_record(cudaErrorInvalidDevice);
 }
 
-/* Functions of one device, or of two, by ordinal. */
+/* Defines a function that passes a device on, given by its ordinal. OF_TWO does so for two devices. */
 #define OF_DEVICE(name, declared, function, ...)                                                                       \
     cudaError_t name declared                                                                                          \
     {                                                                                                                  \
@@ -77,7 +77,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int *ordinal, const char *id)
         cudaError_t error = kiln__rt_device(device, &of);                                                              \
         return error != cudaSuccess ? kiln__rt_record(error) : kiln__rt_result(CU(function)(__VA_ARGS__));             \
     }
-/* The same for what is in its primary context. */
+/* Defines a function on an object of the device's primary context. */
 #define OF_CONTEXT(name, declared, function, ...)                                                                      \
     cudaError_t name declared                                                                                          \
     {                                                                                                                  \

@@ -3,7 +3,7 @@
 
 static _Thread_local cudaError_t last;
 
-/* Errors after which the context is of no more use: they are reported until the device is reset. */
+/* Tells whether an error makes the context useless. Such an error is reported until the device is reset. */
 static bool lasts(cudaError_t error)
 {
     switch ((int)error) {

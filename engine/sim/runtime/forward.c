@@ -318,7 +318,7 @@ cudaError_t cudaGetDriverEntryPoint(const char *name, void **function, unsigned 
     return entry_point(name, function, RT_VERSION == 12 ? 12090 : CUDART_VERSION, flags, status);
 }
 
-/* Tables of undocumented functions: there are none. */
+/* Returns tables of undocumented functions on a GPU. This runtime has no such tables. */
 cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id)
 {
     RT_NEED(table && id);

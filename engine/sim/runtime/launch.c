@@ -43,7 +43,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 
 /* ---- launches ---- */
 
-/* The driver calls each of these an invalid value; the runtime has a name of its own for a bad grid or block. */
+/* The driver calls each of these an invalid value; the runtime has another error for a bad grid or block. */
 static cudaError_t launched(CUresult result, dim3 grid, dim3 block)
 {
     if (result != CUDA_ERROR_INVALID_VALUE)

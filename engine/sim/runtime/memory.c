@@ -1,4 +1,4 @@
-/* memory.c - allocations and what a pointer is. */
+/* memory.c - allocations and the attributes of pointers. */
 #include <string.h>
 
 #include "runtime.h"

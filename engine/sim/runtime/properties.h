@@ -1,5 +1,5 @@
-/* properties.h - the members of cudaDeviceProp that CUDA 12 and 13 both have, and the driver's attribute of each: a
- * function that fills the struct of one of them. */
+/* properties.h - the members of cudaDeviceProp that CUDA 12 and 13 share, and the driver's attribute for each.
+ * RT_PROPERTIES defines a function that fills the struct of one version. */
 #ifndef KILN_SIM_RUNTIME_PROPERTIES_H
 #define KILN_SIM_RUNTIME_PROPERTIES_H
 

@@ -12,7 +12,7 @@
 #endif
 #include <cuda_runtime_api.h>
 
-/* Deprecated functions are a part of what a program may call. */
+/* The runtime must define deprecated functions too, because programs call them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* These are in headers of another package. */
@@ -38,13 +38,14 @@ void *kiln__rt_symbol(const char *name); /* of the driver's library, or NULL */
 
 cudaError_t kiln__rt_record(cudaError_t error); /* as the thread's last error; returns it */
 cudaError_t kiln__rt_result(CUresult result);   /* the same for a result of the driver */
-void kiln__rt_forget(void);                     /* after a reset: errors that last do so no longer */
+void kiln__rt_forget(void);                     /* after a reset: clears the thread's last error, also a lasting one */
 
 /* ---- contexts ---- */
 
 /* Loads the driver and makes the primary context of the thread's device current, if none is. */
 cudaError_t kiln__rt_enter(void);
-cudaError_t kiln__rt_ordinal(int *device);                             /* of the current context, else of the thread */
+/* Returns the ordinal of the current context's device. Without a context it is the thread's device. */
+cudaError_t kiln__rt_ordinal(int *device);
 cudaError_t kiln__rt_device(int ordinal, CUdevice *device);            /* checks the ordinal */
 cudaError_t kiln__rt_primary(int ordinal, CUcontext *context);         /* makes it, and does not make it current */
 int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* 0: unknown */

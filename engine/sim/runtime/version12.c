@@ -1,4 +1,4 @@
-/* version12.c - what CUDA 12's runtime has that 13's has not: old forms of functions, and its cudaDeviceProp. */
+/* version12.c - the parts of CUDA 12's runtime that CUDA 13's lacks: old forms of functions, and its cudaDeviceProp. */
 #include "runtime.h"
 #if RT_VERSION == 12
 #include <string.h>

@@ -1,5 +1,25 @@
 /* isolate.c - the sweep's side of measuring in another process: starting it, time limits, its end, replacing it. Nothing
- * here waits, so that one thread can serve several processes (crew.c). */
+ * here waits, so that one thread can serve several processes (crew.c).
+ *
+ * The states of a runner, and the events that change them:
+ *   OFF        kiln__runner_begin()                   -> OPENING
+ *   OPENING    READY message, no sample requested     -> READY
+ *              READY message, a sample is requested   -> PREPARING
+ *              READY message with an error            -> ENDED
+ *   READY      kiln__runner_begin()                   -> PREPARING, or OPENING if the process ended while idle
+ *   PREPARING  LAUNCHING message                      -> LAUNCHED
+ *              WAITING or FINDING message             -> PREPARING; a WAITING message also suspends or restarts the deadline
+ *   LAUNCHED   LAUNCHING message, once, for a sample of two sizes; FINDING message -> LAUNCHED
+ *   PREPARING, LAUNCHED
+ *              RESULT message                         -> ENDED
+ *              RESULT message with a fault of an estimate that ran only some blocks -> OPENING, to run all blocks, once
+ *   OPENING, PREPARING, LAUNCHED (lose)
+ *              the process ended for the first time in a requested sample, and OPENING succeeded once -> WAITING
+ *              any other end of the process, an invalid message, or a passed deadline -> ENDED
+ *   WAITING    kiln__runner_retry()                   -> OPENING
+ *   ENDED      kiln__runner_take()                    -> READY if the process is there, otherwise OFF
+ * kiln__runner_open() enters OPENING, kiln__runner_stop() enters ENDED from any state, and a process that cannot be started
+ * enters ENDED in place of OPENING. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,8 +29,8 @@
 #define READY_SECONDS 120    /* opening a device of a host with many of them takes a while */
 #define PREPARE_SECONDS 3600 /* inputs and expected answers, which the host computes */
 
-/* The default time limit of a sample, from its first launch on: before any sample has worked, and after that, when the
- * time of working ones is known. */
+/* The default time limit of a sample, from its first launch on (time_limit). FIRST is the limit in seconds as long as no
+ * sample has ended. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
 #define FIRST 60.0
 #define GRACE 5.0 /* for the simulated device to end a kernel itself, and to report its position */
 #define AFTER_FLOOR 5.0
@@ -18,11 +38,11 @@
 
 typedef enum runner_state {
     OFF,       /* there is no process */
-    OPENING,   /* it is started and sent the opening message */
-    READY,     /* it waits for a sample */
-    PREPARING, /* it is sent one, or makes inputs and expected answers */
-    LAUNCHED,  /* the time limit runs */
-    WAITING,   /* its process ended: the sample is to be retried when nothing else is at work */
+    OPENING,   /* the process is started and is sent the opening message */
+    READY,     /* the process waits for a sample */
+    PREPARING, /* the process is sent a sample, waits for the device, or makes inputs and expected answers */
+    LAUNCHED,  /* kernels run, and the time limit of the sample with them */
+    WAITING,   /* the process ended; the sample will be retried when nothing else is at work */
     ENDED      /* the outcome can be taken */
 } runner_state;
 
@@ -33,11 +53,11 @@ struct kiln__runner {
     const char *device, *label;
     kiln__child child;
     runner_state state;
-    kiln__text opening; /* the message that every process is opened with */
-    kiln__text request; /* that of the running sample; empty: none */
+    kiln__text opening; /* the first message to every process */
+    kiln__text request; /* the message of the running sample; empty: no sample runs */
     size_t sent;        /* bytes sent of the current message */
     kiln__incoming in;  /* the answer */
-    bool worked;        /* a process was opened successfully */
+    bool worked;        /* OPENING succeeded once, in this process or an earlier one */
     bool told;          /* it was logged that it waits for another process */
     bool waits;         /* it waits for another process now */
     bool enough;        /* the caller wants no more findings of the sample */
@@ -46,8 +66,10 @@ struct kiln__runner {
     unsigned launches;  /* announced in the sample */
     unsigned tries;     /* tries of the current sample that ended with their process */
     uint64_t deadline, begun;
-    double limit;    /* seconds from which the deadline was computed */
-    double shortest; /* seconds of the fastest good sample so far, from its first launch on; negative: none */
+    double limit; /* seconds from which the deadline was computed */
+    /* Seconds of the fastest launched sample, from its first launch on. Samples with a passing error do not count, samples
+     * that failed otherwise do. Negative: there is none yet. */
+    double shortest;
     /* the outcome */
     kiln_status status;
     kiln_error *why;
@@ -235,9 +257,11 @@ static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, 
     }
 }
 
-/* If the process ended by itself for the first time, during a sample or after it had worked before, the sample is
- * retried once: the system may have ended it for lack of memory, whose cause need not be this sample, so nothing else
- * may be at work then. */
+/* Handles a process that ended, sent an invalid message or passed its deadline: ends it, and decides what becomes of the
+ * sample. If the process ended, a sample was requested and OPENING succeeded once, the sample is retried once. The
+ * system may have killed the process for lack of memory, and another process may have used that memory. Therefore the retry
+ * runs while nothing else is at work. Otherwise the runner ends; if no process could be opened, or the machine of the
+ * process is gone, or memory is exhausted, the device is given up with it. */
 static void lose(kiln__runner *r, kiln__io what)
 {
     runner_state state = r->state;
@@ -264,6 +288,9 @@ static void lose(kiln__runner *r, kiln__io what)
 
 /* ---- a sample ---- */
 
+/* Returns the seconds that a sample may take from its first launch on; 0: no limit. Without an option the limit is twice
+ * the measuring budget plus FIRST seconds, or less if `max_seconds` is shorter on a GPU. Once a sample was
+ * launched and ended, the limit follows the shortest time, so that a hang is found sooner. */
 static double time_limit(const kiln__runner *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);
@@ -279,8 +306,9 @@ static double time_limit(const kiln__runner *r)
     return 2 * budget + (r->shortest >= 0 && after < first ? after : first);
 }
 
-/* An estimate runs a few blocks of each kernel where nobody looks at the results. A kernel whose addresses come from one
- * before may fault then: so another process runs it again, whole. */
+/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the results. A
+ * kernel may then fault because an earlier kernel wrote only a part of its addresses. Another process therefore runs the
+ * sample once more, with all blocks. */
 static bool is_of_parts(const kiln__runner *r)
 {
     const kiln__simulator *simulator = r->engine->driver.simulator;
@@ -288,6 +316,9 @@ static bool is_of_parts(const kiln__runner *r)
            (r->options->verify_size_set || kiln__tune_run(r->options)->flags & KILN_RUN_NO_VERIFY);
 }
 
+/* Turns the RESULT message into the outcome. `launched`: kernels ran, so `begun` is set. Ends the process if it cannot
+ * measure another sample. Keeps the shortest time for time_limit(), also of a sample that failed, unless the error is a
+ * passing one. */
 static void take_answer(kiln__runner *r, bool launched)
 {
     const kiln__runner_answer *answer = &r->answer;
@@ -312,7 +343,8 @@ static void take_answer(kiln__runner *r, bool launched)
     conclude(r, answer->status, false);
 }
 
-/* Handles a complete message. KILN__IO_MALFORMED: an unexpected one. */
+/* Handles a complete message, by the state machine at the head of this file. Returns KILN__IO_MALFORMED for a message that
+ * the state does not allow. */
 static kiln__io hear(kiln__runner *r)
 {
     uint32_t kind = r->in.header.kind;
@@ -385,6 +417,8 @@ bool kiln__runner_retries(const kiln__runner *r) { return r->tries > 0 && !kiln_
 
 void kiln__runner_retry(kiln__runner *r) { start(r); }
 
+/* Writes the request first, so that a process that is started here gets it after its greeting. The caller makes sure that
+ * the runner is idle. */
 kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, const kiln__code *small, kiln_error **error)
 {
@@ -424,6 +458,8 @@ void kiln__runner_stop(kiln__runner *r)
     conclude(r, kiln__fail(r->engine->mem, &r->why, KILN_ERROR_INTERRUPTED, "the sample was stopped"), true);
 }
 
+/* Sends and receives as much as the socket takes without waiting, and handles each complete message. KILN__IO_LATE from the
+ * socket means that it would block; it is an error only after the deadline. */
 bool kiln__runner_step(kiln__runner *r)
 {
     while (!kiln__runner_is_idle(r) && r->state != ENDED && r->state != WAITING) {

@@ -54,6 +54,8 @@ static uint64_t read_small(kiln__wire *in, uint64_t most)
 
 /* ---- the sweep ---- */
 
+/* Writes the opening message. The order of the fields is the format, and kiln__runner_read_open() has the same order.
+ * Sender and receiver must come from one build, which open_all() checks by the version. */
 void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup)
 {
     const kiln_run_options *run = &setup->run;
@@ -85,6 +87,8 @@ void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setu
     kiln__wire_end(message);
 }
 
+/* Reads the fields of kiln__runner_write_open(). Texts point into `body`; settings and inputs are in the arena. A field
+ * that is missing or out of range, and bytes behind the last field, make the message malformed. */
 bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena, kiln__runner_setup *setup)
 {
     kiln__wire in = {.at = body, .left = length};

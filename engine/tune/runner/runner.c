@@ -11,8 +11,8 @@
 typedef struct server {
     int fd;
     kiln__add_hosts add_hosts;
-    kiln__arena arena; /* for what `setup` points to, as `body` is */
-    char *body;
+    kiln__arena arena; /* holds the settings and inputs of `setup` */
+    char *body;        /* the opening message, into which the texts of `setup` point */
     kiln__runner_setup setup;
     kiln_engine *engine;
     kiln_spec *spec;
@@ -22,7 +22,7 @@ typedef struct server {
     bool closed;          /* the other side is gone */
     char cores[64];       /* where it runs, for a log; "" as it was started */
     bool sandbox;
-    unsigned confined; /* how far it is, in a sandbox, and by what */
+    unsigned confined; /* KILN__CONFINED_...: the parts of the sandbox that hold; `how` names their means */
     char how[256];
 } server;
 
@@ -48,8 +48,8 @@ static void waits(void *user, const char *why)
 
 /* ---- opening ---- */
 
-/* Copies and launches are then of the cores and the memory beside the device, and not of those of another's. Threads that the
- * driver has already stay where they are. */
+/* Moves this process to the cores near the device: its copies and launches then use the cores and the memory beside the
+ * device. Threads that the driver has already started stay on their cores. */
 static void go_near(server *s)
 {
     const kiln_engine *engine = s->engine;
@@ -81,6 +81,9 @@ static kiln_status enter_sandbox(server *s, kiln_error **error)
     return kiln__engine_sandbox(s->engine, s->spec, &want, error);
 }
 
+/* Opens the engine, the device, the spec and the shared inputs, as the opening message says. The sandbox is entered after
+ * everything that needs rights, and before any code of the spec runs. The callbacks of the shared inputs are set last; they
+ * send the LAUNCHING and WAITING messages. */
 static kiln_status open_all(server *s, kiln_error **error)
 {
     const kiln__runner_setup *setup = &s->setup;
@@ -139,7 +142,8 @@ static bool greet(server *s)
     return sent && status == KILN_OK;
 }
 
-/* While the first configuration is compiled. What fails here fails again in a sample, which says why. */
+/* Prepares inputs and expected answers while the sweep compiles its first configuration. An error is ignored here: a sample
+ * meets it again and reports it. */
 static void prepare(server *s)
 {
     const kiln_run_options *run = &s->setup.run;
@@ -209,7 +213,8 @@ static int report_finding(void *user, const kiln_check_finding *finding)
     return s->closed;
 }
 
-/* The answer at the smaller sizes (as kiln__split_verify() does for a sweep that measures in its own process). */
+/* Verifies the answer at the smaller sizes. A sweep that measures in its own process calls kiln__split_verify() for
+ * this. */
 static kiln_status verify_small(server *s, const kiln__runner_request *request, kiln_result *result, kiln_error **error)
 {
     const kiln_choice choice = {.variant = request->variant,

@@ -2,9 +2,13 @@
  * processes, one per device.
  *
  * The library sends KILN__RUNNER_OPEN once and receives KILN__RUNNER_READY. For each sample it sends KILN__RUNNER_RUN,
- * and receives: KILN__RUNNER_WAITING if another process measures on the device, and again when that is over;
- * KILN__RUNNER_LAUNCHING when inputs and expected answers are ready, before the first launch (if there is one), twice for a
- * sample of two sizes; KILN__RUNNER_FINDING for each finding of its checks; and KILN__RUNNER_RESULT at the end. Messages and fields are those of base/wire.h. */
+ * and receives these messages:
+ *   KILN__RUNNER_WAITING    another process measures on the device; sent again when that is over
+ *   KILN__RUNNER_LAUNCHING  inputs and expected answers are ready, and the first launch follows; sent twice for a sample of
+ *                           two sizes, and never for a sample without a launch
+ *   KILN__RUNNER_FINDING    one finding of the checks
+ *   KILN__RUNNER_RESULT     the end of the sample
+ * base/wire.h defines the encoding of messages and fields. */
 #ifndef KILN_TUNE_RUNNER_H
 #define KILN_TUNE_RUNNER_H
 
@@ -23,15 +27,17 @@ enum {
     KILN__RUNNER_FINDING
 };
 
-/* ---- messages (protocol.c): what is read points into the body or the arena; false: malformed, or no memory ---- */
+/* ---- messages (protocol.c) ----
+ * Pointers that a function reads from a message point into the body or the arena. A reading function returns false if the
+ * message is malformed or memory is exhausted. */
 
 /* Data that is the same for a whole sweep. The runner reads the files of inputs; a sweep writes no outputs. */
 typedef struct kiln__runner_setup {
-    const char *version; /* KILN_VERSION of the sender: the two are of one build */
+    const char *version; /* KILN_VERSION of the sender, which must be the receiver's too */
     const char *device;
     unsigned flags; /* of kiln_options */
     uint64_t memory_limit;
-    bool near;               /* others measure on this machine too: to stay on cores near the device */
+    bool near; /* other runners measure on this machine too, so the runner binds itself to cores near the device */
     const char *search_path; /* folders, ':' between */
     const char *name, *text; /* of the spec; text is not NUL-terminated */
     size_t text_length;
@@ -44,10 +50,10 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
 
 typedef struct kiln__runner_greeting {
     kiln_status status;
-    const char *why;   /* what is wrong; of one that is ready, on which cores it runs, "" if that is not special */
+    const char *why;   /* the error; if the runner is ready, the cores to which it is bound, or "" */
     bool sandbox;      /* it was asked to run kernels in a sandbox */
-    unsigned confined; /* then KILN__CONFINED_... */
-    const char *how;   /* and by what */
+    unsigned confined; /* if `sandbox`: KILN__CONFINED_... */
+    const char *how;   /* the means of the sandbox, or why there is none */
 } kiln__runner_greeting;
 void kiln__runner_write_ready(kiln__text *message, const kiln__runner_greeting *greeting);
 bool kiln__runner_read_ready(const char *body, size_t length, kiln__runner_greeting *greeting);
@@ -56,9 +62,9 @@ typedef struct kiln__runner_request {
     const char *variant;
     kiln__settings params;
     kiln__trial trial;
-    bool whole; /* all blocks run, also where an estimate needs a few alone */
+    bool whole; /* all blocks run, even if an estimate needs only a few */
     kiln__unit unit;
-    kiln__unit small; /* the code at the smaller sizes; without text: the answer is not looked at there */
+    kiln__unit small; /* the code at the smaller sizes; without text, the answer is not verified there */
 } kiln__runner_request;
 void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *request);
 bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, kiln__runner_request *request);
@@ -75,7 +81,7 @@ bool kiln__runner_read_waiting(const char *body, size_t length, const char **why
 
 typedef struct kiln__runner_answer {
     kiln_status status;
-    int cuda;     /* CUresult behind it, 0: none */
+    int cuda;     /* the CUresult that caused the error; 0: the driver reported no error */
     bool passing; /* kiln__error_is_passing() */
     bool lost;    /* the runner's context is lost: the process must be replaced */
     const char *why;
@@ -89,9 +95,9 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
 
 /* ---- the process (runner.c) ---- */
 
-/* What kiln-worker does with --run: answers the requests that arrive on the socket `fd` until it closes. `add_hosts`
- * registers the host functions that this program has besides the engine's (KILN_HOST_SHIPPED); NULL: none. The exit
- * status. */
+/* The work of `kiln-worker --run`: answers the requests that arrive on the socket `fd` until it closes, and returns the
+ * exit status. `add_hosts` (may be NULL) registers the host functions of the program that the engine lacks
+ * (KILN_HOST_SHIPPED). */
 typedef kiln_status (*kiln__add_hosts)(kiln_engine *engine, kiln_error **error);
 int kiln__runner_serve(int fd, kiln__add_hosts add_hosts);
 
@@ -100,27 +106,28 @@ int kiln__runner_serve(int fd, kiln__add_hosts add_hosts);
 /* A process that measures on a device, and its replacements. Nothing waits: after a sample is started, the runner must be
  * stepped whenever its socket is ready or its deadline has passed, until the sample has ended. */
 typedef struct kiln__runner kiln__runner;
-/* Starts the process, so that errors are found before anything is compiled; fails if another process cannot use the
- * engine. All of them must outlive it. */
+/* Starts the process, so that errors are found before anything is compiled. Fails if another process cannot use the engine.
+ * Engine, spec, options and site must outlive the runner. */
 kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                               const kiln__site *site, kiln__runner **runner, kiln_error **error);
 void kiln__runner_close(kiln__runner *runner);         /* NULL is allowed; ends a running sample */
 bool kiln__runner_is_idle(const kiln__runner *runner); /* a sample may be started */
 /* Starts a sample; starts another process first if the last one was ended. The code is copied. `small` (may be NULL) is
- * that at the smaller sizes, if the sweep has them. */
+ * the code at the smaller sizes, if the sweep has them. */
 kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, const kiln__code *small, kiln_error **error);
 void kiln__runner_stop(kiln__runner *runner); /* ends a running sample: KILN_ERROR_INTERRUPTED */
-/* The process ended in the sample, which waits for kiln__runner_retry() with another one; or that has begun. */
+/* The process ended in the sample. kiln__runner_waits() is true until kiln__runner_retry() starts another process for the
+ * sample; kiln__runner_retries() is true until the outcome of the sample is taken. */
 bool kiln__runner_waits(const kiln__runner *runner);
-bool kiln__runner_retries(const kiln__runner *runner); /* either */
+bool kiln__runner_retries(const kiln__runner *runner);
 void kiln__runner_retry(kiln__runner *runner);
 bool kiln__runner_step(kiln__runner *runner); /* makes progress without waiting; true: the outcome can be taken */
-/* What to poll (fd -1: nothing). Returns the time of kiln__now_ns() at which it must be stepped in any case; 0:
- * none. */
+/* Sets *fd for poll(); a descriptor of -1 means that there is nothing to poll. Returns the time of kiln__now_ns() at which
+ * the runner must be stepped in any case, or 0 if there is no such time. */
 uint64_t kiln__runner_watch(const kiln__runner *runner, struct pollfd *fd);
-/* The outcome. `recorder` (may be NULL) gets the times of the repetitions. *ends: the failure is not of the sample:
- * this device can no longer measure. */
+/* Returns the outcome, and makes the runner idle. `recorder` (may be NULL) gets the times of the repetitions and the
+ * features. *ends: the sample did not cause the failure, and this device can no longer measure. */
 kiln_status kiln__runner_take(kiln__runner *runner, kiln__recorder *recorder, kiln_result *result, bool *ends,
                               kiln_error **error);
 
@@ -137,11 +144,12 @@ void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a devi
 /* Waits until a runner's socket is ready, a deadline has passed, a compile has ended (if `compiles`), or `seconds` are
  * over. Then all runners must be stepped. */
 void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds);
-/* A sample whose process ended is retried once, with nothing else at work. True: one is, or waits for what still runs, so
- * no other may be begun; compiles that wait are held. To be called whenever the runners were stepped. */
+/* Retries a sample whose process ended, once, while nothing else is at work. Returns true if a sample is being retried, or
+ * waits until running samples and compiles have ended. The caller then begins no other sample, and waiting compiles are
+ * held. Call it whenever the runners were stepped. */
 bool kiln__crew_alone(kiln__crew *crew);
 /* Measures one sample and waits for it, while all runners are idle. `tick` is called about ten times a second; false stops
- * the sample. The outcome is that of kiln__runner_take(). */
+ * the sample. Returns the outcome as kiln__runner_take() does. */
 kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sample, const kiln__trial *trial,
                            const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
                            kiln_result *result, bool *ends, kiln_error **error);

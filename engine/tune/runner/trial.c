@@ -1,5 +1,5 @@
-/* trial.c - how long a sample is measured: one that is clearly slower than the best so far is stopped early; and what
- * describes its input. */
+/* trial.c - how long a sample is measured, and the features that describe its input. A sample that is clearly slower
+ * than the best so far is stopped early. */
 #include <math.h>
 
 #include "tune_internal.h"
