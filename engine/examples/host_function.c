@@ -2,8 +2,9 @@
  *
  * Usage: host_function specs/examples/first.yaml
  *
- * The spec stands in this file. It names a function, `axpy_on_host`, which the program registers before it parses the
- * spec. Functions can also make inputs (KILN_HOST_INPUT) and be steps of a variant (KILN_HOST_STEP). */
+ * The spec is the string `text` below. The path in the command line only says in which folder its kernel, first.cu, is.
+ * The spec names a function, `axpy_on_host`, which the program registers before it parses the spec. Functions can also
+ * make inputs (KILN_HOST_INPUT) and be steps of a variant (KILN_HOST_STEP). */
 #include <kiln.h>
 #include <stdio.h>
 

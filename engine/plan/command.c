@@ -136,7 +136,8 @@ static kiln_status read_output(command *c, kiln__export *output, bool *found)
     *found = kiln__file_exists(path);
     if (!*found)
         return KILN_OK;
-    kiln__array_bytes(KILN_complex128, want->dims, want->shape, &bytes); /* it may be of a wider type */
+    /* The file may have a wider type than the output. */
+    kiln__array_bytes(KILN_complex128, want->dims, want->shape, &bytes);
     kiln_error *why = NULL;
     kiln_status status = kiln__npy_read_resolved(plan->mem, path, bytes, &got, &why);
     if (status != KILN_OK) {

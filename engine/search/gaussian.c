@@ -5,10 +5,10 @@
  * factor), section 4.2 (kernel functions), section 5.4 (marginal likelihood), section 2.7 (a linear mean function, for
  * hints).
  *
- * - Kernel function: c + (1 - c) / (1 + d^2 / 2)^2 within a part, where c is `between_parts`, and c between parts. This
- *   is the rational quadratic kernel with alpha = 2 plus a constant. d is the distance after each feature is divided by
- *   its own length scale (automatic relevance determination). The length scale here is the square root of 2 times the
- *   one of the book.
+ * - Kernel function: let c be `between_parts`. Two points of one part have c + (1 - c) / (1 + d^2 / 2)^2, two points
+ *   of different parts have c. The first is the rational quadratic kernel with alpha = 2, plus a constant. d is the
+ *   distance after each feature is divided by its own length scale (automatic relevance determination). A length scale
+ *   here is the square root of 2 times the one of the book.
  * - Features: the axes, whose positions are scaled to [0, 1], and for some axes whether the value is a power of two.
  *   Sizes that are powers of two fit the units into which a GPU divides its work.
  * - Hyperparameters: the length scales and the noise. A random step changes one of them and is kept if it raises the

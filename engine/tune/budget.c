@@ -3,7 +3,7 @@
 
 #include "tune_internal.h"
 
-#define IMPROVEMENT 0.01 /* the least share that counts as better, by default */
+#define IMPROVEMENT 0.01 /* default: an answer counts as better if it improves by more than this share */
 
 void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
 {

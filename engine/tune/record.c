@@ -504,8 +504,8 @@ kiln_status kiln__recorder_note(kiln__recorder *r, kiln_plan *plan, kiln_error *
     return status;
 }
 
-/* Failures that are caused by the configuration and would occur again. Others depend on the state of the machine (a
- * process that was killed, a time limit), on limits of the caller, or on host code. */
+/* Returns true for success, and for failures that are caused by the configuration and would occur again. Others depend
+ * on the state of the machine (a process that was killed, a time limit), on limits of the caller, or on host code. */
 static bool is_reusable(kiln_status status, const kiln_error *why)
 {
     int cuda = kiln_error_cuda(why);

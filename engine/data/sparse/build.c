@@ -318,7 +318,7 @@ static kiln_status begin_build(const kiln_allocator *mem, builder *b, kiln_error
                                                                                     : kiln__fail_memory(error);
 }
 
-/* Gives each segment its places, in the order of buckets, and room for all. */
+/* Gives each segment its places, in the order of buckets. Allocates the entries of all segments. */
 static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
     uint64_t total = 0;

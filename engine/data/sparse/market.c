@@ -319,7 +319,8 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
                              .patience = m->lines.patience};
     kiln_error *unbuilt = NULL;
     kiln_status built = kiln__csr_build(mem, &entries, matrix, &unbuilt);
-    status = kiln__lines_status(&m->lines, error); /* a line that is wrong says more than what became of it */
+    /* The error of a wrong line says more than an error of the matrix that follows from it. */
+    status = kiln__lines_status(&m->lines, error);
     if (status == KILN_OK && built != KILN_OK)
         status = kiln__fail(mem, error, built, "%s: %s", m->lines.name, kiln_error_message(unbuilt));
     else if (status == KILN_OK && !m->edges && sum_up(m->counts, m->parts) != m->stated)

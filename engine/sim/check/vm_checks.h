@@ -211,7 +211,7 @@ enum vm_check_see {
 
 /* How an asynchronous operation completes. */
 typedef enum vm_flight_kind {
-    VM_FLIGHT_COPY,  /* cp.async of a warp: in groups of each thread, or on an mbarrier */
+    VM_FLIGHT_COPY,  /* cp.async of a warp: completes in groups of each thread, or on an mbarrier */
     VM_FLIGHT_LOAD,  /* a bulk copy that completes on an mbarrier */
     VM_FLIGHT_STORE, /* a bulk copy that completes in a bulk group of its thread */
     VM_FLIGHT_WGMMA  /* a product of a warpgroup, in groups of the warpgroup */

@@ -40,7 +40,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
     if (!graph || !out)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (graph->owner && (what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || what->type == CU_GRAPH_NODE_TYPE_MEM_FREE))
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* child graphs have no such form */
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* a child graph cannot have memory nodes */
     sim_edge *edges = NULL;
     sim_node *node = NULL;
     sim_op op = {0};

@@ -197,7 +197,7 @@ CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
     const int number = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? get_pool_place(given) : -1;
     if (!out || flags != 0 || number < 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    for (unsigned i = 0; i < sim_device_count(); i++) /* a device that is hidden: the current one's */
+    for (unsigned i = 0; i < sim_device_count(); i++) /* if the pool's device is hidden, the current one stays */
         if (sim_device_place(sim_device_at(i)) == (unsigned)number && context->ordinal != i)
             context = sim_context_on(i) ? sim_context_on(i) : context;
     const int file = fcntl(given, F_DUPFD_CLOEXEC, 0);

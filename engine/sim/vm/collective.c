@@ -38,8 +38,9 @@ static uint32_t find_complete(const vm_u32 *masks, uint32_t arrived, uint32_t de
         ready |= (mask & ~dead & ~same) == 0 ? same : 0;
         left &= ~same;
     }
-    /* Lanes whose masks contradict each other would wait for ever. If they name only each other, they run. The loop
-     * removes lanes that name others until a fixed point is reached. */
+    /* Lanes whose masks contradict each other would wait for ever. So a set of waiting lanes runs if their masks name
+     * no live lane outside the set. To find the set, the loop removes lanes whose masks name such a lane, until none
+     * is left to remove. */
     uint32_t rest = arrived & ~ready, before;
     do {
         before = rest;

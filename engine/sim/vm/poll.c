@@ -10,7 +10,7 @@
 
 #include "vm_hooks.h"
 
-#define SAME 4u          /* equal reads by one instruction after which lanes count as waiting */
+#define SAME 4u          /* repeats of an equal read by one instruction, after which its lanes count as waiting */
 #define LOOP_MOST 4096u  /* the longest loop that a proof follows, in instructions */
 #define WAITERS_LISTED 3 /* in a message */
 
@@ -216,7 +216,7 @@ bool vm_poll_repeats(vm_runner *runner)
 
 /* ---- the message ---- */
 
-/* The message about waiting warps while it is written. */
+/* A message about waiting warps that is being written. */
 typedef struct waiters {
     vm_warp *warp; /* the first polling warp */
     const vm_path *path;

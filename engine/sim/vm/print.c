@@ -216,8 +216,8 @@ static void write_integer(kiln__text *out, const print_spec *spec, uint64_t valu
                  length);
 }
 
-/* Writes the magnitude of a floating-point number with kiln__format(). Each of the sixteen formats stands in this
- * function, so no byte of the kernel's string is a format. A precision of -1 means that none was given. */
+/* Writes the magnitude of a floating-point number with kiln__format(). The sixteen formats are literals of this
+ * function, so the kernel's string is never used as a format. A precision of -1 means that none was given. */
 static size_t format_real(char *text, size_t size, const print_spec *spec, double value)
 {
     int n = 0;

@@ -189,7 +189,7 @@ struct vm_warp {
 
 /* A barrier. It collects arrivals until `need` threads have come, then opens and is all zero again. */
 typedef struct vm_barrier {
-    uint32_t arrived, need; /* threads; need 0: all live ones */
+    uint32_t arrived, need; /* numbers of threads; `need` 0 means all live threads */
     uint32_t count;         /* bar.red: threads whose predicate is true */
     bool all, any;
 } vm_barrier;

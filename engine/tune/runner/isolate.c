@@ -114,7 +114,7 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
         .version = KILN_VERSION,
         .device = r->device,
         .flags = (engine->flags & (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS | KILN_SANDBOX | KILN_SANDBOX_REQUIRED)) |
-                 KILN_NO_CACHE | KILN_NO_WORKERS, /* it compiles nothing but references that are variants */
+                 KILN_NO_CACHE | KILN_NO_WORKERS, /* it compiles only variants that serve as references */
         .memory_limit = engine->memory_limit,
         .near = engine->ranks || r->options->device_count > 1,
         .search_path = kiln__text_get(&path),

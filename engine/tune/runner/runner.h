@@ -86,7 +86,7 @@ typedef struct kiln__runner_answer {
     bool lost;    /* the runner's context is lost: the process must be replaced */
     const char *why;
     kiln_result result; /* if status is KILN_OK; the sweep fills in compiling and cache */
-    const void *times;  /* doubles, perhaps not aligned: of each repetition, in order */
+    const void *times;  /* doubles, perhaps not aligned: the time of each repetition, in order */
     size_t time_count;
     const char *features; /* of the input: the text of settings, "" for none */
 } kiln__runner_answer;
