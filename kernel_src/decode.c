@@ -133,11 +133,12 @@ static bool take(kiln_call *call, problem *p)
                              "i32; there are B P pages, H is a multiple of G, and D at most 256");
         return false;
     }
+    const unsigned long long room = table[1] * k[2]; /* keys of a sequence */
     for (uint64_t s = 0; s < q[0]; s++) {
         const int32_t length = ((const int32_t *)p->lengths->data)[s];
-        if (length < 0 || (uint64_t)length > table[1] * k[2]) {
+        if (length < 0 || (unsigned long long)length > room) {
             kiln_call_fail(call, "sequence %llu has %d keys, and its pages have room for %llu", (unsigned long long)s,
-                           (int)length, (unsigned long long)(table[1] * k[2]));
+                           (int)length, room);
             return false;
         }
     }
