@@ -1,7 +1,7 @@
-/* attention_f64: the reference of attention: softmax(Q K^T / sqrt(D)) V of each head, in double. With CAUSAL query i sees
- * the keys up to i + KEYS - QUERIES; one that sees none gets zeros.
+/* attention_f64: the reference of attention: softmax(Q K^T / sqrt D) V of each head, in double.
  *
- * A task is a head of keys, which is converted once for all heads of queries that share it. */
+ * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A query that sees no key gets zeros. A task is one head
+ * of keys and values. The task converts it once for all query heads that share it. */
 #include <math.h>
 #include <string.h>
 
@@ -15,9 +15,9 @@ typedef struct problem {
     const kiln_array *q, *k, *v;
     kiln_array *o;
     bool causal;
-    uint64_t queries, keys, every; /* one query in so many is computed */
-    size_t depth, group;           /* heads of queries that share one of keys */
-    double *room;                  /* for each worker: a head's keys and values, and the scores of a query */
+    uint64_t queries, keys, every; /* one query in `every` is computed */
+    size_t depth, group;           /* query heads that share a head of keys */
+    double *room;                  /* for each worker: the keys and values of a head, and the scores of a query */
     size_t room_each;
 } problem;
 

@@ -9,7 +9,7 @@ typedef struct sums {
     kiln_array *y;
 } sums;
 
-/* One stretch of the line, a few elements at a time. */
+/* Computes one stretch of the line, a few elements at a time. */
 static void add_stretch(void *user, size_t index, size_t worker)
 {
     (void)worker;

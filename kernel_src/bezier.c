@@ -1,5 +1,5 @@
-/* bezier_curves, bezier_f64: the input and the reference of Bezier curves. A curve is three control points, x and y each;
- * its number of points is 1 to MOST, by its curvature. */
+/* bezier_curves, bezier_f64: the input and the reference of Bezier curves. A curve has three control points, x and y
+ * each. Its number of points is between 1 and MOST, and depends on its curvature. */
 #include <math.h>
 #include <string.h>
 
@@ -27,9 +27,9 @@ static void make_curve(size_t control, kiln__random *random, float *c)
 {
     for (int i = 0; i < 6; i++)
         c[i] = coordinate(random);
-    float share = coordinate(random); /* of how far the middle one lies from the line */
+    float share = coordinate(random); /* of the largest distance of the middle point from the line */
     for (int i = 0; i < 2; i++) {
-        if (control == SKEWED) { /* by its fourth power: most of them near to it */
+        if (control == SKEWED) { /* the fourth power: most middle points are near the line */
             c[2 + i] = 0.5F * (c[i] + c[4 + i]) + share * share * share * share * c[2 + i];
         } else if (control == BENT) {
             c[4 + i] = c[i] + c[4 + i] * 0x1p-10F;
@@ -43,7 +43,8 @@ static void make_curve(size_t control, kiln__random *random, float *c)
     }
 }
 
-/* Exports `curves`, their points together (`total`), and what describes the points of a curve: mean, deviation, largest. */
+/* Exports `curves`, the number of points of all curves (`total`), and the mean, the deviation and the largest number of
+ * points of a curve (`mean`, `deviation`, `largest`). */
 static kiln_status bezier_curves(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,8 +1,8 @@
 /* bfs_exact: the reference of breadth-first searches. sparse/ makes the graphs, and has the search. */
 #include "formats.h"
 
-/* levels[v] is the number of edges on a shortest way from the vertex SOURCE to v, -1 where there is none; a negative
- * SOURCE is the vertex with the most edges. */
+/* Sets levels[v] to the number of edges on a shortest path from the vertex SOURCE to v, or to -1 if there is no path.
+ * If SOURCE is negative, the search begins at the vertex with the most edges. */
 static kiln_status bfs_exact(void *user, kiln_call *call)
 {
     (void)user;

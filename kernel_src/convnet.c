@@ -2,13 +2,14 @@
  *
  *     y[n][k][p][q] = sum over c, r, s of x[n][c'][p STRIDE_H + r DILATION_H - PAD_H][q STRIDE_W + ...] w[k][c][r][s]
  *
- * where c' is channel c of the group of k. Around the image are zeros, which are multiplied like other numbers. x and y
- * are N x C x H x W and w is K x C x R x S, or, with NHWC, N x H x W x C and K x R x S x C. */
+ * Here c' is channel c of the group of filter k. The image is surrounded by zeros. The reference multiplies them like
+ * other numbers, so that an infinite weight gives NaN there. x and y are N x C x H x W, and w is K x C x R x S. With
+ * NHWC they are N x H x W x C and K x R x S x C. */
 #include <inttypes.h>
 
 #include "catalogue.h"
 
-typedef struct strides { /* how far apart neighbours of each extent are */
+typedef struct strides { /* the distance between neighbours along each extent */
     int64_t outer, channel, row, column;
 } strides;
 
@@ -20,10 +21,11 @@ typedef struct layer {
     int64_t out_height, out_width;
     int64_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, nhwc;
     strides in, weight, out;
-    double **scratch; /* one per thread: a row of y for all filters of a group, and what of x one tap takes */
+    double **scratch; /* one per thread: a row of y for all filters of a group, and the line of gather() */
 } layer;
 
-/* Of an array whose extents are OUTER x CHANNELS x HEIGHT x WIDTH, or OUTER x HEIGHT x WIDTH x CHANNELS. */
+/* Returns the strides of an array with the extents OUTER x CHANNELS x HEIGHT x WIDTH. With `nhwc` the extents are OUTER
+ * x HEIGHT x WIDTH x CHANNELS. */
 static strides strides_of(int64_t nhwc, int64_t channels, int64_t height, int64_t width)
 {
     strides s = {channels * height * width, height * width, width, 1};
@@ -32,7 +34,7 @@ static strides strides_of(int64_t nhwc, int64_t channels, int64_t height, int64_
     return s;
 }
 
-/* line[q] = what tap (r, s) of channel c takes for point q of row p of image n. */
+/* Sets line[q] to the element of x that tap (r, s) of channel c reads for point q of row p of image n. */
 static void gather(const layer *l, int64_t n, int64_t c, int64_t p, int64_t r, int64_t s, double *line)
 {
     int64_t h = p * l->stride_h + r * l->dilation_h - l->pad_h;
@@ -44,7 +46,7 @@ static void gather(const layer *l, int64_t n, int64_t c, int64_t p, int64_t r, i
     }
 }
 
-/* Row p of all filters of a group of an image. */
+/* Computes row p of all filters of a group of an image. */
 static void make_row(void *user, size_t index, size_t worker)
 {
     const layer *l = user;
@@ -97,7 +99,7 @@ static int64_t extent(const kiln_array *array, int64_t nhwc, int which) /* 0 to 
     return (int64_t)array->shape[nhwc ? places[which] : which];
 }
 
-/* How many points a filter has along an extent. */
+/* Returns the number of points that a filter has along an extent. */
 static int64_t points(int64_t size, int64_t pad, int64_t taps, int64_t dilation, int64_t stride)
 {
     int64_t room = size + 2 * pad - dilation * (taps - 1) - 1;

@@ -1,8 +1,8 @@
-/* convolution_f64: the reference of convolutions: y[r][c] = the sum of x[r + i - MASK_H / 2][c + j - MASK_W / 2] times
- * mask[i][j], in double. Outside the image x is zero, and is multiplied too, so that an infinity in the mask gives NaN
- * there.
+/* convolution_f64: the reference of convolutions, in double: y[r][c] is the sum of x[r + i - MASK_H / 2][c + j - MASK_W
+ * / 2] * mask[i][j]. Outside the image x is zero. The reference multiplies these zeros too, so that an infinity in the
+ * mask gives NaN there.
  *
- * outer_product: the input of a mask that is a column times a row; exports both. */
+ * outer_product: an input. It exports a column, a row, and the mask that is their product. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* sums[c] += weight * row[c + shift] for all c below count, where row has elements from `first` up to `end`. */
+/* Adds weight * row[c + shift] to sums[c] for all c below count. `row` has elements from `first` up to `end`. */
 static void add_shifted(double *sums, int64_t count, const float *row, int64_t shift, int64_t first, int64_t end,
                         double weight)
 {
@@ -45,7 +45,7 @@ static void make_segment(void *user, size_t index, size_t worker)
     for (int64_t i = 0; i < all->mask_height; i++) {
         int64_t row = r + i - all->mask_height / 2;
         bool inside = row >= 0 && row < all->height;
-        for (int64_t j = 0; j < all->mask_width; j++) /* a row outside has no elements */
+        for (int64_t j = 0; j < all->mask_width; j++) /* a row outside of the image has no elements */
             add_shifted(sums, count, inside ? all->x + row * all->width : NULL, begin + j - all->mask_width / 2, 0,
                         inside ? all->width : 0, (double)all->mask[i * all->mask_width + j]);
     }

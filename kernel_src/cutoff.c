@@ -40,9 +40,9 @@ bool kiln__lattice_range(const kiln__lattice *l, int axis, double at, double rea
     return true;
 }
 
-/* How many points of the x axis lie within `reach` of `at`: as kiln__lattice_range() counts them, in one expression whose
- * roundings the compiler makes with an instruction. An empty range gives 0. `binary`: the spacing is a power of two, so
- * that a product with `inverse` has the bits of the quotient. */
+/* Returns the number of points of the x axis within `reach` of `at`, as kiln__lattice_range() counts them. It is one
+ * expression, whose roundings the compiler makes with one instruction each. An empty range gives 0. `binary` tells that
+ * the spacing is a power of two. Then the product with `inverse` has the bits of the quotient. */
 static inline __attribute__((always_inline)) double points_of_row(double at, double reach, double spacing,
                                                                   double inverse, bool binary, double end)
 {
@@ -120,7 +120,7 @@ static void count_pairs(void *user, size_t part, size_t worker)
     p->parts[part] = sum;
 }
 
-/* The most atoms in a cube as wide as half the radius: how large sums may get. */
+/* Returns the largest number of atoms in a cube half the radius wide, which limits the size of sums. */
 static uint64_t most_in_a_cube(kiln_call *call, const kiln__lattice *l, const float *atoms, uint64_t count)
 {
     kiln__lattice cubes = *l;
@@ -160,8 +160,11 @@ static kiln_status export_facts(kiln_call *call, const kiln__lattice *l, const f
     return kiln_call_export_int(call, "pairs", (int64_t)pairs);
 }
 
-/* Exports atoms (x, y, z, charge) and their count, pairs (of an atom and a point within the radius), most (the most
- * atoms in a cube as wide as half the radius), and width (about that of the cube, but no wider than the lattice). */
+/* Exports
+ *   atoms, count  x, y, z, charge of each atom, and the number of atoms
+ *   pairs         the number of pairs of an atom and a point within the radius
+ *   most          the largest number of atoms in a cube half the radius wide
+ *   width         about the width of this cube, but at most the width of the lattice */
 static kiln_status cutoff_atoms(void *user, kiln_call *call)
 {
     (void)user;
@@ -182,7 +185,7 @@ static kiln_status cutoff_atoms(void *user, kiln_call *call)
     return status == KILN_OK ? export_facts(call, &l, array->data, shape[0]) : status;
 }
 
-/* ---- the reference: a slice of points at a time, all atoms that reach it ---- */
+/* ---- the reference: computes a slice of points at a time, from all atoms that reach it ---- */
 
 enum { MOST_PAIRS_LOG = 31 }; /* 2^31 pairs take some seconds of one core */
 
@@ -193,16 +196,16 @@ struct reference {
     const kiln__lattice *lattice;
     const float *atoms;
     const uint32_t *starts, *order; /* the atoms of slice z: order[starts[z]] to order[starts[z + 1] - 1] */
-    const double *x;                /* where the points of a row lie; behind them infinities, for whole vectors */
+    const double *x;                /* the coordinates of a row's points, then infinities up to whole vectors */
     float *energy;
-    double *sums; /* a slice for each worker */
-    size_t room;  /* of each */
-    const uint32_t
-        *next; /* of each row of each slice, and of one behind the last: the first from there that is computed */
+    double *sums;         /* one slice for each worker */
+    size_t room;          /* elements of each slice */
+    const uint32_t *next; /* next[row] of a slice: the first computed row from `row` on; one more after its last row */
     atom_fn *add_atom;
 };
 
-/* Which points of an axis are within `reach` of a place, and at most one more on each side: false if none is. */
+/* Sets `range` to the points of an axis within `reach` of a place, and at most one more point on each side. Returns
+ * false if there is no such point. */
 static inline bool points_near(const kiln__lattice *l, int axis, double at, double reach, size_t range[2])
 {
     double low = (at - reach) / l->spacing - 0.5, high = (at + reach) / l->spacing + 0.5;
@@ -214,7 +217,8 @@ static inline bool points_near(const kiln__lattice *l, int axis, double at, doub
     return true;
 }
 
-/* Points first to last of a row, and whole vectors behind them: those are too far away, and get 0. */
+/* Adds an atom to the points first to last of a row, rounded up to whole vectors. The additional points are too far
+ * away, and get 0. */
 static inline __attribute__((always_inline)) void add_points(const double *x, size_t first, size_t last, double at,
                                                              double across, double charge, double off, double *row)
 {
@@ -231,7 +235,7 @@ static inline __attribute__((always_inline)) void add_points(const double *x, si
     }
 }
 
-/* A charge that is not finite: nothing but the points within the radius may see it. */
+/* Adds an atom whose charge is not finite. The atom must change only the points within the radius. */
 static void add_special(const double *x, size_t first, size_t last, double at, double across, double charge, double off,
                         double *row)
 {
@@ -301,7 +305,8 @@ static void add_slice(void *user, size_t k, size_t worker)
             to[i] = (float)sums[i];
 }
 
-/* Which rows are computed, as a list that an atom enters at its first row: most of the rows near it are not computed. */
+/* Returns, for each row, the number of the next row that is computed. An atom looks up its first row there and skips
+ * the rows that are not computed, which are most of them. */
 static uint32_t *choose_rows(const kiln_allocator *mem, const kiln__lattice *l, uint64_t every)
 {
     const size_t rows = (size_t)l->n[1], slices = (size_t)l->n[2];
@@ -315,7 +320,7 @@ static uint32_t *choose_rows(const kiln_allocator *mem, const kiln__lattice *l, 
     return next;
 }
 
-/* Where the points of a row lie. */
+/* Returns the coordinates of the points of a row. */
 static double *make_places(const kiln_allocator *mem, const kiln__lattice *l)
 {
     size_t count = (size_t)l->n[0];
@@ -325,12 +330,12 @@ static double *make_places(const kiln_allocator *mem, const kiln__lattice *l)
     return x;
 }
 
-/* The slices that each atom reaches, and which atoms each slice needs. */
+/* The range of slices that each atom reaches, and the list of atoms for each slice. */
 typedef struct slicing {
     const kiln__lattice *lattice;
     const float *atoms;
     uint64_t count;
-    uint32_t (*ranges)[2]; /* of each atom: its first slice, and the one behind its last */
+    uint32_t (*ranges)[2]; /* of each atom: its first slice, and the slice after its last one */
     uint32_t *starts, *order;
 } slicing;
 
@@ -366,7 +371,8 @@ static void list_slices(void *user, size_t part, size_t worker)
     }
 }
 
-/* Which atoms each slice needs, in the order of atoms. starts: of n[2] + 1, zeros. Returns NULL where there is no memory. */
+/* Returns the atoms of each slice, in the order of atoms, or NULL if there is no memory. `starts` has n[2] + 1
+ * elements, which must be zeros. */
 static uint32_t *order_by_slice(const kiln_allocator *mem, const kiln__lattice *l, const float *atoms, uint64_t count,
                                 uint32_t *starts)
 {
@@ -377,7 +383,7 @@ static uint32_t *order_by_slice(const kiln_allocator *mem, const kiln__lattice *
         return NULL;
     kiln__parallel(0, (size_t)((count + ATOMS_A_PART - 1) / ATOMS_A_PART), range_part, &s);
     for (uint64_t i = 0; i < count;
-         i++) { /* differences: how many atoms begin at a slice, less those that have ended */
+         i++) { /* differences: the number of atoms that begin at a slice, minus the number that ended before it */
         starts[s.ranges[i][0]]++;
         starts[s.ranges[i][1]]--; /* below 0 it wraps, and the sum wraps back */
         total += s.ranges[i][1] - s.ranges[i][0];

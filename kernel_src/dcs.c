@@ -1,8 +1,8 @@
 /* dcs_f64: the reference of direct Coulomb summation, in double and by all cores. dcs_scatter_c, dcs_gather_c and
- * dcs_blocked_c: three ways to do it on the host in single precision, by one core, as variants of the spec.
+ * dcs_blocked_c: three variants of the spec that run on one core of the host, in single precision.
  *
- * A square of a distance that is below the normal numbers of single precision counts as 0, one above them as infinite:
- * so do the kernels. */
+ * A squared distance below the normal numbers of single precision counts as 0. A squared distance above them counts as
+ * infinite. The kernels do the same. */
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static kiln_status take(kiln_call *call, const char *spacing_name, problem *p)
 
 /* ---- the reference ---- */
 
-enum { VECTORS = 8, GROUP = KILN__LANES * VECTORS }; /* points that are summed up together */
+enum { VECTORS = 8, GROUP = KILN__LANES * VECTORS }; /* points that one call sums up */
 
 /* The potential of the atoms at GROUP points of a row. */
 static inline __attribute__((always_inline)) void row_points(const problem *p, double y, double z, const double *x,
@@ -86,7 +86,7 @@ enum { MOST_PAIRS_LOG = 31 }; /* 2^31 pairs take some seconds of one core */
 typedef struct reference {
     problem p;
     points_fn *points;
-    uint64_t every; /* of so many rows one is computed */
+    uint64_t every; /* one row in `every` is computed */
 } reference;
 
 static void reference_row(void *user, size_t row, size_t worker)

@@ -1,5 +1,5 @@
-/* decode_cache, decode_f64: the input and the reference of attention of one query for each sequence, whose keys and values
- * lie in a cache of pages. */
+/* decode_cache, decode_f64: the input and the reference of attention with one query for each sequence. Its keys and
+ * values lie in a cache of pages. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@ enum { MOST_PRODUCTS_LOG = 31, DEPTH_MOST = 256 };
 
 enum { FULL, RAGGED, HALF, LENGTHS };
 
-/* The number of keys of a sequence. The first three ragged sequences have all, none and one, the others any number. */
+/* Returns the number of keys of a sequence. The first three ragged sequences have all keys, no key and one key. The
+ * others have any number of keys. */
 static uint64_t length_of(int64_t kind, uint64_t sequence, uint64_t keys, kiln__random *random)
 {
     const uint64_t first[] = {keys, 0, keys > 0};
@@ -24,9 +25,16 @@ static uint64_t length_of(int64_t kind, uint64_t sequence, uint64_t keys, kiln__
     return sequence < KILN__COUNT(first) ? first[sequence] : kiln__random_below(random, keys + 1);
 }
 
-/* Arguments: `sequences`, `keys` (the most of a sequence), `page` (keys of a page; 0: a page has a whole sequence),
- * `lengths` (0: all have `keys`, 1: ragged, 2: all have half of `keys`), `seed`. Exports `lengths` (i32), `table` (i32: the
- * numbers of each sequence's pages, a random permutation if there is a `page`) and `total`, the sum of lengths. */
+/* Arguments
+ *   sequences  the number of sequences
+ *   keys       the largest number of keys of a sequence
+ *   page       the number of keys of a page; 0: a page has a whole sequence
+ *   lengths    0: all sequences have `keys` keys, 1: ragged, 2: all have half of `keys`
+ *   seed
+ * Exports
+ *   lengths    i32: the number of keys of each sequence
+ *   table      i32: the numbers of each sequence's pages, a random permutation unless `page` is 0
+ *   total      the sum of the lengths */
 static kiln_status decode_cache(void *user, kiln_call *call)
 {
     (void)user;
@@ -53,7 +61,7 @@ static kiln_status decode_cache(void *user, kiln_call *call)
         total += (int64_t)length;
     }
     int32_t *entries = table->data;
-    for (uint64_t i = 0; i < shape[0] * pages; i++) { /* Fisher and Yates, from the front */
+    for (uint64_t i = 0; i < shape[0] * pages; i++) { /* Fisher-Yates shuffle, from the front */
         const uint64_t other = page == 0 ? i : kiln__random_below(&random, i + 1);
         entries[i] = entries[other];
         entries[other] = (int32_t)i;
@@ -66,7 +74,7 @@ static kiln_status decode_cache(void *user, kiln_call *call)
 typedef struct problem {
     const kiln_array *q, *k, *v, *lengths, *table;
     kiln_array *o;
-    uint64_t every; /* one of `every` queries is computed */
+    uint64_t every; /* one query in `every` is computed */
     double *room;   /* for each worker: the scores of a query */
     size_t room_each;
 } problem;
@@ -81,8 +89,8 @@ static void read_row(const problem *p, const kiln_array *from, uint64_t sequence
     kiln__to_doubles(from->type, from->data, row * from->shape[3], (size_t)from->shape[3], to);
 }
 
-/* The task of one head of one sequence: all scores, then the greatest, then the mean of values. Three loops, where the
- * kernels have one. */
+/* Computes the query of one head of one sequence: first all scores, then their maximum and sum, then the mean of the
+ * values. The reference has a loop for each of these steps, and the kernels have one loop for all. */
 static void one_query(void *user, size_t index, size_t worker)
 {
     const problem *p = user;
@@ -153,8 +161,8 @@ static bool take(kiln_call *call, problem *p)
     return true;
 }
 
-/* decode_f64: softmax(Q K^T / sqrt(D)) V of one query for each head and sequence, in double. A sequence without keys gets
- * zeros. */
+/* decode_f64: softmax(Q K^T / sqrt D) V of one query for each head and sequence, in double. A sequence without keys
+ * gets zeros. */
 static kiln_status decode_f64(void *user, kiln_call *call)
 {
     (void)user;

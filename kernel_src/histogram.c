@@ -1,12 +1,11 @@
-/* histogram_exact: the reference of histograms: counts[b] is the number of keys that are b, modulo 2^32. Keys without a
- * bin are not counted.
- *
- * Threads count parts of the keys, each with bins of its own; the bins are added at the end. */
+/* histogram_exact: the reference of histograms. counts[b] is the number of keys that are b, modulo 2^32. The reference
+ * does not count keys without a bin. Each part of the keys has its own bins, and the reference adds up these bins at
+ * the end. */
 #include <string.h>
 
 #include "catalogue.h"
 
-enum { PARTS = 64, LEAST = 1 << 20 }; /* most parts; fewest keys for a thread */
+enum { PARTS = 64, LEAST = 1 << 20 }; /* most parts; fewest keys in a part */
 
 typedef struct histogram {
     const kiln_array *keys;
@@ -30,8 +29,8 @@ static void count(void *user, size_t index, size_t worker)
     }
 }
 
-/* The reference. Each part of the keys has counts of its own, which are added up in the end: integers, so the result
- * does not depend on the number of threads. */
+/* The reference. Each part of the keys has its own counts, which are added up at the end. The counts are integers, so
+ * the result does not depend on the number of threads. */
 static kiln_status histogram_exact(void *user, kiln_call *call)
 {
     (void)user;

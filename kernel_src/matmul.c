@@ -1,15 +1,17 @@
-/* matmul_f64, gemm_f64 and syrk_f64: the references of dense products. P = A B, C = A B with B by rows or by columns, also a batch,
- * C = A A'. All products and sums are in double.
+/* matmul_f64, gemm_f64 and syrk_f64: the references of dense products. matmul_f64 computes P = A B. gemm_f64 computes C
+ * = A B, for one product or a batch, with B stored by rows or by columns. syrk_f64 computes C = A A'. All products and
+ * sums are in double.
  *
- * The output is split into tiles, which threads take one by one. A tile's sums are doubles until it is done. For each
- * part of K, the rows of A and the columns of B that the tile needs are packed as doubles into panels of MR rows and NR
- * columns, so that the innermost loop reads both in order and keeps MR x NR sums in registers. The loop uses the
- * compilers' vector types: one source, compiled for AVX-512, AVX2 and the baseline, and selected at run time. It has no
- * fused multiply-add, so all three give the same bits. A second operand by columns (A' is one) is only packed
- * differently.
+ * The output is split into tiles, which threads take one by one. The sums of a tile are doubles until the tile is done.
+ * K is split into parts. For each part, the tile needs some rows of A and some columns of B. They are packed as doubles
+ * into panels of MR rows and NR columns, so that the innermost loop reads both in order and keeps MR x NR sums in
+ * registers. The loop uses the compilers' vector types. One source is compiled for AVX-512, AVX2 and the baseline, and
+ * the program selects a version at run time. The loop has no fused multiply-add, so all three versions give the same
+ * bits. If the second operand is stored by columns, as A' is, only the packing differs.
  *
- * Of a large product only some rows and columns are computed, and sums of all rows with random weights, if the caller
- * compares by these (kiln__array_compare_projected() in data/). */
+ * A large product is not computed completely if the caller compares by kiln__array_compare_projected() (data/). The
+ * reference then computes the elements at the crossings of some rows and columns, and sums of all rows with random
+ * weights. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -85,16 +87,16 @@ typedef struct bench {
 
 typedef struct product {
     const kiln_array *a, *b;
-    bool by_columns; /* b lies by columns: n x k */
-    bool in_batch;   /* one of several, which are computed completely */
+    bool by_columns; /* b is stored by columns: n x k */
+    bool in_batch;   /* the product belongs to a batch, and is computed completely */
     kiln_array *p;
     uint64_t m, n, k, tiles_n;
     panels_fn *panels;
     bench *benches; /* one per thread */
 } product;
 
-/* Rows row .. row + rows of a matrix of x->k columns, K from `from`, as panels of `width` rows, k-major; rows past the end
- * are zero. */
+/* Packs the rows row .. row + rows of a matrix with x->k columns, from column `from` on. The panels have `width` rows
+ * and are k-major. Rows past the end are zero. */
 static void pack_rows(const product *x, const kiln_array *matrix, bench *w, uint64_t row, size_t rows, uint64_t from,
                       size_t depth, size_t width, double *panels)
 {
@@ -109,7 +111,7 @@ static void pack_rows(const product *x, const kiln_array *matrix, bench *w, uint
     }
 }
 
-/* The same for columns column .. column + columns of B. */
+/* Packs the columns column .. column + columns of B, which is stored by rows, into panels of NR columns. */
 static void pack_b(const product *x, bench *w, uint64_t column, size_t columns, uint64_t from, size_t depth)
 {
     size_t padded = (columns + NR - 1) / NR * NR;
@@ -142,7 +144,7 @@ static void tile(void *user, size_t index, size_t worker)
         kiln__from_doubles(x->p->type, x->p->data, (row + i) * x->n + column, columns, w->sums + i * TILE_N);
 }
 
-/* The shapes in x must be set and checked. */
+/* Computes the whole product. The caller must have set and checked the shapes in x. */
 static kiln_status multiply(product *x, kiln_call *call)
 {
     const kiln_array *all[] = {x->a, x->b, x->p};
@@ -165,9 +167,9 @@ static kiln_status multiply(product *x, kiln_call *call)
 
 /* ---- large products ---- */
 
-#define PROJECTED_LEAST 0x1p34             /* products of two elements, from which on not all of C is computed */
-#define COLUMN_DOUBLES ((uint64_t)1 << 25) /* of the columns that are kept for the places that are computed */
-enum { LINES = 64 };                       /* rows, and columns, at whose crossings C is computed */
+#define PROJECTED_LEAST 0x1p34             /* the number of multiplications from which on C is sampled */
+#define COLUMN_DOUBLES ((uint64_t)1 << 25) /* room for the packed columns of B that the sample needs */
+enum { LINES = 64 };                       /* C is computed at the crossings of so many rows and columns */
 
 typedef struct projecting {
     product *x;
@@ -179,7 +181,7 @@ typedef struct projecting {
     double *lines;  /* one row of A for each thread */
 } projecting;
 
-/* A weight: 1/2 to 1, of either sign; the same for a column every time. */
+/* Returns the weight of a column: a number of 1/2 to 1 with either sign, which is always the same for the column. */
 static double weight_of(uint64_t column)
 {
     uint64_t z = column + UINT64_C(0x9E3779B97F4A7C15) * (column + 1); /* splitmix64 */
@@ -190,7 +192,7 @@ static double weight_of(uint64_t column)
     return z & 1 ? size : -size;
 }
 
-/* One row of B times the weights, for B by rows. */
+/* Multiplies one row of B with the weights, for B by rows. */
 static void weigh_row(void *user, size_t k, size_t worker)
 {
     (void)worker;
@@ -207,7 +209,7 @@ static void weigh_row(void *user, size_t k, size_t worker)
     }
 }
 
-/* The sums of one block of columns, for B by columns. */
+/* Computes the sums of one block of columns, for B by columns. */
 static void weigh_columns(void *user, size_t b, size_t worker)
 {
     (void)worker;
@@ -238,7 +240,7 @@ static void pack_column(void *user, size_t c, size_t worker)
         kiln__to_doubles(x->b->type, x->b->data, k * x->n + p->columns[c], 1, to + k);
 }
 
-/* The places of one of the rows. */
+/* Computes the sampled elements of one row of C. */
 static void compute_places(void *user, size_t r, size_t worker)
 {
     const projecting *p = user;
@@ -253,7 +255,8 @@ static void compute_places(void *user, size_t r, size_t worker)
     }
 }
 
-/* `count` of `all` lines: the first, the last, and others at random places, one in each part of equal length. */
+/* Chooses `count` of `all` lines: the first line, the last line, and one random line from each of the other equal
+ * parts. */
 static void choose_lines(uint64_t *lines, size_t count, uint64_t all, uint64_t seed)
 {
     for (size_t i = 0; i < count; i++) {
@@ -276,7 +279,7 @@ static double largest(const kiln_array *array, uint64_t count)
     return most;
 }
 
-/* The places: the columns are packed once, as a column of B by rows is not in one piece. */
+/* Computes the sample of C. The columns are packed once, because a column of B by rows is not contiguous. */
 static kiln_status compute_sample(projecting *p, kiln_call *call)
 {
     const product *x = p->x;
@@ -301,8 +304,9 @@ static kiln_status compute_sample(projecting *p, kiln_call *call)
     return done ? KILN_OK : kiln_call_fail(call, "out of host memory");
 }
 
-/* *done false: nothing was computed, because infinities or NaNs have no sums. Exports the weights, the sums, and how exact
- * these are: a sum of K products of doubles is within K 2^-52 of the sum of their sizes. */
+/* Exports the weights, the sums, and a bound of the error of these sums. A sum of K products of doubles is within K
+ * 2^-52 of the sum of their magnitudes. If an element is infinite or NaN, the sums have no meaning. Then the function
+ * sets *done to false and leaves C to multiply(). */
 static kiln_status project(product *x, kiln_call *call, bool *done)
 {
     projecting p = {.x = x, .blocks = (size_t)((x->n + KILN__PROJECTED - 1) / KILN__PROJECTED)};
@@ -335,7 +339,7 @@ static kiln_status project(product *x, kiln_call *call, bool *done)
     return status == KILN_OK ? compute_sample(&p, call) : status;
 }
 
-/* Computes the product, in the way that the caller compares. */
+/* Computes the whole product, or the sample and the sums if the caller compares by these. */
 static kiln_status multiply_as_compared(product *x, kiln_call *call)
 {
     const int64_t whole = 0;
@@ -348,7 +352,7 @@ static kiln_status multiply_as_compared(product *x, kiln_call *call)
     return done ? KILN_OK : multiply(x, call);
 }
 
-/* The shapes of x's arrays, the last of which is called `p`, are checked. */
+/* Checks the shapes of x's arrays and computes the product. `p` is the name of the output in messages. */
 static kiln_status multiply_two(product *x, const char *p, kiln_call *call)
 {
     if (x->a->dims != 2 || x->b->dims != 2 || x->p->dims != 2)
@@ -376,7 +380,7 @@ static kiln_status matmul_f64(void *user, kiln_call *call)
     return multiply_two(&x, "P", call);
 }
 
-/* One of `count` matrices that lie one after the other. */
+/* Returns one of `count` matrices that are stored one after the other. */
 static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
 {
     kiln_array one = *all;
@@ -385,8 +389,8 @@ static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
     return one;
 }
 
-/* The reference of C = A B for a batch of BATCH products whose matrices lie one after the other. COLUMNS nonzero: B is
- * stored by columns. */
+/* The reference of C = A B for a batch of BATCH products, whose matrices are stored one after the other. If COLUMNS is
+ * not 0, B is stored by columns. */
 static kiln_status gemm_f64(void *user, kiln_call *call)
 {
     (void)user;

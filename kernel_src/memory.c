@@ -22,7 +22,8 @@ static void piece(void *user, size_t index, size_t worker)
     (void)worker;
     const increment *job = user;
     uint64_t first = (uint64_t)index * PIECE, end = job->count - first < PIECE ? job->count : first + PIECE;
-    switch (kiln__type_bytes(job->x->type)) { /* signed integers have the same bits, and unsigned ones wrap around */
+    switch (kiln__type_bytes(
+        job->x->type)) { /* signed addition has the same bits as unsigned addition, which wraps around */
     case 1: NEXT(uint8_t); break;
     case 2: NEXT(uint16_t); break;
     case 4: NEXT(uint32_t); break;

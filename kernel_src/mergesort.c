@@ -1,18 +1,18 @@
-/* sort_keys: the input of sorts, n keys of a kind; sort_exact: their reference.
+/* sort_keys: the input of sorts, n keys of a kind. sort_exact: the reference of sorts. Keys are u32, i32 or f32.
  *
- * Keys are u32, i32 or f32. Floats are in the total order of IEEE 754: negative NaN, -infinity, ..., -0, 0, ...,
- * infinity, NaN. So bits decide, and equal keys are equal in every bit: `ordered` maps bits to unsigned integers in
- * that order, `raw` is its inverse.
+ * Floats are in the total order of IEEE 754: negative NaN, -infinity, ..., -0, 0, ..., infinity, NaN. So the bits
+ * decide, and equal keys are equal in every bit. `ordered` maps bits to unsigned integers in that order, and `raw` is
+ * its inverse.
  *
- * The reference is a radix sort, a byte in each of four passes: threads count the bytes of their parts, the counts are
- * scanned in the order of bytes and then parts, threads move their parts. It is stable. */
+ * The reference is a stable radix sort with four passes, one byte a pass. Threads count the bytes of their parts. The
+ * counts are scanned in the order of bytes, and of parts within a byte. Then threads move the keys of their parts. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "catalogue.h"
 #include "random.h"
 
-enum { PARTS = 64, LEAST = 1 << 16, BINS = 256 }; /* parts at most; keys that are worth a thread */
+enum { PARTS = 64, LEAST = 1 << 16, BINS = 256 }; /* most parts; fewest keys in a part */
 
 static uint32_t ordered(kiln_type type, uint32_t bits)
 {
@@ -55,7 +55,7 @@ typedef struct source {
     uint32_t *keys;
 } source;
 
-/* A number from 24 random bits, as ordered bits. Of floats it is in [-1, 1), and grows with `bits`. */
+/* Makes a number from 24 random bits, and returns its ordered bits. A float is in [-1, 1), and grows with `bits`. */
 static uint32_t number(const source *s, uint32_t bits)
 {
     if (s->type != KILN_f32)
@@ -81,9 +81,9 @@ static uint32_t key_at(const source *s, uint64_t i)
     case SORT_reversed: return number(s, (uint32_t)(((s->n - 1 - i) << 32) / s->n));
     case SORT_few: /* sixteen values */ return number(s, (random >> 28) * UINT32_C(0x0FEDCBA9));
     case SORT_equal: return number(s, (uint32_t)(kiln__random_mix(s->seed) >> 32));
-    case SORT_nearly: /* sorted, but one in 64 is any number */
+    case SORT_nearly: /* sorted, except that one key in 64 is any number */
         return number(s, bits % 64 == 0 ? random : (uint32_t)((i << 32) / s->n));
-    case SORT_special: /* any bits, or in one of two cases an extreme */
+    case SORT_special: /* half of the keys are extremes, the others have any bits */
     case SORT_KIND_COUNT: break;
     }
     return ordered(s->type, bits % 2 ? random : SPECIAL[bits / 2 % KILN__COUNT(SPECIAL)]);
@@ -98,15 +98,15 @@ static void make_part(void *user, size_t part, size_t worker)
         s->keys[i] = raw(s->type, key_at(s, i));
 }
 
-/* ---- what describes keys ---- */
+/* ---- statistics of keys ---- */
 
-enum { SAMPLE = 1 << 16 }; /* keys at most by which equal ones are counted */
+enum { SAMPLE = 1 << 16 }; /* the largest sample for counting equal keys */
 
 typedef struct order {
     kiln_type type;
     uint64_t n;
     const uint32_t *keys;
-    uint64_t ascents; /* neighbours of which the first is not above the second */
+    uint64_t ascents; /* neighbours in order: the first is not above the second */
 } order;
 
 static void count_ascents(void *user, size_t part, size_t worker)
@@ -125,7 +125,8 @@ static int by_bits(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-/* Of keys at equal distances: how many are different, and how often the commonest is there. */
+/* Counts equal keys in a sample of keys at equal distances: the number of different keys, and the number of copies of
+ * the commonest key. */
 static void count_equal(const order *o, uint32_t *sample, uint64_t count, uint64_t *different, uint64_t *commonest)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -139,7 +140,7 @@ static void count_equal(const order *o, uint32_t *sample, uint64_t count, uint64
     }
 }
 
-/* Shares of 0 to 1. */
+/* Exports the statistics as shares from 0 to 1. */
 static kiln_status export_description(kiln_call *call, const source *s)
 {
     order o = {.type = s->type, .n = s->n, .keys = s->keys};
@@ -157,9 +158,11 @@ static kiln_status export_description(kiln_call *call, const source *s)
     return kiln_call_export_float(call, "commonest", count ? (double)commonest / (double)count : 1);
 }
 
-/* Arguments `keys` (a name of SORT_KINDS), `type` (u32, i32 or f32), `n`, `seed`; exports `keys`, and what describes them:
- * `ascents`, the share of neighbours that are in order (random keys 1/2, sorted ones 1); of a sample of 65,536 keys, or of
- * all if there are fewer, `different`, the share of different ones, and `commonest`, the share of the commonest key. */
+/* Arguments: `keys` (a name of SORT_KINDS), `type` (u32, i32 or f32), `n`, `seed`. The function exports `keys` and
+ * statistics of them:
+ *   ascents    the share of neighbours that are in order (random keys 1/2, sorted keys 1)
+ *   different  the share of different keys in a sample of 65,536 keys, or of all keys if there are fewer
+ *   commonest  the share of the commonest key in this sample */
 static kiln_status sort_keys(void *user, kiln_call *call)
 {
     (void)user;
@@ -205,9 +208,9 @@ typedef struct pass {
     uint64_t n, stretch;
     size_t parts;
     unsigned shift;
-    bool first, last; /* keys come as raw bits, go as raw bits */
+    bool first, last; /* the first pass reads raw bits, and the last pass writes raw bits */
     line from, to;
-    uint64_t *at; /* of each part and byte: first its count, then where its next key goes */
+    uint64_t *at; /* of each part and byte: first its count, then the place of its next key */
 } pass;
 
 static uint32_t key_of(const pass *p, uint64_t i)
@@ -271,8 +274,8 @@ static bool is_line(const kiln_array *array, kiln_type type, uint64_t n)
     return array->dims == 1 && array->type == type && array->shape[0] == n;
 }
 
-/* sorted_keys and sorted_values are keys and values, in the order of keys; of equal keys the first stays the first.
- * Where there are no values, keys alone are sorted. */
+/* Sorts keys and values in the order of keys. Of equal keys the first stays the first. If there are no values, the
+ * function sorts keys alone. */
 static kiln_status sort_exact(void *user, kiln_call *call)
 {
     (void)user;

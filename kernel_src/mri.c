@@ -1,7 +1,8 @@
 /* mri_samples: samples in k-space as inputs. mri_f64: the reference of F^H d and Q, in double and by all cores.
  *
- * exp(i 2 pi (kx x + ky y + kz z)) is a product of three factors that depend on one coordinate each. So a sample needs
- * a sine and a cosine for each column, row and slice of a group of voxels, and a pair one complex multiplication. */
+ * exp(i 2 pi (kx x + ky y + kz z)) is a product of three factors, each of which depends on one coordinate. So a sample
+ * needs one sine and one cosine for each column, row and slice of a group of voxels. A pair of a sample and a voxel
+ * then needs one complex multiplication. */
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ static void make_places(const samples *s, kiln__random *random)
             } else if (s->kind == EDGES) {
                 *to = (float)(kiln__random_next(random) >> 63 ? half : -half);
             } else {
-                if (i % s->line == 0) { /* from one place to another, both inside */
+                if (i % s->line == 0) { /* the line goes from one random place to another, both inside the box */
                     start[c] = coarse(random, half);
                     step[c] =
                         (float)(floor(((2 * unit(random) - 1) * half - (double)start[c]) / (double)s->line * 65536) /
@@ -52,7 +53,7 @@ static void make_places(const samples *s, kiln__random *random)
         }
 }
 
-static double make_values(const samples *s, bool q, kiln__random *random) /* the sum of the weights' squares */
+static double make_values(const samples *s, bool q, kiln__random *random) /* returns the sum of the weights' squares */
 {
     float *phi = s->phi->data, *d = s->d->data;
     double sum = 0;
@@ -67,8 +68,9 @@ static double make_values(const samples *s, bool q, kiln__random *random) /* the
     return sum;
 }
 
-/* Makes samples in k-space: their coordinates along a trajectory, and their values. It exports `rms` too, the root of
- * the sum of the weights' squares: a sum at a voxel is about as large, so specs make their tolerance of it. */
+/* Makes samples in k-space: their coordinates along a trajectory, and their values. It also exports `rms`, the root of
+ * the sum of the weights' squares. The sum at a voxel has about this size, so specs compute their tolerance from
+ * `rms`. */
 static kiln_status mri_samples(void *user, kiln_call *call)
 {
     (void)user;
@@ -105,13 +107,16 @@ static kiln_status mri_samples(void *user, kiln_call *call)
 
 /* ---- the reference ---- */
 
-/* The turn of a sample at a voxel is the product of three, one for each coordinate. Those are in tables, made once. The
- * coordinates i and -i of an axis have conjugate turns, so that a table has one of the two, and the voxels of a row are
- * summed up in pairs: with a + ib of the row and c + is of the column, those at x and -x get ac -+ bs and bc +- as. What
- * is left is four sums of products for each pair: a product of matrices, ROWS rows at a time in registers, PART samples
- * at a time in the caches. */
+/* A turn is the complex number exp(i angle). The turn of a sample at a voxel is the product of three turns, one for
+ * each coordinate. make_tables() computes them once.
+ *
+ * The coordinates i and -i of an axis have conjugate turns. So a table has only one of the two, and the voxels of a row
+ * are summed in pairs. Let a + ib be the turn of the row, times the weight, and c + is the turn of the column. The
+ * voxels at x and -x then get ac -+ bs (real) and bc +- as (imaginary). So each pair of voxels needs four sums of
+ * products. Together they are a product of matrices, with ROWS rows at a time in registers and PART samples at a time
+ * in the caches. */
 enum { ROWS = 3, PART = 64, TASK_ROWS = 32 * ROWS, SUMS = 4 };
-enum { TABLE_BYTES = 400 << 20 }; /* of tables, beyond which samples are taken in several stretches */
+enum { TABLE_BYTES = 400 << 20 }; /* the largest size of the tables; more samples are split into stretches */
 
 typedef struct turn {
     double re, im;
@@ -125,16 +130,16 @@ struct problem {
     kiln_array *re, *im;
     bool q;
     uint64_t count, n[3];
-    size_t half[3], padded; /* n / 2 + 1; that of x rounded up to whole vectors */
-    uint64_t *rows;         /* those that are computed */
+    size_t half[3], padded; /* n / 2 + 1; half[0] rounded up to whole vectors */
+    uint64_t *rows;         /* the rows that are computed */
     size_t row_count;
-    uint64_t first;       /* the stretch of samples that the tables are of */
-    size_t stretch, room; /* how many there are; for how many there is room, a multiple of PART */
-    double *columns;      /* of each sample: padded cosines, padded sines */
-    double *turns[3];     /* y and z, for each half coordinate: room cosines, room sines */
-    turn *weights;        /* 0 where a sample is not finite: those come last */
-    double *workers;      /* of each worker: SUMS x padded sums of TASK_ROWS rows, and factors of ROWS rows */
-    double *sums;         /* of all voxels, where there are several stretches */
+    uint64_t first;       /* the first sample of the stretch in the tables */
+    size_t stretch, room; /* samples in the stretch; the largest number of them, a multiple of PART */
+    double *columns;      /* of each sample: `padded` cosines, then `padded` sines */
+    double *turns[3];     /* of y and z, for each half coordinate: `room` cosines, then `room` sines */
+    turn *weights;        /* 0 if a sample is not finite: add_all_special() adds these samples */
+    double *workers;      /* of each worker: SUMS x padded sums of TASK_ROWS rows, and the factors of ROWS rows */
+    double *sums;         /* the sums of all voxels, if there are several stretches */
     part_fn *add_part;
 };
 
@@ -149,7 +154,8 @@ static turn turn_of(float k, double x)
 
 static turn times(turn a, turn b) { return (turn){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
-/* Weights are rounded as the kernels round them up to a few last bits, which are within the tolerance. */
+/* Returns the weight of a sample. The kernels round weights differently in the last bits, which the tolerance
+ * allows. */
 static turn weight_of(const problem *p, uint64_t s)
 {
     const float *phi = (const float *)p->phi->data + 2 * s, *d = (const float *)p->d->data + 2 * s;
@@ -157,7 +163,7 @@ static turn weight_of(const problem *p, uint64_t s)
     return p->q ? (turn){pr * pr + pi * pi, 0} : (turn){pr * dr + pi * di, pr * di - pi * dr};
 }
 
-/* Adds PART samples to the sums of ROWS rows. rows: of each row PART numbers a, then PART numbers b. */
+/* Adds PART samples to the sums of ROWS rows. `rows` has, for each row, PART numbers a and then PART numbers b. */
 static inline __attribute__((always_inline)) void add_products(size_t padded, const double *rows, const double *columns,
                                                                double *sums)
 {
@@ -213,7 +219,8 @@ static bool is_finite(const problem *p, uint64_t s, turn w)
            isfinite(((const float *)p->k[1]->data)[s]) && isfinite(((const float *)p->k[2]->data)[s]);
 }
 
-/* A sample that is not finite: the factors' product would make NaN of an infinity. */
+/* Adds a sample that is not finite. It is added by itself, because the product of factors would make NaN of an
+ * infinity. */
 static void add_special(const problem *p, uint64_t s, turn w, uint64_t y, uint64_t z, float *re, float *im)
 {
     for (uint64_t x = 0; x < p->n[0]; x++) {
@@ -226,7 +233,7 @@ static void add_special(const problem *p, uint64_t s, turn w, uint64_t y, uint64
     }
 }
 
-/* Tables and weights of PART samples; those behind the last are zeros. */
+/* Computes the tables and weights of PART samples. Samples past the last one are zeros. */
 static void make_tables(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -247,7 +254,7 @@ static void make_tables(void *user, size_t part, size_t worker)
     }
 }
 
-/* a and b of PART samples for a row, from sample `first` on. */
+/* Computes a and b of PART samples for a row, beginning with sample `first`. */
 static void make_row(const problem *p, size_t first, uint64_t row, double *to)
 {
     const double *factors[2];
@@ -266,7 +273,7 @@ static void make_row(const problem *p, size_t first, uint64_t row, double *to)
     }
 }
 
-/* Writes a row, or adds it to what other stretches gave. */
+/* Writes a row. If there are several stretches, adds the row to the sums of the earlier stretches. */
 static void write_row(const problem *p, uint64_t row, const double *sums, bool last)
 {
     const double *ac = sums, *bs = ac + p->padded, *bc = bs + p->padded, *as = bc + p->padded;
@@ -296,7 +303,7 @@ static void reference_rows(void *user, size_t task, size_t worker)
     memset(sums, 0, TASK_ROWS * SUMS * p->padded * sizeof *sums);
     for (size_t first = 0; first < p->stretch; first += PART)
         for (size_t row = 0; row < rows; row += ROWS) {
-            for (size_t r = 0; r < ROWS; r++) /* behind the last row: one that is not used */
+            for (size_t r = 0; r < ROWS; r++) /* past the last row: repeats row 0, whose result is not used */
                 make_row(p, first, of[row + r < rows ? row + r : 0], factors + 2 * r * PART);
             p->add_part(p->padded, factors, p->columns + 2 * first * p->padded, sums + row * SUMS * p->padded);
         }
@@ -305,7 +312,7 @@ static void reference_rows(void *user, size_t task, size_t worker)
         write_row(p, of[row], sums + row * SUMS * p->padded, last);
 }
 
-/* Reads the arguments, and sets the extents of the lattice and of the tables. It fails if a shape does not fit. */
+/* Reads the arguments. Sets the extents of the lattice and the sizes of the tables. Fails if a shape does not fit. */
 static kiln_status take(kiln_call *call, problem *p)
 {
     static const char *const names[] = {"kx", "ky", "kz"};
@@ -336,7 +343,8 @@ static kiln_status take(kiln_call *call, problem *p)
     return KILN_OK;
 }
 
-/* Samples that are not finite, after all others. Their sums are those of single precision: NaN or infinite anyway. */
+/* Adds the samples that are not finite, after all others. It sums them in single precision, because the result is NaN
+ * or infinite anyway. */
 static void add_all_special(const problem *p)
 {
     for (uint64_t s = 0; s < p->count; s++) {

@@ -1,8 +1,9 @@
-/* quadtree_points: points of a kind; quadtree_host: the host build, from sorted codes; quadtree_exact: the reference,
- * which knows no codes but compares coordinates with the middles of cells.
+/* quadtree_points: the input, points of a kind. quadtree_host: the build on the host, from sorted codes.
+ * quadtree_exact: the reference, which does not use codes. It compares coordinates with the middles of cells.
  *
- * The box is [0, 1) x [0, 1); a point beside it belongs to the cell next to it, one with NaN to the last one. A node has
- * four words: first point, count, first of four children (0: a leaf), depth. Nodes lie level by level. */
+ * The box is [0, 1) x [0, 1). A point outside of the box belongs to the nearest cell, and a point with NaN belongs to
+ * the last cell. A node has four words: its first point, its number of points, the first of its four children (0: it is
+ * a leaf), and its depth. Nodes are stored level by level. */
 #include <string.h>
 
 #include "catalogue.h"
@@ -35,7 +36,8 @@ typedef struct point {
 
 static float unit(kiln__random *random) { return (float)(kiln__random_next(random) >> 40) * 0x1p-24F; }
 
-/* 256 clusters, within which each of ten scales, 2^-4 to 2^-13, has as many points. */
+/* Makes a point of one of 256 clusters. In a cluster each of ten scales, 2^-4 to 2^-13, has the same number of points
+ * on average. */
 static point clustered(kiln__random *random, uint64_t seed)
 {
     kiln__random centre = {kiln__random_mix(seed * 256 + kiln__random_below(random, 256))};
@@ -79,7 +81,8 @@ static point make_point(point_kind kind, kiln__random *random, uint64_t seed)
     return (point){x, y};
 }
 
-/* The draws of a point. random_below() draws again with a probability below 2^-57: make_all() finds out. */
+/* The number of random numbers that a point takes. kiln__random_below() draws again with a probability below 2^-57.
+ * make_all() detects this. */
 static const uint64_t DRAWS[] = {[POINTS_uniform] = 2, [POINTS_clustered] = 4, [POINTS_same] = 0,
                                  [POINTS_line] = 1,    [POINTS_borders] = 2,   [POINTS_special] = 2};
 
@@ -92,7 +95,8 @@ typedef struct making {
     bool differs; /* atomic: a part made more draws than DRAWS says */
 } making;
 
-/* SplitMix64's state is a counter, so that a part of the points begins at a known state. */
+/* Returns the state of the random numbers at point i. The state of SplitMix64 is a counter, so that each part of the
+ * points can begin at its own state. */
 static uint64_t state_of(const making *m, uint64_t i)
 {
     return m->first_state + i * DRAWS[m->kind] * UINT64_C(0x9e3779b97f4a7c15);
@@ -112,7 +116,7 @@ static void make_part(void *user, size_t part, size_t worker)
         __atomic_store_n(&m->differs, true, __ATOMIC_RELAXED);
 }
 
-/* Makes the points of one stream of random numbers: the number of threads does not change them. */
+/* Makes the points from one stream of random numbers, so that the number of threads does not change them. */
 static void make_all(point_kind kind, uint64_t seed, point *points, uint64_t count)
 {
     making m = {kind, seed, count, kiln__random_mix(seed), points, false};
@@ -128,7 +132,7 @@ typedef struct tree {
     unsigned depth;
     uint32_t cap, count;
     uint64_t *items, *scratch; /* code << 32 | index */
-    size_t threads;            /* 0: all cores; 1 for the build by the host, which a variant measures */
+    size_t threads;            /* 0: all cores; 1: the build on the host, whose time a variant measures */
 } tree;
 
 static uint32_t coordinate(const tree *t, float x)
@@ -148,13 +152,13 @@ static uint32_t code_of(const tree *t, point p)
 
 enum { SORT_PARTS = 64, SORT_LEAST = 1 << 16 };
 
-/* One pass of a stable sort of the items by code: parts of the items count a byte, and then move their items. */
+/* One pass of a stable sort of the items by code. The parts of the items count a byte, and then move their items. */
 typedef struct pass {
     const tree *t;
     const point *points;
     unsigned shift;
     uint32_t stretch;
-    uint32_t at[SORT_PARTS][BINS]; /* where each part's next item with a byte goes */
+    uint32_t at[SORT_PARTS][BINS]; /* the place of each part's next item with a byte */
 } pass;
 
 static uint32_t end_of(const pass *p, size_t part)
@@ -190,7 +194,7 @@ static void move_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* A stable sort of the items by code, a byte a pass. */
+/* Sorts the items by code, one byte a pass. The sort is stable. */
 static void sort_items(tree *t, pass *p, size_t parts)
 {
     for (p->shift = 32; p->shift < 32 + 2 * t->depth; p->shift += 8) {
@@ -241,7 +245,8 @@ typedef struct splitting {
     uint64_t splits; /* atomic */
 } splitting;
 
-/* The nodes with children: each begins where its cell does, and the cell has more than `cap` points. */
+/* Counts the nodes with children. Each of them begins where its cell begins, and its cell has more than `cap`
+ * points. */
 static void count_splits(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -267,7 +272,7 @@ static uint64_t splits_of(const tree *t)
     return s.splits;
 }
 
-/* The first item from `first` to `end` whose cell is not before `cell`. */
+/* Returns the first item from `first` to `end` whose cell is not before `cell`. */
 static uint32_t find_cell(const tree *t, uint32_t first, uint32_t end, unsigned depth, uint64_t cell)
 {
     while (first < end) {
@@ -280,7 +285,7 @@ static uint32_t find_cell(const tree *t, uint32_t first, uint32_t end, unsigned 
     return first;
 }
 
-/* All nodes, level by level; false where there is no room. */
+/* Makes all nodes, level by level. Returns false if there is no room for them. */
 static bool make_nodes(const tree *t, uint32_t *nodes, uint64_t room, uint32_t *levels)
 {
     uint64_t made = 1, begin = 0;
@@ -311,7 +316,7 @@ static bool make_nodes(const tree *t, uint32_t *nodes, uint64_t room, uint32_t *
     return made == room;
 }
 
-/* ---- what callers give ---- */
+/* ---- arguments ---- */
 
 static bool is_table(const kiln_array *array, kiln_type type, uint64_t columns)
 {
@@ -330,8 +335,8 @@ static kiln_status limits(kiln_call *call, tree *t)
     return KILN_OK;
 }
 
-/* Arguments `points` (a name of POINT_KINDS), `count`, `seed`, `CAP`, `DEPTH`; exports `points`, and how many `nodes`
- * their tree has. */
+/* Arguments: `points` (a name of POINT_KINDS), `count`, `seed`, `CAP`, `DEPTH`. The function exports `points`, and the
+ * number of nodes of their tree as `nodes`. */
 static kiln_status quadtree_points(void *user, kiln_call *call)
 {
     (void)user;
@@ -429,13 +434,13 @@ static const uint32_t NO_NODE = UINT32_MAX;
 
 enum { CELLS_A_PART = 64 };
 
-/* The four counts of a cell's parts. */
+/* The number of points in each of a cell's four quarters. */
 typedef struct quarter {
     uint32_t counts[4];
 } quarter;
 
-/* Counts of one part of a level's cells: cells that are split, and quarters that are divided further. divide_level() turns
- * them into the sums over the parts before. */
+/* The counts of one part of a level's cells: cells that are split, and quarters that are divided further.
+ * divide_level() replaces them by the sums over the parts before. */
 typedef struct tally {
     uint64_t splits, more;
 } tally;
@@ -463,7 +468,7 @@ static size_t end_of_part(const work *w, size_t part)
     return w->cells - part * CELLS_A_PART < CELLS_A_PART ? w->cells : (part + 1) * CELLS_A_PART;
 }
 
-/* Orders the entries of each cell by its four parts, and counts them. */
+/* Orders the entries of each cell by its four quarters, and counts them. */
 static void divide_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -488,7 +493,8 @@ static void divide_part(void *user, size_t part, size_t worker)
     w->tallies[part] = sum;
 }
 
-/* Writes the nodes of the cells that are split, and the parts that are divided further, where the tallies say. */
+/* Writes the nodes of the cells that are split, and the quarters that are divided further, to the places that the
+ * tallies give. */
 static void write_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -515,8 +521,8 @@ static void write_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* One level: the cells are divided in parallel, a sum over the parts numbers the nodes, and the parts are written in
- * parallel. False: there is no room for the nodes. */
+/* Divides one level. The cells are divided in parallel, a sum over the parts numbers the nodes, and the parts are
+ * written in parallel. Returns false if there is no room for the nodes. */
 static bool divide_level(work *w)
 {
     const size_t parts = (w->cells + CELLS_A_PART - 1) / CELLS_A_PART;

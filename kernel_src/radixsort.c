@@ -1,8 +1,9 @@
-/* radixsort_keys, radixsort_exact: the inputs of radix sorts and their reference, of integers and floats of 32 and 64 bits.
+/* radixsort_keys, radixsort_exact: the inputs of radix sorts and their reference, for integers and floats of 32 and 64
+ * bits.
  *
- * Floats are in the total order of IEEE 754, so that answers are equal in every bit: `ordered` maps bits to unsigned numbers
- * in that order. The reference is a merge sort, which looks at no digits. Threads sort runs, and then merge pieces of two
- * runs each. */
+ * Floats are in the total order of IEEE 754, so that answers are equal in every bit. `ordered` maps bits to unsigned
+ * numbers in that order. The reference is a merge sort, which does not use digits. Threads sort runs, and then merge
+ * pieces of two runs each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +79,8 @@ typedef struct source {
     kiln_array *keys;
 } source;
 
-/* The extremes of a type as raw bits, by the bits of infinity: zeros, infinities, NaN of both signs, denormals, the least and
- * the greatest number. For integers these are numbers like any other. */
+/* Returns one of the extremes of a type as raw bits, from the bits of infinity. The extremes are zeros, infinities, NaN
+ * of both signs, denormals, and the least and the greatest number. For integers these are numbers like any other. */
 static uint64_t special_key(kiln_type type, uint64_t which)
 {
     const uint64_t sign = sign_of(type), infinity = is_wide(type) ? UINT64_C(0x7FF) << 52 : UINT64_C(0x7F800000);
@@ -87,8 +88,8 @@ static uint64_t special_key(kiln_type type, uint64_t which)
     return some[which / 2 % KILN__COUNT(some)] | (which % 2 ? sign : 0);
 }
 
-/* A key of 64 bits, of which narrow types take the upper half; special keys are as wide as their type. Sorted keys have no
- * sign bit, so that they are in order in every type. */
+/* Returns a key of 64 bits. Narrow types use its upper half, but special keys are as wide as their type. Sorted keys
+ * have no sign bit, so that they are in order in every type. */
 static uint64_t key_at(const source *s, uint64_t i)
 {
     const uint64_t bits = kiln__random_mix(s->seed + UINT64_C(0x9E3779B97F4A7C15) * (i + 1));
@@ -154,8 +155,8 @@ static kiln_status radixsort_keys(void *user, kiln_call *call)
 
 /* ---- the reference ---- */
 
-/* A key that is compared and the number of its place, so that no two items are equal: the order of items is the stable
- * order of keys. With keys of at most 32 bits both fit into a word, which halves the memory and the time. */
+/* An item is a key and the number of its place. So no two items are equal, and the order of items is the stable order
+ * of keys. Keys of at most 32 bits fit into one word with their place, which halves the memory and the time. */
 __extension__ typedef unsigned __int128 wide_item;
 
 enum { INDEX_BITS_NARROW = 32, INDEX_BITS_WIDE = 64, PIECE = 1 << 18 /* items that one task merges */ };
@@ -163,7 +164,7 @@ enum { INDEX_BITS_NARROW = 32, INDEX_BITS_WIDE = 64, PIECE = 1 << 18 /* items th
 typedef struct sorting {
     const kiln_array *keys, *values;
     kiln_array *sorted_keys, *sorted_values; /* values may have no elements */
-    uint64_t n, width;                       /* items; of a run */
+    uint64_t n, width;                       /* the number of items; the number of items in a run */
     unsigned begin;
     uint64_t mask;
     bool wide;       /* items are wide_item, otherwise uint64_t */
@@ -175,8 +176,9 @@ static uint64_t sorting_key(const sorting *s, uint64_t i)
     return ordered(s->keys->type, read_key(s->keys, i)) >> s->begin & s->mask;
 }
 
-/* How many items of the first run are among the `count` smallest of two sorted runs: a binary search for the pair of
- * prefixes none of whose items is above an item behind the other one ("merge path": Odeh and others, 2012). */
+/* Returns the number of items of the first run among the `count` smallest items of two sorted runs. It is a binary
+ * search along the merge path (Odeh and others, 2012): it finds the pair of prefixes in which no item is above an item
+ * after the other prefix. */
 #define DEFINE_MERGES(item, tag)                                                                                         \
     static size_t split_##tag(const item *a, size_t a_count, const item *b, size_t b_count, size_t count)                \
     {                                                                                                                    \
@@ -258,8 +260,8 @@ static void make_run(void *user, size_t run, size_t worker)
         make_run_narrow(s, first, count);
 }
 
-/* Merges a piece of the result of one pair of runs. A piece lies in one pair: two runs are a multiple of a piece, or
- * several pairs are a piece, which are merged one after the other. */
+/* Merges a piece of the result of one pair of runs. If two runs are longer than a piece, they are a multiple of a
+ * piece. Otherwise a piece has several pairs, which the function merges one after the other. */
 static void merge_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -281,7 +283,8 @@ static uint64_t index_of(const sorting *s, uint64_t i)
     return s->wide ? (uint64_t)((const wide_item *)s->from)[i] : (uint32_t)((const uint64_t *)s->from)[i];
 }
 
-/* The key of an item. An item with all bits of its key spares a read at a random place. */
+/* Returns the key of an item. If the item has all bits of its key, the function does not read the key at a random
+ * place. */
 static uint64_t key_of(const sorting *s, uint64_t i)
 {
     if (s->wide || s->mask != UINT32_MAX || is_wide(s->keys->type))
@@ -314,8 +317,8 @@ static void sort_all(sorting *s)
     kiln__parallel(0, parts, write_part, s);
 }
 
-/* sorted_keys and sorted_values are keys and values, in the order of bits BEGIN to END - 1 of the keys' ordered numbers; of
- * equal ones the first stays the first. If there are no values, keys alone are sorted. */
+/* Sorts keys and values by the bits BEGIN to END - 1 of the keys' ordered numbers. Of equal keys the first stays the
+ * first. If there are no values, the function sorts keys alone. */
 static kiln_status radixsort_exact(void *user, kiln_call *call)
 {
     (void)user;

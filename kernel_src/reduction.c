@@ -1,9 +1,10 @@
-/* reduction_f64: the reference of reductions: y is the sum (OP 0) or the maximum (1) of x; with OP 2 it is the maximum,
- * and `at` its index.
+/* reduction_f64: the reference of reductions. With OP 0, y is the sum of x. With OP 1, y is the maximum of x. With OP
+ * 2, y is the maximum, and `at` is its index. Floats are summed in double, and integers modulo 2^64. y keeps the lower
+ * bits.
  *
- * Floats are summed in double, integers modulo 2^64; y keeps the lower bits. The maximum is that of IEEE 754-2019: NaN
- * if there is one, and 0 is above -0; its index is the first one. Threads reduce parts of x, whose results are combined
- * in order, so the result does not depend on the number of threads. */
+ * The maximum follows IEEE 754-2019: it is NaN if any element is NaN, and 0 is above -0. Its index is the first index
+ * of the maximum. Threads reduce parts of x, and the results of parts are combined in order. So the result does not
+ * depend on the number of threads. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { SUM, MAX, ARGMAX, STRETCH = 1 << 16, LINE = 1024 };
 typedef struct part {
     double value;   /* sum or maximum */
     uint64_t whole; /* the sum of integers */
-    uint64_t at;    /* UINT64_MAX: none */
+    uint64_t at;    /* UINT64_MAX: no element */
 } part;
 
 typedef struct reduction {
@@ -25,7 +26,7 @@ typedef struct reduction {
     part *parts;
 } reduction;
 
-/* Whether b replaces a in a search for the maximum; of equal values the earlier one is kept. */
+/* Returns whether b replaces a in a search for the maximum. If the values are equal, the earlier one stays. */
 static bool is_above(double b, double a)
 {
     if (isnan(a) || isnan(b))
@@ -76,8 +77,8 @@ static void give(const reduction *r, part total, kiln_array *y, kiln_array *at)
     }
 }
 
-/* The reference. Stretches of fixed length have results of their own, which are combined in order, so the result does
- * not depend on the number of threads. */
+/* The reference. Each stretch has a fixed length and its own result. The results are combined in order, so the result
+ * does not depend on the number of threads. */
 static kiln_status reduction_f64(void *user, kiln_call *call)
 {
     (void)user;

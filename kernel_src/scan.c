@@ -1,7 +1,6 @@
-/* scan_f64: the reference of scans: y[i] is the sum of x up to and including i; without i if EXCLUSIVE is 1.
- *
- * Floats are summed in double, integers modulo 2^64; y keeps the lower bits. Threads sum parts of x, the sums of the
- * parts are scanned in order, and a second pass over the parts writes y. */
+/* scan_f64: the reference of scans. y[i] is the sum of x up to and including element i. If EXCLUSIVE is 1, the sum does
+ * not include element i. Floats are summed in double, and integers modulo 2^64. y keeps the lower bits. Threads sum
+ * parts of x, the sums of the parts are scanned in order, and a second pass over the parts writes y. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -77,8 +76,8 @@ static void go_through(void *user, size_t index, size_t worker)
     }
 }
 
-/* The reference. A first pass adds up each stretch of fixed length, and a second pass goes through each stretch from
- * the sum of those before it. So the result does not depend on the number of threads. */
+/* The reference. A first pass adds up each stretch of fixed length. A second pass walks each stretch, from the sum of
+ * all stretches before it. So the result does not depend on the number of threads. */
 static kiln_status scan_f64(void *user, kiln_call *call)
 {
     (void)user;

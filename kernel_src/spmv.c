@@ -24,7 +24,7 @@ static void multiply_rows(void *user, size_t part, size_t worker)
     }
 }
 
-/* y = A x in double, the entries of a row in order; A in the buffers offsets, index, values. */
+/* Computes y = A x in double, with the entries of a row in order. The buffers offsets, index and values hold A. */
 static kiln_status spmv_f64(void *user, kiln_call *call)
 {
     (void)user;
@@ -44,7 +44,7 @@ static kiln_status spmv_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* y[rows[i]] += values[i] x[index[i]], in order: the rest of a hybrid format. */
+/* Adds values[i] * x[index[i]] to y[rows[i]] for each i, in order. These entries are the rest of a hybrid format. */
 static kiln_status sparse_add_rest(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,11 +1,12 @@
-/* stencil_f64: STEPS explicit steps of the heat equation on a grid x[NZ][NY][NX], the result in y:
- * out = centre / 4 + (the six neighbours) / 8, zero outside, every step in double. */
+/* stencil_f64: STEPS explicit steps of the heat equation on a grid x[NZ][NY][NX], with the result in y. A step computes
+ * centre / 4 + (the sum of six neighbours) / 8, in double. Outside of the grid x is zero. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "catalogue.h"
 
-/* The field of a step: the type of the input, double between steps, the type of the output behind the last one. */
+/* The field before or after a step. Its type is the type of the input before the first step, double between steps, and
+ * the type of the output after the last step. */
 typedef struct field {
     kiln_type type;
     void *data;
@@ -20,11 +21,11 @@ typedef struct grid {
 
 enum { LINES = 6, PAD = 1 };
 
-/* Row y of plane z as doubles between two zeros; zeros where the grid has no such row. */
+/* Writes row y of plane z as doubles between two zeros. If the grid has no such row, the line is zero. */
 static void read_line(const grid *g, size_t z, size_t y, double *line)
 {
     line[0] = line[g->nx + 1] = 0;
-    if (z >= g->nz || y >= g->ny) /* a row before the first has a huge number */
+    if (z >= g->nz || y >= g->ny) /* an index below 0 wraps to a huge number */
         memset(line + PAD, 0, g->nx * sizeof *line);
     else
         kiln__to_doubles(g->from.type, g->from.data, (z * g->ny + y) * g->nx, g->nx, line + PAD);
@@ -62,7 +63,8 @@ static void step_plane(void *user, size_t z, size_t worker)
     }
 }
 
-/* All steps. The first reads x and the last writes y, so that `between`, two fields of doubles, is for the others alone. */
+/* Performs all steps. The first step reads x and the last step writes y. `between` has two fields of doubles for the
+ * other steps. */
 static void step_all(grid *g, int64_t steps, const kiln_array *x, kiln_array *y, double *const between[2])
 {
     for (int64_t i = 0; i < steps; i++) {

@@ -13,8 +13,8 @@ enum { TILE = 64 };
 typedef struct transpose {
     const unsigned char *a;
     unsigned char *t;
-    size_t size;                   /* of an element */
-    uint64_t rows, columns, tiles; /* of a matrix; tiles: its rows of tiles */
+    size_t size;                   /* bytes of an element */
+    uint64_t rows, columns, tiles; /* of a matrix; tiles: the number of its rows of tiles */
 } transpose;
 
 /* Compiled once for each element size, so that copying an element is one instruction. */

@@ -34,7 +34,8 @@ static void fail(reader *r, uint64_t place, const char *line, const char *at, co
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* The word at or behind *at, which moves to its end; 0 where there is none. */
+/* Sets *word to the next word from *at on, and moves *at to the end of the word. Returns the length of the word, or 0
+ * if there is no word before `end`. */
 static size_t next_word(const char **at, const char *end, const char **word)
 {
     while (*at < end && is_blank(**at))
@@ -45,7 +46,7 @@ static size_t next_word(const char **at, const char *end, const char **word)
     return (size_t)(*at - *word);
 }
 
-/* `count` numbers, each a word. */
+/* Reads `count` numbers, each of which is a whole word. */
 static bool read_numbers(reader *r, const char *line, const char *at, const char *end, uint64_t place, size_t count,
                          float *numbers)
 {

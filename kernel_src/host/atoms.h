@@ -10,18 +10,20 @@ typedef struct kiln__atoms {
 } kiln__atoms;
 void kiln__atoms_free(const kiln_allocator *mem, kiln__atoms *atoms);
 
-/* The atoms of a text. Which format it has, its first line says:
- *   .xyz  a number alone: so many atoms follow behind a line of comment, `name x y z [charge]` each; what is behind
- *         them (more frames) is not read. An atom without a charge has 1
- *   .pqr  anything else. A line that begins with ATOM or HETATM is an atom, and its last five words are x, y, z,
- *         charge and radius; other lines count for nothing
- * Untrusted input: any text gives atoms with finite numbers, or an error with its line and column. text[length] is 0.
- */
+/* Reads the atoms of a text. The first line tells which of the two formats the text has:
+ *   .xyz  The first line is the number of atoms, and nothing else. A line of comment follows, then a line
+ *         `name x y z [charge]` for each atom. The charge is 1 if it is missing. The function does not read the
+ *         lines after the last atom (more frames).
+ *   .pqr  The first line is anything else. A line that begins with ATOM or HETATM is an atom. Its last five words
+ *         are x, y, z, charge and radius. The function ignores all other lines.
+ * The input is untrusted: any text gives atoms with finite numbers, or an error with its line and column. text[length]
+ * must be 0. */
 kiln_status kiln__atoms_parse(const kiln_allocator *mem, const char *name, const char *text, size_t length,
                               kiln__atoms *atoms, kiln_error **error);
 
-/* The atoms that the arguments `atoms`, `count` and `seed` of a host function ask for, in a lattice of nx x ny x nz points
- * `spacing` apart. `atoms` is a file, whose atoms are moved to the middle of the lattice; or
+/* Makes the atoms for the arguments `atoms`, `count` and `seed` of a host function. The lattice has nx x ny x nz
+ * points, `spacing` apart. `atoms` is the path of a file, or one of the kinds below. The atoms of a file are moved to
+ * the middle of the lattice.
  *   uniform     anywhere in the lattice
  *   clustered   clouds of 4000 atoms, most of a cloud within 8 of its middle along each axis
  *   on_grid     each on a point of the lattice

@@ -1,9 +1,9 @@
-/* catalogue.h - what the files of the catalogue's host functions share: how a family states its functions, and how a
+/* catalogue.h - the common part of the catalogue's host functions: how a family declares its functions, and how a
  * function reports the errors of the helpers that it calls.
  *
- * The functions see a call through kiln.h alone, as an application's would. For arrays, random numbers, threads and memory
- * they use the helpers of engine/base, engine/data and engine/data/sparse, which hold no state; the shared library has
- * copies of the few that are used. */
+ * The functions see a call through kiln.h alone, as the functions of an application do. For arrays, random numbers,
+ * threads and memory they use the helpers of engine/base, engine/data and engine/data/sparse. These helpers hold no
+ * state, so the shared library contains its own copies of them. */
 #ifndef KILN_HOST_CATALOGUE_H
 #define KILN_HOST_CATALOGUE_H
 
@@ -25,7 +25,7 @@ typedef struct kiln__family {
     {                                                                                                                  \
         {name, use, takes, gives}, function                                                                            \
     }
-/* Defines a family by its functions, each a KILN__HOST. It stands once, at the end of FAMILY.c. */
+/* Defines a family by its functions, each a KILN__HOST. Every FAMILY.c has it once, at its end. */
 #define KILN__FAMILY(name, ...)                                                                                        \
     static const kiln__family_host hosts_of_##name[] = {__VA_ARGS__};                                                  \
     const kiln__family kiln__family_##name = {hosts_of_##name, KILN__COUNT(hosts_of_##name)};
@@ -34,7 +34,7 @@ typedef struct kiln__family {
 KILN__FAMILIES(KILN_X)
 #undef KILN_X
 
-/* Returns the function of that name. NULL: no family has such a function. The tests use it. */
+/* Returns the function of that name, or NULL if no family has it. Only the tests use this function. */
 const kiln__family_host *kiln__catalogue_find(const char *name);
 
 /* Notes that memory is exhausted, and returns KILN_ERROR_MEMORY. */

@@ -1,7 +1,7 @@
-/* cutoff.h - what the host functions of the family `cutoff` share: the lattice, and bins of atoms.
+/* cutoff.h - the common part of the host functions of the family `cutoff`: the lattice, and bins of atoms.
  *
- * The lattice has nx x ny x nz points, x fastest; point i lies at i * spacing (rounded to single precision) in each
- * direction. Bins are cubes of `side` lattice points; bin b begins at point b * side. */
+ * The lattice has nx x ny x nz points, x fastest. Point i lies at i * spacing (rounded to single precision) along each
+ * axis. Bins are cubes of `side` lattice points. Bin b begins at point b * side. */
 #ifndef KILN_DATA_CUTOFF_H
 #define KILN_DATA_CUTOFF_H
 
@@ -14,21 +14,22 @@ typedef struct kiln__lattice {
 
 /* Reads the arguments nx, ny, nz, spacing and radius. */
 bool kiln__lattice_args(kiln_call *call, kiln__lattice *lattice);
-/* The first and the last point of an axis whose distance from `at` is at most `reach`; false: there is none. */
+/* Sets `range` to the first and the last point of an axis whose distance from `at` is at most `reach`. Returns false if
+ * there is no such point. */
 bool kiln__lattice_range(const kiln__lattice *lattice, int axis, double at, double reach, int64_t range[2]);
-/* Points within the radius of a place. */
+/* Returns the number of points within the radius of an atom. */
 uint64_t kiln__lattice_points(const kiln__lattice *lattice, const float *atom);
 static inline float kiln__lattice_at(const kiln__lattice *lattice, int64_t point)
 {
     return (float)point * (float)lattice->spacing;
 }
-/* What an atom at the squared distance r2 adds, in single precision as in kernels. */
+/* Returns the potential that an atom adds at the squared distance r2, in single precision as in the kernels. */
 float kiln__cutoff_term(float charge, float r2, float radius);
-/* Whether `atoms` is count x 4 of f32. */
+/* Returns whether `atoms` has the shape count x 4 and the type f32. */
 bool kiln__atoms_ok(const kiln_array *atoms);
 
-/* Where an atom goes: to a bin, to the list of those that have none (a charge that is not finite), or nowhere, since no
- * point is near it. */
+/* The place of an atom: a bin, or the list of atoms without a bin (the charge is not finite), or none, because no point
+ * is near it. */
 typedef enum kiln__atom_fate { KILN__ATOM_BINNED, KILN__ATOM_LISTED, KILN__ATOM_DROPPED } kiln__atom_fate;
 typedef struct kiln__bins {
     int64_t n[3];
@@ -38,11 +39,11 @@ typedef struct kiln__bins {
 void kiln__bins_of(const kiln__lattice *lattice, int64_t side, kiln__bins *bins);
 kiln__atom_fate kiln__bins_find(const kiln__lattice *lattice, const kiln__bins *bins, const float *atom, uint64_t *bin);
 
-/* Whether a bin `offset` bins away from a region (the points of a bin) may have atoms within the radius of it.
- * CUBE: by each axis alone. CYLINDER: y and z together. SPHERE: all three. */
+/* Returns whether a bin that is `offset` bins away from a region (the points of a bin) may have atoms within the radius
+ * of the region. CUBE tests each axis alone, CYLINDER tests y and z together, SPHERE tests all three together. */
 typedef enum kiln__near_test { KILN__NEAR_CUBE, KILN__NEAR_CYLINDER, KILN__NEAR_SPHERE } kiln__near_test;
 bool kiln__bins_near(const kiln__lattice *lattice, int64_t side, kiln__near_test test, const int offset[3]);
-/* How far such offsets reach along an axis; no further than there are bins. */
+/* Returns the largest offset along an axis that passes the test, at most the number of bins. */
 int kiln__bins_reach(const kiln__lattice *lattice, const kiln__bins *bins, int64_t side, int axis);
 
 /* The host functions cutoff_near, cutoff_shares, cutoff_bins (cutoff_bins.c); cutoff_scatter_c, cutoff_overflow,

@@ -1,4 +1,4 @@
-/* cutoff_near, cutoff_shares, cutoff_bins: bins of atoms, which of them are near, and how well that fits. */
+/* cutoff_near, cutoff_shares, cutoff_bins: bins of atoms, the bins near a region, and the share of useful work. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,8 @@ void kiln__bins_of(const kiln__lattice *l, int64_t side, kiln__bins *bins)
     }
 }
 
-/* An atom outside of the lattice goes to the nearest bin: from no point is that further away than the atom is. */
+/* An atom outside of the lattice goes to the nearest bin. For every point of the lattice this bin is at most as far
+ * away as the atom. */
 kiln__atom_fate kiln__bins_find(const kiln__lattice *l, const kiln__bins *bins, const float *atom, uint64_t *bin)
 {
     int64_t at[3];
@@ -31,7 +32,7 @@ kiln__atom_fate kiln__bins_find(const kiln__lattice *l, const kiln__bins *bins, 
     return isfinite(atom[3]) ? KILN__ATOM_BINNED : KILN__ATOM_LISTED;
 }
 
-/* How far a region, from its first point to its last, is from a bin. */
+/* Returns the distance along an axis between a region, from its first point to its last, and a bin. */
 static double gap(const kiln__lattice *l, int64_t side, int offset)
 {
     if (offset > 0)
@@ -55,9 +56,9 @@ int kiln__bins_reach(const kiln__lattice *l, const kiln__bins *bins, int64_t sid
 
 /* ---- neighbour offsets ---- */
 
-enum { MOST_OFFSETS = 16000, MOST_REACH = 127 }; /* what constant memory holds; of a byte */
+enum { MOST_OFFSETS = 16000, MOST_REACH = 127 }; /* as many as constant memory holds; the largest offset in a byte */
 
-/* What the loops over neighbours go through; rows are along x. */
+/* The offsets of the near bins, and the same offsets as rows of bins along x. */
 typedef struct neighbours {
     const kiln__lattice *lattice;
     int64_t side;
@@ -121,8 +122,9 @@ static bool find_neighbours(kiln_call *call, const kiln__lattice *l, neighbours 
     return true;
 }
 
-/* Exports the offsets, in bins, of the bins that a region looks at: offsets, a byte for each axis, 128 added; and the
- * same as rows of bins along x: rows, with the last of x in the fourth byte. Both are one longer than their counts. */
+/* Exports the offsets, in bins, of the bins that a region examines. `offsets` has a byte for each axis, with 128 added.
+ * `rows` has the same offsets as rows of bins along x, with the last x in the fourth byte. Both arrays are one element
+ * longer than their counts. */
 kiln_status kiln__host_cutoff_near(void *user, kiln_call *call)
 {
     (void)user;
@@ -152,7 +154,8 @@ kiln_status kiln__host_cutoff_near(void *user, kiln_call *call)
 typedef struct fit {
     const kiln__lattice *lattice;
     const kiln__bins *bins;
-    const neighbours *near; /* a region is the points of a bin; NULL: a box of `group` points, exactly */
+    const neighbours *
+        near; /* a region is the points of a bin; NULL: a region is a box of `group` points, and examines exactly the atoms in reach */
     int64_t group[3];
     const float *atoms;
     uint64_t count, step; /* atoms 0, step, ... */
@@ -165,7 +168,7 @@ static int64_t points_of(const fit *f, int axis, int64_t region)
     return rest < f->group[axis] ? rest : f->group[axis];
 }
 
-/* Points of the regions that look at a bin. */
+/* Returns the number of points in the regions that examine a bin. */
 static uint64_t examined_from_bin(const fit *f, uint64_t bin)
 {
     const neighbours *n = f->near;
@@ -184,7 +187,7 @@ static uint64_t examined_from_bin(const fit *f, uint64_t bin)
     return sum;
 }
 
-/* Points of the boxes that an atom is within the radius of. */
+/* Returns the number of points in the boxes that have an atom within the radius. */
 static uint64_t examined_by_boxes(const fit *f, const float *atom)
 {
     const kiln__lattice *l = f->lattice;
@@ -248,7 +251,7 @@ static bool share_examined(kiln_call *call, fit *f, double *share)
     return true;
 }
 
-/* Atoms that find their bin full, and those that have a bin. */
+/* Counts the atoms that find their bin full, and the atoms that have a bin. */
 static bool count_overflow(kiln_call *call, const fit *f, int64_t capacity, uint64_t *over, uint64_t *binned)
 {
     uint64_t bin;
@@ -278,10 +281,11 @@ static kiln_status export_shares(kiln_call *call, fit *f, int64_t capacity)
     return kiln_call_export_float(call, "within", share);
 }
 
-/* Of bins of `bin` points with room for `capacity` atoms (0: for any number) exports overflow: the share of atoms that
- * find their bin full; and within: the share of examined pairs of an atom and a point that are within the radius, from
- * up to 2^13 atoms. A region that examines the same atoms is a bin's points, or with `box` box x box_y x box_z points:
- * then exactly the atoms within the radius of these. */
+/* Exports two shares for bins of `bin` points with room for `capacity` atoms (0: for any number).
+ *   overflow  the share of atoms that find their bin full
+ *   within    the share of examined pairs of an atom and a point that are within the radius, from up to 2^13 atoms
+ * The points of a region examine the same atoms. A region is the points of a bin. With the argument `box` it is a box
+ * of box x box_y x box_z points, which examines exactly the atoms within the radius of the box. */
 kiln_status kiln__host_cutoff_shares(void *user, kiln_call *call)
 {
     (void)user;
@@ -319,7 +323,8 @@ kiln_status kiln__host_cutoff_shares(void *user, kiln_call *call)
 
 /* ---- bins by the host ---- */
 
-/* Fills bins (count x capacity x 4), counts, and overflow with the atoms that have no place in a bin: taken[0] many. */
+/* Fills bins (count x capacity x 4) and counts. The atoms that find no place in a bin go to `overflow`, and taken[0] is
+ * their number. */
 kiln_status kiln__host_cutoff_bins(void *user, kiln_call *call)
 {
     (void)user;

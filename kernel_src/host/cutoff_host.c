@@ -55,7 +55,7 @@ static void scatter(const job *work)
         const float *atom = work->atoms + 4 * a;
         int64_t range[3][2];
         bool near = true;
-        for (int i = 0; i < 3; i++) /* one point more on each side: the test of single precision decides */
+        for (int i = 0; i < 3; i++) /* one more point on each side, because the test in single precision decides */
             near = near && kiln__lattice_range(l, i, (double)atom[i], l->radius + l->spacing, range[i]);
         for (int64_t k = near ? range[2][0] : 0; near && k <= range[2][1]; k++)
             for (int64_t j = range[1][0]; j <= range[1][1]; j++)
@@ -63,7 +63,7 @@ static void scatter(const job *work)
     }
 }
 
-/* For each atom, over the points around it. */
+/* For each atom, visits the points around it. */
 kiln_status kiln__host_cutoff_scatter(void *user, kiln_call *call)
 {
     (void)user;
@@ -75,7 +75,7 @@ kiln_status kiln__host_cutoff_scatter(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* Adds the atoms of a list of `taken[0]`. */
+/* Adds a list of taken[0] atoms. */
 kiln_status kiln__host_cutoff_overflow(void *user, kiln_call *call)
 {
     (void)user;
@@ -92,7 +92,7 @@ kiln_status kiln__host_cutoff_overflow(void *user, kiln_call *call)
 
 /* ---- by point ---- */
 
-/* Atoms in the order of their bins: those of bin b are sorted[4 * starts[b]] to sorted[4 * starts[b + 1] - 1]. */
+/* Atoms in the order of their bins. The atoms of bin b are sorted[4 * starts[b]] to sorted[4 * starts[b + 1] - 1]. */
 typedef struct sorted_atoms {
     kiln__bins bins;
     int64_t side;
@@ -121,7 +121,7 @@ static bool sort_atoms(const kiln_allocator *mem, const job *work, sorted_atoms 
     return true;
 }
 
-/* The atoms of a row of bins along x, which lie together; none where the row is too far away. */
+/* The atoms of a row of bins along x, which are contiguous. The row has no atoms if it is too far away. */
 typedef struct row_of_atoms {
     const float *first, *end;
 } row_of_atoms;
@@ -173,7 +173,7 @@ static void gather_bin(const job *work, const sorted_atoms *s, const int64_t bin
                     gather_point(work, s, bin, reach, at);
 }
 
-/* Each atom near the points of a bin to all of them: these stay in the cache. */
+/* Adds each atom near the points of a bin to all of these points, which stay in the cache. */
 static void block_bin(const job *work, const sorted_atoms *s, const int64_t bin[3], const int reach[3],
                       int64_t range[3][2])
 {
@@ -227,14 +227,14 @@ static kiln_status by_bins(kiln_call *call, bin_work each)
     return sorted ? KILN_OK : kiln_call_fail(call, "out of host memory");
 }
 
-/* For each point, over the atoms of the bins around it. */
+/* For each point, visits the atoms of the bins around it. */
 kiln_status kiln__host_cutoff_gather(void *user, kiln_call *call)
 {
     (void)user;
     return by_bins(call, gather_bin);
 }
 
-/* For the points of each bin, over the atoms around it. */
+/* For each bin, visits the atoms around its points. */
 kiln_status kiln__host_cutoff_blocked(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,12 +1,14 @@
-/* rows.h - which rows of a lattice a reference computes. All pairs of a large work would take minutes on two cores. */
+/* rows.h - chooses the rows of a lattice that a reference computes. All pairs of a large work would take minutes on two
+ * cores. */
 #ifndef KILN_REFERENCE_ROWS_H
 #define KILN_REFERENCE_ROWS_H
 
 #include "catalogue.h"
 #include "random.h"
 
-/* One row in so many: as few as make `most` pairs, 1 where the spec wants all elements (`sampled` of `verify`). False:
- * the call has failed. */
+/* Sets *every to n if the reference computes one row in n. n is 1 if the spec wants all elements (`verify` without
+ * `sampled`). Otherwise n is the smallest number that leaves about `most` pairs. Returns false if the call has
+ * failed. */
 static inline bool kiln__rows_every(kiln_call *call, double pairs, double most, uint64_t *every)
 {
     const int64_t all = 0;
@@ -17,7 +19,8 @@ static inline bool kiln__rows_every(kiln_call *call, double pairs, double most, 
     return true;
 }
 
-/* The same rows in every run, without a pattern that a kernel's tiles could have too. */
+/* Returns whether the reference computes this row. The choice is the same in every run, and has no pattern that could
+ * match the tiles of a kernel. */
 static inline bool kiln__row_chosen(uint64_t row, uint64_t every)
 {
     return every == 1 || kiln__random_mix(row) % every == 0;

@@ -1,34 +1,37 @@
-/* binned.c - a format for entries that are scattered over the matrix, so that no access to memory is.
+/* binned.c - a format for entries that are scattered over the matrix. No access to memory is scattered in it.
  *
- * A panel is `width` columns, whose elements of x fit in shared memory; a group is some rows, whose sums do. The
- * entries of one panel and one group are a bin. Everything is stored bin by bin, twice: for multiplying by panels
- * (panel after panel, of each its groups), for adding by groups (group after group, of each its panels). Multiplying
- * writes the products where adding wants them: both read and write whole bins. A bin is filled up to a multiple of 8
- * entries, an octet, so that 32 bytes of products belong to one bin, and the last bin of a group so that the group has
- * whole chunks of 128 entries.
+ * A panel is `width` columns, whose elements of x fit in shared memory. A group is a range of rows, whose sums fit in
+ * shared memory. The entries of one panel and one group are a bin. The bins are stored twice. The kernel that
+ * multiplies reads them panel by panel, and within a panel group by group. The kernel that adds reads them group by
+ * group, and within a group panel by panel. The kernel that multiplies writes each product to the place where the other
+ * kernel reads it, so both kernels read and write whole bins.
  *
- * Rows of more than `piece` entries (0: chosen here) are cut into pieces, so that groups have about the same number of
- * entries: entry j of such a row is in piece j mod n. A line is a row or a piece: the rows (those that were cut are
- * empty), then the pieces. Groups are lines that follow each other: at most `height`, with at most 3/2 of the mean
- * number of entries.
+ * A bin is padded to a multiple of 8 entries. 8 entries are an octet, so 32 bytes of products belong to one bin. The
+ * last bin of a group is padded further, so that the group has whole chunks of 128 entries.
+ *
+ * A row of more than `piece` entries (0: the function chooses) is cut into pieces, so that groups have about the same
+ * number of entries. Entry j of a row with n pieces is in piece j mod n. A line is a row or a piece. The rows come
+ * first, and a row that was cut is empty. The pieces follow. A group has consecutive lines: at most `height` of them,
+ * with at most 3/2 of the mean number of entries.
  *
  * Exports
- *   panels, width       how many panels there are, and how many columns they have
- *   panel.starts        panels + 1: where a panel begins, in octets
- *   columns, values     of each entry, by panels: the column in its panel (u16) and the value; 0 and 0 where filled up
- *   to                  of each octet by panels, its place by groups
- *   groups, chunks      how many groups there are, and chunks of all of them
- *   group.starts        groups + 1: where a group begins, in chunks
- *   group.lines         groups + 1: its first line
+ *   panels, width       the number of panels, and the number of columns of a panel
+ *   panel.starts        panels + 1: the first octet of each panel
+ *   columns, values     of each entry, by panels: the column in its panel (u16) and the value; 0 and 0 for padding
+ *   to                  of each octet by panels: its place by groups
+ *   groups, chunks      the number of groups, and the number of chunks of all groups
+ *   group.starts        groups + 1: the first chunk of each group
+ *   group.lines         groups + 1: the first line of each group
  *   slots               of each entry, by groups: the line in its group (u16)
- *   pieces              how many there are
+ *   pieces              the number of pieces
+ *   cut                 the number of rows that were cut
  *   cut.rows            the rows that were cut, ascending
- *   cut.starts          one more than these: the first piece of each
+ *   cut.starts          cut + 1: the first piece of each row that was cut
  *
- * A warp adds 32 entries at a time, a step: of a chunk those whose number mod 4 is the same. So that this takes no
- * atomics, the entries of a bin are put in such an order that a step has each line once, if there is one. Where a step
- * has a line twice all the same, bit 15 is set in the slots of all its entries but the first. What fills up has the
- * slot 2^15 - 1. */
+ * A warp adds 32 entries at a time, which are a step. A step has the entries of a chunk whose numbers mod 4 are equal.
+ * The kernel needs no atomics for a step in which each line occurs once. The entries of a bin are therefore ordered so
+ * that lines seldom repeat in a step. If a line does repeat, bit 15 is set in the slot of each of its entries except
+ * the first. Padding has the slot 2^15 - 1. */
 #include <string.h>
 
 #include "formats.h"
@@ -41,7 +44,8 @@ typedef struct binned {
     uint32_t panels, groups, pieces, cut;
     uint32_t *cut_rows, *cut_starts;
     uint32_t *group_lines, *group_starts;
-    uint32_t *by_panel, *by_group; /* of bin group * panels + panel: entries, then where it is, then its next entry */
+    uint32_t *by_panel,
+        *by_group; /* of bin group * panels + panel: first its entries, then its place, then its next entry */
     uint16_t *columns, *slots;
     float *values;
 } binned;
@@ -59,14 +63,15 @@ static uint32_t pieces_of(const binned *b, uint32_t row)
 }
 
 typedef struct line {
-    uint32_t first, step, count; /* entries of CSR */
+    uint32_t first, step, count; /* entries of CSR: first, first + step, ... */
 } line;
 
 static line line_of(const binned *b, uint32_t number)
 {
     if (number < b->m.rows)
         return (line){b->m.offsets[number], 1, pieces_of(b, number) ? 0 : length_of(b, number)};
-    uint32_t piece = number - b->m.rows, low = 0, high = b->cut; /* the last row that begins at or before the piece */
+    uint32_t piece = number - b->m.rows, low = 0,
+             high = b->cut; /* binary search for the last row that begins at or before the piece */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (b->cut_starts[middle] <= piece)
@@ -107,7 +112,7 @@ static kiln_status cut_rows(kiln_call *call, binned *b)
 
 /* ---- groups ---- */
 
-/* The number of groups; starts[g] is the first line of each if it is not NULL. */
+/* Returns the number of groups. If `starts` is not NULL, sets starts[g] to the first line of group g. */
 static uint32_t walk_groups(const binned *b, uint32_t *starts)
 {
     enum { LEAST = 1024 };
@@ -151,9 +156,10 @@ static bool has_line(const uint16_t *chunk, uint32_t step, uint16_t wanted)
     return found;
 }
 
-/* A window is `count` places of a bin, octets, from `at` by groups and `from` by panels on, in WINDOW chunks at most.
- * Its entries are in the order of their lines. Each goes to the step where it is, if that has room and not its line yet,
- * or to one of the next ones. */
+/* Distributes the entries of a window over steps. A window is `count` places of a bin, at most WINDOW chunks long and
+ * padded to whole octets. It begins at `at` by groups and at `from` by panels. Its entries come in the order of their
+ * lines. An entry stays in its own step if the step has room and does not have the line yet. Otherwise the entry goes
+ * to a later step, cyclically. */
 static void arrange_window(const binned *b, size_t at, size_t from, uint32_t count)
 {
     enum { TRIES = 32 };
@@ -196,14 +202,14 @@ static void arrange_window(const binned *b, size_t at, size_t from, uint32_t cou
 static void arrange_bin(const binned *b, size_t at, size_t from, size_t count)
 {
     for (size_t done = 0; done < count;) {
-        size_t end = (at + done) / CHUNK * CHUNK + WINDOW * CHUNK - at; /* whole chunks */
+        size_t end = (at + done) / CHUNK * CHUNK + WINDOW * CHUNK - at; /* the end of a whole chunk */
         end = end < count ? end : count;
         arrange_window(b, at + done, from + done, (uint32_t)(end - done));
         done = end;
     }
 }
 
-/* Bit 15 where a step of a warp has a line that it has had; `slots` is a chunk. */
+/* Sets bit 15 of each entry whose line occurs earlier in the same step. `slots` is a chunk. */
 static void mark_twice(uint16_t *slots)
 {
     uint64_t seen[TWICE / 64];
@@ -236,7 +242,7 @@ static void fill_group(void *user, size_t group, size_t worker)
             b->slots[by_group[panel]++] = (uint16_t)(l - b->group_lines[group]);
         }
     }
-    size_t at = begin; /* by_panel and by_group are at the ends of what bins have now */
+    size_t at = begin; /* the loop above has moved by_panel and by_group to the end of each bin's entries */
     for (uint32_t p = 0; p < b->panels; p++) {
         size_t used = up_to(by_group[p] - at, OCTET), from = up_to(by_panel[p], OCTET) - used;
         arrange_bin(b, at, from, used);
@@ -248,8 +254,9 @@ static void fill_group(void *user, size_t group, size_t worker)
 
 /* ---- places ---- */
 
-/* by_panel has the entries of bins: filled up to whole octets, the last bin of a group to whole chunks of the group.
- * Returns the chunks of all groups; group_starts gets the first of each if it is not NULL. */
+/* Pads the sizes of bins in by_panel: each bin to whole octets, and the last bin of a group so that the group has whole
+ * chunks. Returns the number of chunks of all groups. If `group_starts` is not NULL, sets it to the first chunk of each
+ * group. */
 static uint64_t fill_up(const binned *b, uint32_t *group_starts)
 {
     uint64_t chunks = 0;
@@ -271,7 +278,8 @@ static uint64_t fill_up(const binned *b, uint32_t *group_starts)
     return chunks;
 }
 
-/* by_panel has the places of bins, and then, as by_group, where they begin. */
+/* Replaces the padded sizes in by_panel by the first place of each bin, and sets by_group in the same way. Sets `to` to
+ * the place by groups of each octet by panels. */
 static void place_bins(const binned *b, uint32_t *panel_starts, uint32_t *to)
 {
     size_t at = 0;
@@ -315,7 +323,8 @@ static kiln_status export_bins(kiln_call *call, binned *b)
     return KILN_OK;
 }
 
-/* So long that about four of its entries are in a bin, which steps can have apart. */
+/* Chooses the length of a piece so that a piece has about four entries in a bin. The steps of a bin can keep these four
+ * apart. */
 static uint32_t usual_piece(uint32_t panels)
 {
     enum { LEAST = 32, MOST = 512 };
@@ -336,7 +345,7 @@ static kiln_status take_arguments(kiln_call *call, binned *b)
     uint32_t columns = b->m.columns, most = (uint32_t)width;
     uint32_t panels = columns / most + (columns % most != 0),
              even = panels ? columns / panels + (columns % panels != 0) : most;
-    even = (uint32_t)up_to(even, 4); /* of one width, so that all take about as long */
+    even = (uint32_t)up_to(even, 4); /* panels of equal width take about equal time */
     b->width = even < most ? even : most;
     b->panels = columns / b->width + (columns % b->width != 0);
     b->height = (uint32_t)height;

@@ -1,4 +1,4 @@
-/* describe.c - what describes a matrix: its rows, and where its entries lie. */
+/* describe.c - statistics of a matrix: its rows, and the places of its entries. */
 #include <math.h>
 
 #include "formats.h"
@@ -55,7 +55,8 @@ bool kiln__csr_statistics(const kiln__csr *m, kiln__patience patience, kiln__row
     kiln__parallel(0, (m->rows + (size_t)ROWS_A_PART - 1) / ROWS_A_PART, describe_rows, &d);
     if (kiln__is_stopped(patience))
         return false;
-    for (uint32_t r = 0; r < m->rows; r++) { /* in order: a sum of doubles depends on it */
+    for (uint32_t r = 0; r < m->rows;
+         r++) { /* in order, because the rounding of a sum of doubles depends on the order */
         double apart = (double)(m->offsets[r + 1] - m->offsets[r]) - s->mean;
         squares += apart * apart;
     }
@@ -73,11 +74,11 @@ static void mark_diagonals(void *user, size_t part, size_t worker)
     (void)worker;
     describing *d = user;
     const kiln__csr *m = d->m;
-    const uint64_t first = (uint64_t)part * ROWS_A_PART, last = m->rows - 1; /* the first is the lower left corner */
+    const uint64_t first = (uint64_t)part * ROWS_A_PART, last = m->rows - 1; /* diagonal 0 is the lower left corner */
     for (uint64_t r = first; r < first + ROWS_A_PART && r < m->rows; r++)
         for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++) {
             unsigned char *diagonal = &d->has[m->index[i] + last - r];
-            if (!__atomic_load_n(diagonal, __ATOMIC_RELAXED)) /* cores share lines that nobody writes */
+            if (!__atomic_load_n(diagonal, __ATOMIC_RELAXED)) /* cores can share a line until one writes */
                 __atomic_store_n(diagonal, 1, __ATOMIC_RELAXED);
         }
 }

@@ -1,5 +1,6 @@
-/* formats.c - the formats that kernels want, made of CSR. Host functions: `matrix` is an input that exports csr.offsets,
- * csr.index and csr.values. All of them keep the entries of a row in the order of their columns. */
+/* formats.c - host functions that convert CSR to the formats of the kernels. The argument `matrix` of each function is
+ * an input that exports csr.offsets, csr.index and csr.values. Every format keeps the entries of a row in the order of
+ * their columns. */
 #include <string.h>
 
 #include "formats.h"
@@ -76,9 +77,9 @@ kiln_status kiln__host_sparse_coo(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- ELL: every row as long as the longest, entry j of all rows side by side ---- */
+/* ---- ELL: every row is as long as the longest; entry j of all rows is contiguous ---- */
 
-/* A place that is left over has the column of the row's last entry (0 in an empty row) and the value 0. */
+/* Pads a row with the column of its last entry (0 in an empty row) and the value 0. */
 static void fill_ell(const kiln__csr *m, uint32_t width, uint32_t *index, float *values)
 {
     for (uint32_t r = 0; r < m->rows; r++) {
@@ -114,9 +115,10 @@ kiln_status kiln__host_sparse_ell(void *user, kiln_call *call)
     return status == KILN_OK ? export_ell(call, &m, longest(&m)) : status;
 }
 
-/* ---- hybrid: ELL up to a width, the rest of longer rows as COO ---- */
+/* ---- hybrid: ELL up to a width, and COO for the rest of longer rows ---- */
 
-/* Bell and Garland (SC 2009): as wide as at least a third of the rows is long, and 4096 of them. */
+/* Chooses the width by Bell and Garland (SC 2009): the largest width that at least a third of the rows reach, and at
+ * least 4096 rows. In a matrix of fewer than 4096 rows a third is enough. */
 static kiln_status usual_width(kiln_call *call, const kiln__csr *m, uint32_t *width)
 {
     uint32_t most = longest(m),
@@ -138,7 +140,7 @@ static kiln_status usual_width(kiln_call *call, const kiln__csr *m, uint32_t *wi
     return KILN_OK;
 }
 
-/* starts[b] becomes the number of entries past `width` in the bands before b; a band is `band` columns. */
+/* Sets starts[b] to the number of entries past `width` in the bands before b. A band is `band` columns. */
 static void count_bands(const kiln__csr *m, uint32_t width, uint64_t band, uint64_t *starts)
 {
     for (uint32_t r = 0; r < m->rows; r++)
@@ -148,8 +150,8 @@ static void count_bands(const kiln__csr *m, uint32_t width, uint64_t band, uint6
         starts[b + 1] += starts[b];
 }
 
-/* What rows have past `width`: by bands of `band` columns (0: one band), in a band by rows. Rows that all have entries in
- * a band read its elements of x one after the other, from a cache. */
+/* Exports the entries of rows past `width`, sorted by bands of `band` columns (0: one band), and by rows within a band.
+ * All entries of a band read the same elements of x, so that a cache can hold these elements. */
 static kiln_status export_rest(kiln_call *call, const kiln__csr *m, uint32_t width, uint64_t band)
 {
     uint64_t count = 0;
@@ -202,9 +204,9 @@ kiln_status kiln__host_sparse_hybrid(void *user, kiln_call *call)
     return status == KILN_OK ? export_rest(call, &m, width, (uint64_t)band) : status;
 }
 
-/* ---- rows by length, the longest first ---- */
+/* ---- rows by length, longest first ---- */
 
-/* Stable, by counting; within groups of `window` rows each. */
+/* Sorts the rows of each group of `window` rows by length. It is a counting sort, and stable. */
 static kiln_status sort_rows(kiln_call *call, const kiln__csr *m, uint64_t window, uint32_t *order)
 {
     uint32_t most = longest(m);
@@ -227,8 +229,9 @@ static kiln_status sort_rows(kiln_call *call, const kiln__csr *m, uint64_t windo
     return KILN_OK;
 }
 
-/* JDS: the rows by length. As CSR (csr.offsets, ...), and transposed: entry j of all rows that have one side by side;
- * those of entry j begin at starts[j]. order[i] is the number of the i-th longest row. */
+/* JDS: the rows sorted by length, longest first. order[i] is the number of the i-th longest row. The function exports
+ * the rows as CSR (csr.offsets, ...) and transposed. In the transposed form the entries number j of all rows that have
+ * one are contiguous. They begin at starts[j]. */
 kiln_status kiln__host_sparse_jds(void *user, kiln_call *call)
 {
     (void)user;
@@ -248,7 +251,8 @@ kiln_status kiln__host_sparse_jds(void *user, kiln_call *call)
         kiln__export_line(call, "values", KILN_f32, m.nonzeros, &entry_values) != KILN_OK ||
         sort_rows(call, &m, (uint64_t)m.rows + 1, order) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
-    for (uint32_t i = 0; i < m.rows; i++) { /* starts[j + 1]: rows with an entry j, then the sums of them */
+    for (uint32_t i = 0; i < m.rows;
+         i++) { /* first the number of rows with an entry j, in starts[j + 1]; then the prefix sums */
         uint32_t length = length_of(&m, order[i]);
         offsets[i + 1] = offsets[i] + length;
         if (m.nonzeros) {
@@ -269,8 +273,7 @@ kiln_status kiln__host_sparse_jds(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- SELL-C-sigma (Kreutzer and others, SISC 2014): slices of C rows, each as wide as its longest row; before that,
- * rows are sorted by length in windows of sigma rows (0: all). jds_ell is sigma = 0. ---- */
+/* ---- SELL-C-sigma (Kreutzer and others, SISC 2014); jds_ell is sigma = 0 ---- */
 
 static void fill_slice(const kiln__csr *m, const uint32_t *order, uint32_t first, uint32_t height, uint32_t begin,
                        uint32_t width, uint32_t *index, float *values)
@@ -329,7 +332,9 @@ kiln_status kiln__host_sparse_sell(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- DIA: whole diagonals. offsets[d] is column minus row of the d-th, ascending; values[d rows + r] ---- */
+/* ---- DIA: whole diagonals ----
+ *
+ * offsets[d] is column minus row of diagonal d, ascending. values[d * rows + r] is the entry of row r. */
 
 kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
 {
@@ -341,7 +346,7 @@ kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     if (m.rows > INT32_MAX || m.columns > INT32_MAX)
         return kiln_call_fail(call, "DIA is for fewer than 2^31 rows and columns");
-    size_t places = (size_t)m.rows + m.columns; /* diagonal d at d + rows */
+    size_t places = (size_t)m.rows + m.columns; /* diagonal d has the place d + rows */
     uint32_t *slot = kiln__calloc(kiln_call_allocator(call), places + 1, sizeof *slot), count = 0;
     if (!slot)
         return kiln_call_fail(call, "out of host memory");
@@ -374,10 +379,11 @@ kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
     return status;
 }
 
-/* ---- BCSR: dense blocks of height x width, row by row within ---- */
+/* ---- BCSR: dense blocks of height x width, each stored row by row ---- */
 
-/* The blocks of a row of blocks, in the order of their columns: the number of them, and of each its column if `index`
- * is not NULL, and its entries if `values` is not. `seen[c]` is one more than a block's number among all, 0: none. */
+/* Returns the number of blocks in the row of blocks that begins at row `first`, in the order of their columns. If
+ * `index` is not NULL, sets index[i] to the column of block i. If `values` is not NULL, adds the entries to the blocks,
+ * whose values must be 0 before. */
 static uint32_t block_row(const kiln__csr *m, uint32_t first, uint32_t height, uint32_t width, uint32_t *index,
                           float *values)
 {
@@ -403,8 +409,8 @@ static uint32_t block_row(const kiln__csr *m, uint32_t first, uint32_t height, u
     }
 }
 
-/* BCSR: dense blocks of height x width, and the columns of blocks that have an entry. The rows of blocks are gone
- * through twice, first to count their blocks and then to fill them. */
+/* BCSR: dense blocks of height x width that have an entry, and the columns of these blocks. The function walks the rows
+ * of blocks twice: first it counts the blocks, then it fills them. */
 kiln_status kiln__host_sparse_bcsr(void *user, kiln_call *call)
 {
     (void)user;
@@ -435,7 +441,7 @@ kiln_status kiln__host_sparse_bcsr(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- CSR with 16-bit columns: each as its distance from the diagonal; what lies further is the rest, as COO ---- */
+/* ---- CSR with 16-bit columns: the distance from the diagonal; entries further away are the rest, as COO ---- */
 
 static bool is_near(uint32_t row, uint32_t column)
 {
@@ -483,7 +489,7 @@ kiln_status kiln__host_sparse_delta(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- CSR whose columns are numbered by how often they occur, the most frequent first ---- */
+/* ---- CSR with columns numbered by their frequency, the most frequent column first ---- */
 
 /* order[i] is the old number of column i. The entries of a row keep their order. */
 kiln_status kiln__host_sparse_popular(void *user, kiln_call *call)
@@ -500,7 +506,7 @@ kiln_status kiln__host_sparse_popular(void *user, kiln_call *call)
     for (uint32_t i = 0; counts && i < m.nonzeros; i++)
         most = ++counts[m.index[i]] > most ? counts[m.index[i]] : most;
     uint32_t *at = kiln__calloc(kiln_call_allocator(call), (size_t)most + 2,
-                                sizeof *at); /* columns that occur more often */
+                                sizeof *at); /* the number of columns that occur more often */
     bool made = counts && renamed && at;
     for (uint32_t c = 0; made && c < m.columns; c++)
         at[most - counts[c] + 1]++;

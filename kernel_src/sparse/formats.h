@@ -1,12 +1,12 @@
-/* formats.h - sparse matrices and graphs of the catalogue: generators, what describes a matrix, searches, and the host
- * functions that make the formats that kernels want. engine/data/sparse builds the matrices and reads files. */
+/* formats.h - sparse matrices and graphs of the catalogue: generators, statistics of a matrix, searches, and the host
+ * functions that convert CSR to the formats of the kernels. engine/data/sparse builds the matrices and reads files. */
 #ifndef KILN_SPARSE_FORMATS_H
 #define KILN_SPARSE_FORMATS_H
 
 #include "catalogue.h"
 #include "sparse.h"
 
-/* ---- generators: what they make is described in kernel_src/SPARSE.md ---- */
+/* ---- generators (kernel_src/SPARSE.md describes the matrix of each) ---- */
 
 /* X(name) */
 #define KILN__MATRIX_KINDS(X)                                                                                          \
@@ -36,59 +36,65 @@ typedef enum kiln__matrix_kind {
 typedef struct kiln__generator {
     kiln__matrix_kind kind;
     uint64_t rows, degree,
-        seed;       /* rows as requested; degree: entries of a row in the mean, where the kind can choose */
-    uint64_t side;  /* of grids, set by kiln__generator_make() */
+        seed;       /* rows as requested; degree: the mean number of entries in a row, if the kind has a choice */
+    uint64_t side;  /* of grids; kiln__generator_make() sets it */
     unsigned scale; /* of rmat: 2^scale is the first power of two not below rows */
     bool graph;     /* no values; edges in both directions, none from a vertex to itself */
 } kiln__generator;
 bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind);
-/* What the generator makes; it must live as long as the entries are walked. rows may come out smaller than requested:
- * grids are squares and cubes. */
+/* Sets `entries` to the matrix of the generator. The generator must live as long as the entries are walked. Grids are
+ * squares and cubes, so the function may reduce `rows`. */
 void kiln__generator_make(kiln__generator *generator, kiln__entries *entries);
 /* The value at a place, in [-1, 1): it depends on seed, row and column alone. */
 float kiln__matrix_value(uint64_t seed, uint32_t row, uint32_t column);
 
-/* ---- what describes a matrix ---- */
+/* ---- statistics of a matrix ---- */
 
 typedef struct kiln__row_statistics {
     double mean, deviation;  /* of the entries of a row */
     uint32_t largest, empty; /* the longest row; rows without an entry */
     uint32_t bandwidth;      /* largest distance of an entry from the diagonal */
     double near;             /* share of entries whose distance from the diagonal is below 2^15 */
-    double adjacent;         /* share of entries whose row has the column before too */
+    double adjacent;         /* share of entries whose row also has an entry in the column before */
 } kiln__row_statistics;
-/* False: stopped. */
+/* Returns false if the caller's stop flag ended the computation. */
 bool kiln__csr_statistics(const kiln__csr *matrix, kiln__patience patience, kiln__row_statistics *statistics);
-/* How many diagonals have an entry. False: no memory. */
+/* Sets `diagonals` to the number of diagonals with an entry. Returns false if there is no memory. */
 bool kiln__csr_diagonals(const kiln_allocator *mem, const kiln__csr *matrix, uint64_t *diagonals);
 
 /* ---- breadth-first search ---- */
 
-/* What a search from a vertex meets: vertices with an edge on a way to it, itself included; edges between them, each
- * counted once; levels, the source's own included. The graph has each edge in both directions. */
+/* The part of a graph that a search from a vertex reaches. The graph has each edge in both directions.
+ *   vertices   the reached vertices, including the source
+ *   edges      the edges between these vertices; each edge counts once
+ *   levels     the levels of the search, including the level of the source */
 typedef struct kiln__graph_reach {
     uint64_t vertices, edges, levels;
 } kiln__graph_reach;
-/* The vertex to begin with: `source`, or where that is negative the one with the most edges, of equals the first. */
+/* Returns the vertex where a search begins. This is `source`, or the vertex with the most edges if `source` is
+ * negative. If several vertices have the most edges, the function returns the first of them. */
 uint64_t kiln__graph_source(const uint32_t *offsets, uint64_t vertices, int64_t source);
-/* Of the levels that a search gave: the vertex that is the furthest away, of equals the first; 0 if none was reached. */
+/* Returns the vertex with the largest level, or the first of several such vertices. It returns 0 if the search reached
+ * no vertex. */
 uint64_t kiln__graph_furthest(const int32_t *levels, uint64_t vertices);
-/* levels[v]: edges of a shortest way from source to v, -1 where there is none. A source that is no vertex reaches
- * nothing. In all threads; false: no memory. */
+/* Sets levels[v] to the number of edges on a shortest path from source to v, or to -1 if there is no path. A source
+ * that is not a vertex reaches nothing. The search uses all threads. Returns false if there is no memory. */
 bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, const uint32_t *index, uint64_t vertices,
                         uint64_t source, int32_t *levels, kiln__graph_reach *reach);
 
 /* ---- host functions ---- */
 
-/* The argument `matrix`, which stays the call's. */
+/* Sets `matrix` to the argument `matrix`. The call keeps the ownership of the arrays. */
 kiln_status kiln__take_matrix(kiln_call *call, kiln__csr *matrix);
-/* An export of one dimension; *data is what to write to. */
+/* Makes an export of one dimension. `data` is the address of the pointer that receives the memory. */
 kiln_status kiln__export_line(kiln_call *call, const char *name, kiln_type type, uint64_t length, void *data);
-/* How many times what CSR stores a format may store: `padding`, 16 if it is not given. */
+/* Fails if the format would store more than `padding` times as many entries as CSR. The argument `padding` is 16 by
+ * default. */
 kiln_status kiln__check_padding(kiln_call *call, const char *format, uint64_t stored, const kiln__csr *matrix);
-/* The array has one dimension and elements of that type. */
+/* Returns whether the array has one dimension and elements of this type. */
 bool kiln__is_line(const kiln_array *array, kiln_type type);
-/* Offsets of rows ascend from 0 to the number of entries, and columns lie below `columns`: buffers may hold anything. */
+/* Returns whether the arrays are a valid CSR matrix: the offsets ascend from 0 to the number of entries, and every
+ * column is below `columns`. Buffers may hold anything, so a reference must check this first. */
 bool kiln__is_csr(const kiln_array *offsets, const kiln_array *index, uint64_t columns);
 
 /* The host functions that spmv and bfs list. */

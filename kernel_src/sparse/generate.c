@@ -1,14 +1,15 @@
-/* generate.c - matrices and graphs that are made, not read.
+/* generate.c - matrices and graphs that are computed, not read from files.
  *
- * All is integer arithmetic and correctly rounded operations on numbers of the row, the entry and the seed, so that the
- * bytes are the same on every machine. SplitMix64's last step (Steele, Lea, Flood, OOPSLA 2014) does for random bits. */
+ * All values are functions of the row, the entry and the seed. The functions use integers and correctly rounded
+ * operations only, so that the bytes are the same on every machine. Random bits come from the last step of SplitMix64
+ * (Steele, Lea, Flood, OOPSLA 2014). */
 #include <math.h>
 #include <string.h>
 
 #include "random.h"
 #include "formats.h"
 
-enum { CHUNK = 8192 }; /* rows, or for R-MAT entries, of a part */
+enum { CHUNK = 8192 }; /* rows of a part; for R-MAT, entries of a part */
 
 bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind)
 {
@@ -33,7 +34,7 @@ static uint64_t bits_of(uint64_t seed, uint64_t a, uint64_t b)
     return kiln__random_mix(kiln__random_mix(seed + 0x9E3779B97F4A7C15 * (a + 1)) + 0xD1B54A32D192ED03 * (b + 1));
 }
 
-static uint64_t below(uint64_t bits, uint64_t bound) /* bound < 2^32: uneven by less than 2^-32 */
+static uint64_t below(uint64_t bits, uint64_t bound) /* bound < 2^32: the probabilities differ by less than 2^-32 */
 {
     return ((bits >> 32) * bound) >> 32;
 }
@@ -85,21 +86,22 @@ static void band(const row_sink *s, uint64_t row)
         give(s, row, c);
 }
 
-/* Three or six unknowns a node, so blocks of 3 x 3 or 6 x 6; a node is coupled with itself, the next one and others that are near: two
- * nodes at a distance d, below 2^12, with a probability that falls as 1/d. */
+/* A finite element matrix with three or six unknowns for each node, so blocks of 3 x 3 or 6 x 6. A node is coupled with
+ * itself, with the next node, and with random nodes at a distance d below 2^12. The probability of a distance falls as
+ * 1/d. */
 static void fem(const row_sink *s, uint64_t row, uint64_t unknowns)
 {
     enum { REACH = 12 };
     uint64_t nodes = s->g->rows / unknowns, node = row / unknowns, links = s->g->degree / (2 * unknowns);
-    if (node >= nodes) { /* what is left of rows */
+    if (node >= nodes) { /* the last rows, which do not fill a node */
         give(s, row, row);
         return;
     }
     for (uint64_t c = 0; c < unknowns; c++)
         give(s, row, node * unknowns + c);
     for (uint64_t link = 0; link < links; link++) {
-        /* Both ends must find the link: node goes forward by a distance that depends on it, and the mirror image is the
-         * other direction (kiln__entries.symmetric). */
+        /* Both ends must find the link. So `node` links to a node further on, at a distance that depends on `node`
+         * alone. The mirror image (kiln__entries.symmetric) is the other direction. */
         uint64_t bits = bits_of(s->g->seed, node, link), exponent = (bits >> 8) % REACH;
         uint64_t distance = link == 0 ? 1 : (UINT64_C(1) << exponent) + below(bits, UINT64_C(1) << exponent);
         for (uint64_t c = 0; node + distance < nodes && c < unknowns; c++)
@@ -107,9 +109,9 @@ static void fem(const row_sink *s, uint64_t row, uint64_t unknowns)
     }
 }
 
-/* Lengths of rows with the tail P(length >= x) = (least / x)^(3/2), whose mean is three times the least. */
-/* u^(2/3) for 0 < u <= 1 by Newton's steps for the cube root of u^2, which libm would round differently from one machine
- * to the next. */
+/* Lengths of rows follow the tail P(length >= x) = pow(least / x, 3/2). Their mean is three times the least length. */
+/* u^(2/3) for 0 < u <= 1. Newton's method computes the cube root of u^2, because libm rounds it differently from one
+ * machine to another. */
 static double root23(double u)
 {
     int exponent;
@@ -141,7 +143,7 @@ static void tall(const row_sink *s, uint64_t row)
         give(s, row, below(bits_of(s->g->seed, row, i), columns));
 }
 
-/* Three diagonals, and of one row in four an entry anywhere. */
+/* Three diagonals. One row in four has an additional entry in a random column. */
 static void noisy(const row_sink *s, uint64_t row)
 {
     uint64_t bits = bits_of(s->g->seed, row, 0);
@@ -151,7 +153,7 @@ static void noisy(const row_sink *s, uint64_t row)
         give(s, row, below(bits, s->g->rows));
 }
 
-/* Rows of `degree` scattered entries, but each 2^17th has one in eight of all columns. */
+/* Rows of `degree` scattered entries. One row in 2^17 has an entry in one of eight columns. */
 static void long_rows(const row_sink *s, uint64_t row)
 {
     if (row % (1 << 17) == (1 << 16) || (s->g->rows <= 1 << 16 && row == s->g->rows / 2))
@@ -161,8 +163,8 @@ static void long_rows(const row_sink *s, uint64_t row)
         scattered(s, row, s->g->degree);
 }
 
-/* R-MAT (Chakrabarti, Zhan, Faloutsos, SDM 2004) with Graph500's probabilities 0.57, 0.19, 0.19, 0.05; the numbers of
- * the vertices are scrambled by a bijection, as there, so that near numbers do not mean near degrees. */
+/* R-MAT (Chakrabarti, Zhan, Faloutsos, SDM 2004) with Graph500's probabilities 0.57, 0.19, 0.19, 0.05. As in Graph500,
+ * a bijection scrambles the numbers of the vertices, so that vertices with near numbers do not have similar degrees. */
 static uint64_t scramble(const kiln__generator *g, uint64_t vertex)
 {
     uint64_t mask = (UINT64_C(1) << g->scale) - 1, odd = kiln__random_mix(g->seed) | 1;
@@ -180,15 +182,16 @@ static void rmat_entry(const row_sink *s, uint64_t entry)
     for (unsigned level = 0; level < s->g->scale; level++) {
         bits = level % 4 == 0 ? bits_of(s->g->seed, entry, level) : bits >> 16;
         unsigned draw = bits & 0xffff;
-        /* Without a branch: each level is a coin that no processor can predict. */
+        /* No branch: each level is a random bit, which no processor can predict. */
         row = row << 1 | (draw >= AB);
         column = column << 1 | (uint64_t)((draw >= A) ^ (draw >= AB) ^ (draw >= ABC));
     }
     give(s, scramble(s->g, row), scramble(s->g, column));
 }
 
-/* Roads: a square of crossings, each joined to the next in its row and column with a probability of 5/8, and of a
- * crossing in 64 to one some 30 further: a mean degree of 2.5, long ways around, some crossings that no road reaches. */
+/* A road network: a square of crossings. Each crossing is joined to the next one in its row, and to the next one in its
+ * column, with a probability of 5/8. One crossing in 64 is also joined to the crossing 30 places further in its row.
+ * The mean degree is 2.5. The graph has long detours, and some crossings that no road reaches. */
 static void road(const row_sink *s, uint64_t row)
 {
     const uint64_t n = s->g->side;
@@ -234,13 +237,15 @@ static void make_row(const row_sink *s, uint64_t row)
         if (row + 1 < s->g->rows)
             give(s, row, row + 1);
         break;
-    case KILN__MATRIX_star: /* the first row has everything, the others one entry each */ give(s, 0, row); break;
+    case KILN__MATRIX_star: /* the first row has every column, and each other row has one entry */
+        give(s, 0, row);
+        break;
     case KILN__MATRIX_arrow: /* first row, first column, diagonal */
         give(s, row, row);
         if (row > 0)
             give(s, 0, row);
         break;
-    case KILN__MATRIX_rmat: /* by entries, not by rows */
+    case KILN__MATRIX_rmat: /* walk_rmat() generates entries, not rows */
     case KILN__MATRIX_none:
     case KILN__MATRIX_KIND_COUNT: break;
     }
@@ -297,7 +302,7 @@ void kiln__generator_make(kiln__generator *g, kiln__entries *entries)
                                .chunks = (size_t)((items + CHUNK - 1) / CHUNK),
                                .walk = by_entries ? walk_rmat : walk_rows,
                                .source = g};
-    /* These make one direction of each pair. */
+    /* These kinds generate one direction of each pair. */
     entries->symmetric = g->graph || square || g->kind == KILN__MATRIX_fem || g->kind == KILN__MATRIX_fem6 ||
                          g->kind == KILN__MATRIX_arrow || g->kind == KILN__MATRIX_path;
 }

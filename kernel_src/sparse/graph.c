@@ -1,7 +1,7 @@
-/* graph.c - breadth-first search on the host: the reference of such kernels, and what describes a search.
+/* graph.c - breadth-first search on the host: the reference of the search kernels, and the statistics of a search.
  *
- * Levels with few edges are gone through by one thread, from a queue. In large ones every vertex that has no level yet
- * looks for a neighbour that has the last one, in all threads at once: the level of a vertex does not depend on who
+ * One thread walks a level with few edges, from a queue. In a large level all threads work bottom-up: every vertex
+ * without a level looks for a neighbour in the current level. The level of a vertex does not depend on the thread that
  * finds it, so the result is the same for any number of threads. */
 #include "formats.h"
 
@@ -12,8 +12,8 @@ typedef struct search {
     uint64_t vertices;
     int32_t *levels;
     uint32_t *queue;
-    uint64_t begin, end;   /* of the last level in the queue */
-    uint64_t found, edges; /* of the last level: vertices, and the edges that leave them */
+    uint64_t begin, end;   /* the current level in the queue */
+    uint64_t found, edges; /* of the current level: its vertices, and the edges that leave them */
     int32_t level;
 } search;
 
@@ -93,8 +93,8 @@ static void queue_of_level(search *s)
             s->queue[s->end++] = (uint32_t)v;
 }
 
-/* The search (formats.h). A level with fewer than LARGE_LEVEL edges is taken from the queue; the queue is filled again
- * when a small level follows a large one. Each edge is met from both of its ends, so the count is halved. */
+/* The search (formats.h). A level with fewer than LARGE_LEVEL edges is taken from the queue. When a small level follows
+ * a large one, the queue is filled again. The search meets each edge from both of its ends, so it halves the count. */
 bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, const uint32_t *index, uint64_t vertices,
                         uint64_t source, int32_t *levels, kiln__graph_reach *reach)
 {

@@ -9,8 +9,8 @@ static kiln__patience patience_of(const kiln_call *call) { return (kiln__patienc
 
 static kiln_status stopped(kiln_call *call) { return kiln_call_fail_as(call, KILN_ERROR_INTERRUPTED, "interrupted"); }
 
-/* Makes the matrix, or the graph, that the arguments `matrix`, `rows`, `degree` and `seed` name: by a generator of
- * that name, or else from the file of that name. */
+/* Makes the matrix or the graph for the arguments `matrix`, `rows`, `degree` and `seed`. If `matrix` is the name of a
+ * generator, the generator makes it. Otherwise `matrix` is the path of a file. */
 static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
 {
     const int64_t usual_degree = 8, usual_seed = 1, no_rows = 0;
@@ -41,8 +41,8 @@ static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
     return kiln__call_pass(call, status, why);
 }
 
-/* Exports the matrix and its facts. The exports take the arrays of *owner without a copy; *m, a view of the same arrays,
- * stays valid as long as the call. */
+/* Exports the matrix and its statistics. The exports take the arrays of *owner without a copy. *m is a view of the same
+ * arrays, and is valid as long as the call. */
 static kiln_status export_all(kiln_call *call, const kiln__csr *m, kiln__csr *owner)
 {
     void *offsets = owner->offsets, *index = owner->index, *values = owner->values;
@@ -88,8 +88,9 @@ kiln_status kiln__host_sparse_matrix(void *user, kiln_call *call)
     return status;
 }
 
-/* A search from the source, which says how much of the graph one meets; a second one from the vertex that is the furthest
- * from it, whose levels are an estimate of the diameter: never above it, and mostly near to it. */
+/* Searches the graph twice. The first search begins at the source and finds the part of the graph that it reaches. The
+ * second search begins at the vertex that is furthest from the source. Its levels are an estimate of the diameter,
+ * which is never too large and usually close. */
 static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
 {
     const int64_t most_edges = -1;
@@ -117,9 +118,10 @@ static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
     return kiln_call_export_int(call, "levels", (int64_t)reach.levels);
 }
 
-/* A graph without loops whose edges go both ways. Also exports where a search begins (argument `source`; negative: at
- * the vertex with the most edges), what it meets: reached (vertices), edges (between them, counted once), levels; and an
- * estimate of the diameter of that part. */
+/* Makes a graph without loops, whose edges go both ways. It exports the vertex where a search begins: `source`, or the
+ * vertex with the most edges if the argument `source` is negative. It also exports the number of vertices that the
+ * search reaches (`reached`), of edges between them (`edges`, each once), and of levels. `diameter` is an estimate of
+ * the diameter of this part. */
 kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
 {
     (void)user;
