@@ -469,7 +469,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- bins: entries scattered over the matrix, and no access to memory that is ----
 
 // Where columns have no order, each entry reads 32 bytes of x for the sake of 4, and these fill the way from the L2. With
-// the entries in bins (engine/data/sparse/binned.c; Beamer, Asanovic, Patterson, "Reducing Pagerank communication via
+// the entries in bins (kernel_src/sparse/binned.c; Beamer, Asanovic, Patterson, "Reducing Pagerank communication via
 // propagation blocking", IPDPS 2017) a first kernel has a panel of x in shared memory, multiplies, and writes each product
 // where a second one wants it, which has the sums of some rows in shared memory. All that either reads or writes of memory
 // lies side by side: 16.5 bytes an entry.

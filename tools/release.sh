@@ -50,7 +50,7 @@ echo "release.sh: $version: the tree, the version and the changelog are ready"
 # ---- the tests ----
 tools/test.sh
 for system in debian-12 ubuntu-24.04; do
-    tests/bare/run.sh "$system" --commit HEAD
+    tests/bare/run.sh --commit HEAD "$system"
 done
 echo "release.sh: $version: all tests pass"
 if [ $tag = 1 ]; then

@@ -35,13 +35,17 @@ static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
 
 enum { THREADS = 256, BLOCKS_MOST = 2048, WIDE = 16 };
 
-/* Whether an output is compared with a reference. */
-static bool has_reference(const kiln_plan *plan, const kiln__plan_buffer *b)
+/* Returns the memory that has the output of this number after a run, or NULL if the output is not compared with a
+ * reference. After `swap` steps it may be the memory of another buffer. */
+static const kiln__plan_buffer *find_output(const kiln_plan *plan, size_t number)
 {
-    for (size_t i = 0; b->buffer->out && b->bytes && i < plan->spec->verify_count; i++)
-        if (strcmp(plan->spec->verify[i].buffer, b->buffer->name) == 0)
-            return true;
-    return false;
+    const kiln__buffer *wanted = plan->buffers[number].buffer;
+    for (size_t i = 0; wanted->out && i < plan->spec->verify_count; i++)
+        if (strcmp(plan->spec->verify[i].buffer, wanted->name) == 0) {
+            const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, wanted->name);
+            return b->bytes ? b : NULL;
+        }
+    return NULL;
 }
 
 /* Loads the kernels that compare, for all plans that share `shared`. False: the device refuses them. */
@@ -73,16 +77,16 @@ void kiln__comparer_free(kiln__shared *shared)
     shared->comparer = (kiln__comparer){0};
 }
 
-kiln_status kiln__answers_keep(kiln_plan *plan, kiln__answers *answers, kiln_error **error)
+kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *answers, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
     *answers = (kiln__answers){.copies = kiln__calloc(plan->mem, plan->variant->buffer_count + 1, sizeof(CUdeviceptr))};
     if (!answers->copies)
         return kiln__fail_memory(error);
-    answers->on_device = load_kernels(plan->shared);
+    answers->on_device = on_device && load_kernels(plan->shared);
     for (size_t i = 0; answers->on_device && i < plan->variant->buffer_count; i++) {
-        const kiln__plan_buffer *b = &plan->buffers[i];
-        if (!has_reference(plan, b))
+        const kiln__plan_buffer *b = find_output(plan, i);
+        if (!b)
             continue;
         if (driver->cuMemAlloc_(&answers->copies[i], (size_t)b->bytes) != CUDA_SUCCESS) {
             answers->copies[i] = 0;
@@ -128,10 +132,10 @@ kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bo
         return KILN_OK;
     CUresult result = driver->cuMemsetD32Async_(c->found, 0, 1, NULL);
     for (size_t i = 0; result == CUDA_SUCCESS && i < plan->variant->buffer_count; i++) {
-        const kiln__plan_buffer *b = &plan->buffers[i];
-        const CUdeviceptr at[2] = {answers->copies[i], b->pointer};
-        if (!answers->copies[i])
+        const kiln__plan_buffer *b = answers->copies[i] ? find_output(plan, i) : NULL;
+        if (!b)
             continue;
+        const CUdeviceptr at[2] = {answers->copies[i], b->pointer};
         const uint64_t units = (at[0] | at[1]) % WIDE == 0 ? b->bytes / WIDE : 0;
         result = compare_from(driver, c->wide, at, 0, units, c->found);
         if (result == CUDA_SUCCESS)

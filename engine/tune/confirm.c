@@ -42,7 +42,7 @@ static kiln_status refute(confirming *c, kiln_sample *sample, kiln_status status
     c->tuning->verdict.refuted++;
     kiln__logf(c->again->log, KILN_LOG_WARNING, "one of the fastest configurations failed when it was run again: %s",
                kiln_error_message(why));
-    c->again->amend(c->again->user, sample, why);
+    c->again->keep(c->again->user, sample, NULL, 0, why);
     kiln_error_free(why);
     return kept ? KILN_OK : kiln__fail_memory(error);
 }
@@ -113,7 +113,7 @@ static kiln_status confirm(confirming *c, const kiln__trial *trial, kiln_error *
     kiln__tuning_result(best)->verified_runs = result.verified_runs;
     status = result.partly ? compare_variants(c, best, error) : KILN_OK;
     if (status == KILN_OK && best->status == KILN_OK)
-        c->again->amend(c->again->user, best, NULL);
+        c->again->keep(c->again->user, best, NULL, 0, NULL);
     return status;
 }
 

@@ -209,7 +209,7 @@ static void conclude(finals *f, int64_t held)
         result->memory_clock_hz = one->last.memory_clock_hz;
         result->temperature = one->last.temperature;
         result->throttle = one->throttle;
-        f->again->keep(f->again->user, one->sample, one->rounds, one->count);
+        f->again->keep(f->again->user, one->sample, one->rounds, one->count, NULL);
     }
 }
 
@@ -222,7 +222,7 @@ static void dismiss(finals *f, size_t count, int64_t held)
         kiln_result *result = kiln__tuning_result(one->sample);
         result->first_seconds = first_seconds(one->sample);
         result->finals = held;
-        f->again->keep(f->again->user, one->sample, one->rounds, 1);
+        f->again->keep(f->again->user, one->sample, one->rounds, 1, NULL);
     }
 }
 

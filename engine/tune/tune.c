@@ -794,50 +794,43 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
                                 error);
     } else if (status == KILN_OK) {
         status = run_code(s, &again, trial, result, error);
-        *ends = is_fatal(status);
+        *ends = is_fatal(status) ||
+                status == KILN_ERROR_INTERRUPTED; /* the caller's request says nothing of the sample */
     }
     forget(&again);
     return status;
 }
 
-/* Writes a sample with new times over its row in the store. If the recorder cannot write, it logs that, and the old row
- * stays. If the configuration cannot be made again, the old row stays without a message. */
-static void keep_again(void *user, const kiln_sample *sample, const double *times, size_t count)
+/* Writes a sample over its row in the store, with new times, or with the stored ones if `times` is NULL. If it cannot be
+ * written, the old row stays, and the log says why. */
+static void keep_again(void *user, const kiln_sample *sample, const double *times, size_t count, const kiln_error *why)
 {
     sweep *s = user;
     job again;
+    kiln_error *failure = NULL;
     if (!s->recorder)
         return;
-    kiln_status status = prepare_again(s, sample, &again, NULL);
+    kiln_status status = prepare_again(s, sample, &again, &failure);
     if (status == KILN_OK)
-        status = kiln__recorder_identify(s->recorder, sample, again.config, again.code, &again.identity, NULL);
+        status = kiln__recorder_identify(s->recorder, sample, again.config, again.code, &again.identity, &failure);
     if (status == KILN_OK) {
-        kiln__recorder_times(s->recorder, times, count);
-        kiln__recorder_add(s->recorder, &again.identity, sample, again.place, NULL);
+        if (times)
+            kiln__recorder_times(s->recorder, times, count);
+        else
+            kiln__recorder_stored_times(s->recorder, &again.identity, again.place);
+        kiln__recorder_add(s->recorder, &again.identity, sample, again.place, why);
+    } else {
+        kiln__logf(&s->engine->log, KILN_LOG_WARNING, "the store keeps an older result of %s: %s", sample->variant,
+                   kiln_error_message(failure));
     }
-    forget(&again);
-}
-
-/* Writes a sample over its row as keep_again() does, but keeps the stored times. */
-static void amend_again(void *user, const kiln_sample *sample, const kiln_error *why)
-{
-    sweep *s = user;
-    job again;
-    if (!s->recorder)
-        return;
-    kiln_status status = prepare_again(s, sample, &again, NULL);
-    if (status == KILN_OK)
-        status = kiln__recorder_identify(s->recorder, sample, again.config, again.code, &again.identity, NULL);
-    if (status == KILN_OK)
-        kiln__recorder_amend(s->recorder, &again.identity, sample, again.place, why);
+    kiln_error_free(failure);
     forget(&again);
 }
 
 /* Finals are for time only. Objectives that use time are computed again for samples whose time they changed. */
 static kiln_status hold_finals(sweep *s, kiln_error **error)
 {
-    const kiln__again again = {
-        .user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again, .amend = amend_again};
+    const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
     if (!kiln__goals_by_time(s->options)) {
         s->tuning->verdict.why_not = "there are objectives other than time";
         return kiln__best_confirm(s->tuning, s->options, &again, error);

@@ -129,10 +129,9 @@ typedef struct kiln__again { /* functions of the sweep */
     /* *ends: the failure is not of the sample; the sweep must end. */
     kiln_status (*measure)(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
                            bool *ends, kiln_error **error);
-    /* Writes the sample as it is now, with these times. */
-    void (*keep)(void *user, const kiln_sample *sample, const double *times, size_t count);
-    /* Writes the sample as it is now, with the times that are stored. `why`: the error with which it failed, or NULL. */
-    void (*amend)(void *user, const kiln_sample *sample, const kiln_error *why);
+    /* Writes the sample over its row in the store. `times`: the repetitions' times, or NULL to keep the stored ones. `why`: the
+     * error with which the sample failed, or NULL. */
+    void (*keep)(void *user, const kiln_sample *sample, const double *times, size_t count, const kiln_error *why);
 } kiln__again;
 /* After the sweep, whose wall time is in the totals: holds finals, or reuses stored ones, and sets the verdict. */
 kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
@@ -301,7 +300,7 @@ typedef struct kiln__identity { /* of a sample: "" until it is known */
     char rest[33];              /* hash of everything that determines it except the device */
     char source[33], inputs[33];
 } kiln__identity;
-/* *recorder stays NULL if the options name no store. Every function except kiln__recorder_amend() accepts NULL. */
+/* *recorder stays NULL if the options name no store. Every function accepts NULL. */
 kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                 const kiln__sites *sites, kiln__recorder **recorder, kiln_error **error);
 void kiln__recorder_free(kiln__recorder *recorder);
@@ -332,9 +331,9 @@ kiln_status kiln__recorder_note(kiln__recorder *recorder, kiln_plan *plan, kiln_
  * sweep continues. `why`: the failure, NULL: none. */
 void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,
                         size_t place, const kiln_error *why);
-/* Writes a stored sample again, as it is now, with the times of the stored one. */
-void kiln__recorder_amend(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,
-                          size_t place, const kiln_error *failure);
+/* Takes the times of the stored sample for the next kiln__recorder_add(), as kiln__recorder_times() does; none if there is
+ * no such row. */
+void kiln__recorder_stored_times(kiln__recorder *recorder, const kiln__identity *identity, size_t place);
 /* At the end: adds pending samples to the store, and logs how many could not be stored. */
 void kiln__recorder_finish(kiln__recorder *recorder, bool wait);
 

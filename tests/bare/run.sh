@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh SYSTEM [COMMAND...]: makes a bare SYSTEM (debian-12 or ubuntu-24.04) with debootstrap, unpacks the commit HEAD
+# run.sh [OPTION...] SYSTEM [COMMAND...]: makes a bare SYSTEM (debian-12 or ubuntu-24.04) with debootstrap, unpacks the commit HEAD
 # in it, and runs there, as root, each COMMAND with sh. Without a COMMAND it runs the two commands of README.md. README.md
 # in this folder says what that proves, and when it is run.
 #
@@ -45,6 +45,7 @@ ubuntu-24.04) suite=noble archive=ubuntu script=gutsy components=main,universe ;
 esac
 system=$1
 shift
+case ${1:-} in -*) fail "options stand before $system, commands behind it: '$1' is neither (try --help)" ;; esac
 [ $# != 0 ] || set -- 'tools/kiln.sh tune specs/matmul.yaml' 'tools/test.sh'
 [ "$(id -u)" = 0 ] || fail "a system is made and entered as root"
 command -v debootstrap >/dev/null || fail "there is no debootstrap; run: apt-get install debootstrap"

@@ -13,7 +13,7 @@ typedef struct device {
     bool partly;                    /* the reference has a part of the elements */
     bool undecided;                 /* a reference of all elements takes too long */
     int kept;                       /* whose answer was kept; -1: none */
-    unsigned runs, compared, whole, amended, amended_as_failed;
+    unsigned runs, compared, whole, rows, kept_as_failed;
 } device;
 
 static int number_of(const kiln_sample *sample) { return (int)sample->params[0].value.as.i; }
@@ -56,12 +56,12 @@ static kiln_status measure(void *user, const kiln_sample *sample, const kiln__tr
     return KILN_OK;
 }
 
-static void amend(void *user, const kiln_sample *sample, const kiln_error *why)
+static void keep(void *user, const kiln_sample *sample, const double *times, size_t count, const kiln_error *why)
 {
     device *d = user;
-    CHECK((why != NULL) == (sample->status != KILN_OK));
-    d->amended++;
-    d->amended_as_failed += why != NULL;
+    CHECK((why != NULL) == (sample->status != KILN_OK) && !times && count == 0);
+    d->rows++;
+    d->kept_as_failed += why != NULL;
 }
 
 static const kiln__log silent;
@@ -87,7 +87,7 @@ static const kiln_result measured = {.measured = 1, .verified = 1, .verified_run
 
 static kiln_status confirm(kiln_tuning *tuning, device *d, kiln_tune_options options)
 {
-    const kiln__again again = {.user = d, .log = &silent, .measure = measure, .amend = amend};
+    const kiln__again again = {.user = d, .log = &silent, .measure = measure, .keep = keep};
     kiln_status status = kiln__best_confirm(tuning, &options, &again, NULL);
     kiln__tuning_rank(tuning);
     return status;
@@ -128,7 +128,7 @@ static void the_next_best_wins(void)
         CHECK(v->verified_runs == 50 && tuning->best->result->verified_runs == 50);
         CHECK(totals->verified == 4 - want[i].refuted && totals->configurations == 4);
         CHECK(d.runs == want[i].runs && d.compared == want[i].compared && d.whole == want[i].whole);
-        CHECK(d.amended_as_failed == want[i].refuted);
+        CHECK(d.kept_as_failed == want[i].refuted);
         for (size_t k = 4 - want[i].refuted; k < 4; k++) {
             const kiln_sample *failed = kiln_tuning_sample(tuning, k);
             CHECK(failed->status != KILN_OK && *failed->message && failed->result->seconds == 0);
@@ -176,7 +176,7 @@ static void an_end(void)
     d.ends = 0;
     tuning = make_sweep(3, measured);
     CHECK(confirm(tuning, &d, (kiln_tune_options){0}) == KILN_ERROR_INTERRUPTED);
-    CHECK(tuning->best && number_of(tuning->best) == 0 && d.amended == 0);
+    CHECK(tuning->best && number_of(tuning->best) == 0 && d.rows == 0);
     kiln_tuning_free(tuning);
 }
 

@@ -43,8 +43,9 @@ static kiln_status measure(void *user, const kiln_sample *sample, const kiln__tr
     return KILN_OK;
 }
 
-static void keep(void *user, const kiln_sample *sample, const double *times, size_t count)
+static void keep(void *user, const kiln_sample *sample, const double *times, size_t count, const kiln_error *why)
 {
+    CHECK(!why && times);
     device *d = user;
     d->kept++;
     d->kept_rounds = (unsigned)count;
