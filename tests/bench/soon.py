@@ -10,7 +10,11 @@ file is printed: the best, how many configurations were tried, when the first wa
 
 The best known is that of kernel_src/results.tsv, whatever its device. --random draws other sizes: those of a work, each
 number of 256 or more times a factor of 1/2 to 2; the same seed draws the same. Their best known is what a sweep of
---reference seconds finds, after the bounded one. KILN_TUNE may hold more options."""
+--reference seconds finds, after the bounded one. KILN_TUNE may hold more options.
+
+--best also measures the configuration that `kiln best` names before anything was tuned, from the shipped ones alone. The
+last column of the table is its time in relation to the best of the sweep. On a device without shipped configurations that
+is how well those of another device serve."""
 import argparse
 import json
 import os
@@ -83,6 +87,7 @@ def measure(options, family, work, sizes, known):
     for setting in filter(None, sizes.split(",")):
         command += ["-s", setting]
     command += os.environ.get("KILN_TUNE", "").split()
+    shipped = measure_shipped(options, command[2:], environment) if options.best else None
     tuned, took = run_json(command + ["--max-seconds", f"{options.seconds:g}"], environment, options.seconds + 90)
     if sizes:
         again, _ = run_json(command + ["--max-seconds", f"{options.reference:g}"], environment, options.reference + 90)
@@ -93,7 +98,20 @@ def measure(options, family, work, sizes, known):
     return {"family": family, "work": work, "sizes": sizes, "limit": options.seconds, "best": seconds, "variant": variant,
             "params": params, "known": known, "tried": len(tuned.get("samples", [])),
             "first": min((sample["at_seconds"] for sample in good if sample["result"]["verified"]), default=None),
-            "took": took, "error": str(tuned.get("error") or "")[:300]}
+            "took": took, "shipped": shipped, "error": str(tuned.get("error") or "")[:300]}
+
+
+def measure_shipped(options, arguments, environment):
+    """The seconds of the configuration that `kiln best` names without a store; None if it names none or it fails."""
+    work = [word for word in arguments if word not in ("--json", "--quiet")]
+    best, _ = run_json([options.kiln, "best", *work, "--no-store", "--json"], environment, 60)
+    if not best.get("variant"):
+        return None
+    choice = [word for name, value in best["params"].items() for word in ("-p", f"{name}={value}")]
+    ran, _ = run_json([options.kiln, "run", *work, "-v", best["variant"], *choice, "--budget", "0.2", "--json", "--quiet"],
+                      environment, 90)
+    result = ran.get("result") or {}
+    return result.get("seconds") or result.get("host_seconds")
 
 
 def best_of(tuned):
@@ -113,8 +131,8 @@ def read_rows(path):
 
 def print_table(rows):
     ratios = {}
-    print("| work | limit s | best ms | variant | configurations | first verified s | took s | best known ms | ratio |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| work | limit s | best ms | variant | configurations | first verified s | took s | best known ms | ratio | shipped |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for row in rows:
         ratio = row["best"] / row["known"] if row["best"] and row["known"] else None
         ratios.setdefault(row["limit"], []).append(ratio if ratio else float("inf"))
@@ -122,7 +140,8 @@ def print_table(rows):
         print(f"| {row['family']} {row['work']} {row['sizes']} | {row['limit']:g} "
               f"| {cell(row['best'] and row['best'] * 1e3, '{:.4g}')} | {row['variant'] or row['error'][:60]} "
               f"| {row['tried']} | {cell(row['first'], '{:.1f}')} | {row['took']:.1f} "
-              f"| {cell(row['known'] and row['known'] * 1e3, '{:.4g}')} | {cell(ratio, '{:.3f}')} |")
+              f"| {cell(row['known'] and row['known'] * 1e3, '{:.4g}')} | {cell(ratio, '{:.3f}')} "
+              f"| {cell(row.get('shipped') and row['best'] and row['shipped'] / row['best'], '{:.3f}')} |")
     for limit, all_of in sorted(ratios.items()):
         near = sum(ratio <= 1.05 for ratio in all_of)
         print(f"\nafter {limit:g} s: {near} of {len(all_of)} within 1.05 of the best known; median "
@@ -137,6 +156,7 @@ def main():
     parser.add_argument("--reference", type=float, default=40)
     parser.add_argument("--total", type=float, default=float("inf"))
     parser.add_argument("--kiln", default=os.path.join(ROOT, "build", "release", "tools", "kiln"))
+    parser.add_argument("--best", action="store_true")
     parser.add_argument("--out", required=True)
     parser.add_argument("works", nargs="*")
     options = parser.parse_args()
