@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How near to the best known a user's first bounded sweep comes: `kiln tune FAMILY -s SET -t 8`, everything cold.
 
-  soon.py [--seconds 8] [--random COUNT --seed 1 --reference 40] [--total 280] --out rows.jsonl [FAMILY[/WORK]...]
+  soon.py [--seconds 8] [--random COUNT --seed 1 --reference 40] [--best] [--total 280] --out rows.jsonl [FAMILY[/WORK]...]
 
 Each work of works.txt is swept once, in its own empty cache and store, on this machine's device. A line of JSON a work is
 appended to --out as soon as it is measured; works that the file has for the same number of seconds are not measured again,
