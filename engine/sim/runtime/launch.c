@@ -253,9 +253,12 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 
 cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int count, cudaLibrary_t library)
 {
+    unsigned there = 0;
     RT_ENTER();
     CUresult result = CU(cuLibraryEnumerateKernels)((CUkernel *)kernels, count, (CUlibrary)library);
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < count && kernels[i]; i++)
+    if (result == CUDA_SUCCESS)
+        result = CU(cuLibraryGetKernelCount)(&there, (CUlibrary)library);
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < count && i < there; i++) /* the rest is not written */
         kiln__rt_known((CUkernel)kernels[i]);
     return kiln__rt_result(result);
 }
