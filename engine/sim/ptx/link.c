@@ -23,7 +23,7 @@ typedef struct linker {
     uint32_t count;
     bool (*builtin)(const char *name);
     meaning *table;
-    size_t mask, used;
+    size_t mask;
     uint32_t **functions, **symbols; /* by module: the new index of each, or GONE */
     unsigned errors;
     bool memory;
