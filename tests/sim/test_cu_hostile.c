@@ -110,7 +110,53 @@ static void huge_block(void)
     close_device();
 }
 
+/* The program says that an image stays as it is, and changes it from one device to the next. A managed variable that two
+ * devices have in common stays while one of them has it. */
+static void changed_image(void)
+{
+    enum { DEVICES = 4 };
+    static const char with[] = HEAD
+        ".visible .global .attribute(.managed) .align 4 .u32 v = 7;\n"
+        ".visible .entry k(.param .u64 p) { .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
+        " ld.param.u64 %d1, [p]; ld.global.u32 %r1, [v]; st.global.u32 [%d1], %r1; ret; }\n",
+                      without[] = HEAD ".visible .global .attribute(.managed) .align 4 .b8 v[65536];\n"
+                                       ".visible .entry k(.param .u64 p) { ret; }\n";
+    static char image[sizeof with + sizeof without];
+    static const unsigned places[DEVICES] = {0, 1, 2, 3};
+    CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED};
+    void *yes[] = {(void *)(uintptr_t)1};
+    CUcontext contexts[DEVICES];
+    CUlibrary libraries[DEVICES];
+    CHECK(sim_set_devices(places, DEVICES, DEVICES));
+    OK(call_cuInit(0));
+    for (int i = 0; i < DEVICES; i++) {
+        OK(call_cuDevicePrimaryCtxRetain(&contexts[i], i));
+        OK(call_cuCtxSetCurrent(contexts[i]));
+        strcpy(image, i == 1 ? without : with);
+        OK(call_cuLibraryLoadData(&libraries[i], image, NULL, NULL, 0, kept, yes, 1));
+    }
+    for (int i = 0; i < DEVICES; i++) {
+        CUdeviceptr v = 0, out;
+        size_t bytes = 0;
+        CUkernel function;
+        unsigned got = 0;
+        void *arguments[] = {&out};
+        OK(call_cuCtxSetCurrent(contexts[i]));
+        OK(call_cuLibraryGetManaged(&v, &bytes, libraries[i], "v"));
+        CHECK(bytes == (i == 1 ? 65536 : 4));
+        OK(call_cuMemAlloc(&out, 4));
+        OK(call_cuLibraryGetKernel(&function, libraries[i], "k"));
+        OK(launch((CUfunction)function, 1, 1, 0, arguments));
+        OK(call_cuMemcpyDtoH(&got, out, 4));
+        CHECK(i == 1 || got == 7);
+        OK(call_cuLibraryUnload(libraries[i]));
+    }
+    for (int i = 0; i < DEVICES; i++)
+        OK(call_cuDevicePrimaryCtxRelease(i));
+}
+
 static const check_case cases[] = {{"graphs that are captured into", captured_body},
                                    {"arrays that the program overwrites", overwritten_arrays},
-                                   {"blocks of 2^64 threads", huge_block}};
+                                   {"blocks of 2^64 threads", huge_block},
+                                   {"an image that changes", changed_image}};
 CU_SUITE("sim cu_hostile", cases)

@@ -38,16 +38,22 @@ CUresult sim_cuModuleLoad(CUmodule *module, const char *path)
 
 /* ---- libraries ---- */
 
-/* A library of the same image on another device: a managed variable is one for all devices. */
-const sim_module *sim_module_twin(const sim_context *context, const void *image)
+const sim_module *sim_module_on(unsigned ordinal, const void *image)
 {
-    for (unsigned i = 0; i < sim_device_count(); i++) {
-        const sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
-        for (const sim_object *object = other ? other->objects : NULL; object; object = object->next)
-            if (object->kind == SIM_MODULE && ((const sim_module *)object)->image == image)
-                return (const sim_module *)object;
-    }
+    const sim_context *context = sim_context_on(ordinal);
+    for (const sim_object *object = context ? context->objects : NULL; object; object = object->next)
+        if (object->kind == SIM_MODULE && ((const sim_module *)object)->image == image)
+            return (const sim_module *)object;
     return NULL;
+}
+
+/* A library of the same image on another device: a managed variable is one for all devices. */
+static const sim_module *find_twin(const sim_context *context, const void *image)
+{
+    const sim_module *twin = NULL;
+    for (unsigned i = 0; i < sim_device_count() && !twin; i++)
+        twin = i != context->ordinal ? sim_module_on(i, image) : NULL;
+    return twin;
 }
 
 static CUresult load_library(CUlibrary *library, const void *image, size_t length, CUjit_option *options, void **values,
@@ -63,7 +69,7 @@ static CUresult load_library(CUlibrary *library, const void *image, size_t lengt
     bool kept = false;
     for (unsigned i = 0; i < library_count; i++)
         kept |= library_options[i] == CU_LIBRARY_BINARY_IS_PRESERVED && library_values[i];
-    const sim_module *twin = kept ? sim_module_twin(context, image) : NULL;
+    const sim_module *twin = kept ? find_twin(context, image) : NULL;
     sim_module *module = NULL;
     result = sim_module_load(context, image, length, count, options, values, twin, &module);
     if (result != CUDA_SUCCESS)

@@ -254,6 +254,8 @@ CUresult sim_cuModuleLoadFatBinary(CUmodule *module, const void *image)
     return sim_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
 
+/* Frees a module. Managed variables that modules of the same image on other devices use too become theirs. A program may
+ * have changed the image from one device to the next, so any of those modules may lack a variable. */
 void sim_module_close(sim_context *context, sim_module *module)
 {
     sim_count_forget(context, module);
@@ -263,10 +265,12 @@ void sim_module_close(sim_context *context, sim_module *module)
         kiln__free(sim_memory(), function->old_params);
         sim_object_free(context, function);
     }
-    const sim_module *heir = module->image ? sim_module_twin(context, module->image) : NULL;
     if (context->order) /* its managed variables may be guarded */
         context->order_let(context);
-    if (heir) {
+    for (unsigned i = 0; module->image && i < sim_device_count(); i++) {
+        const sim_module *heir = i != context->ordinal ? sim_module_on(i, module->image) : NULL;
+        if (!heir)
+            continue;
         vm_module_give(module->vm, heir->vm);
         track_variables(heir->object.context);
     }
