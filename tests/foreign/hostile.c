@@ -1,4 +1,4 @@
-/* Hostile arguments for the stand-ins of NVML and nvJitLink: buffers of every length, handles and names that nobody gave,
+/* Hostile arguments for the stand-ins of NVML, nvJitLink and NVRTC: buffers of every length, handles and names that nobody gave,
  * options and inputs that are damaged. 0: each call returned an error or a right answer. The address sanitizer finds the
  * rest. */
 #include <stdint.h>
@@ -21,6 +21,7 @@ int nvJitLinkGetErrorLog(jit_link link, char *log);
 int nvJitLinkGetInfoLogSize(jit_link link, size_t *size);
 int nvJitLinkGetInfoLog(jit_link link, char *log);
 int nvJitLinkVersion(unsigned *major, unsigned *minor);
+int nvrtcCompileProgram(void *program, int count, const char *const *options);
 
 static int failures;
 #define CHECK(condition)                                                                                               \
@@ -214,6 +215,7 @@ static void add_inputs(void)
           nvJitLinkGetInfoLog(NULL, name) != 0);
     CHECK(nvJitLinkGetLinkedCubin(link, name) != 0 && nvJitLinkGetErrorLog(link, NULL) != 0);
     CHECK(nvJitLinkVersion(NULL, NULL) != 0);
+    CHECK(nvrtcCompileProgram(NULL, 3, NULL) != 0); /* also where there is no NVRTC */
     CHECK(nvJitLinkDestroy(&link) == 0);
 }
 

@@ -21,7 +21,8 @@ FINDERS = {"vm_reach": 4, "vm_reach_span": 4, "vm_pointer": 1, "vm_pointer_read"
 CALL = re.compile(r"\b(" + "|".join(FINDERS) + r")\s*\(")
 # Members that hold a host address of kernels' memory.
 HOST = re.compile(r"(?:->|\.)(?:host|shared|local|params|vars|storage)\s*\+(?![+=])|\breach_at\(")
-LISTED = ("vm", "ops", "decode", "jit", "ptx", "model", "observe", "check", "cuda", "stream", "runtime")
+LISTED = ("vm", "ops", "decode", "jit", "ptx", "model", "observe", "check", "cuda", "stream", "runtime",
+          "library")
 ROOMS = ("vm", "ops", "decode", "jit", "observe", "check", "cuda", "stream")
 # `shared` and `host` of these are no host addresses: numbers of a box, of a result, of a report.
 OTHERS = re.compile(r"\b(?:box|x|e|map|to|result|row|total|made)(?:->|\.)(?:shared|host|local)\s*\+")
