@@ -38,7 +38,7 @@ options=(--root . --filter engine/ --exclude engine/sim/device/ptx/tables/main.c
 [ -z "$html" ] || { mkdir -p "$html" && gcovr "${options[@]}" --html-details "$html/index.html" $build; }
 gcovr "${options[@]}" --json-summary - $build | python3 -c '
 import json, re, sys
-rooms = sorted(re.findall(r"^kiln_room\((\S+?)[ )]", open("engine/sim/CMakeLists.txt").read() + open("engine/CMakeLists.txt").read(), re.M), key=len, reverse=True)
+rooms = sorted(re.findall(r"^ *kiln_room\((\S+?)[ )]", open("engine/sim/CMakeLists.txt").read() + open("engine/CMakeLists.txt").read(), re.M), key=len, reverse=True)
 sums = {}
 for item in json.load(sys.stdin)["files"]:
     path = item["filename"].removeprefix("engine/")

@@ -119,7 +119,7 @@ def check_page(source, page, names, bad):
 def check_rooms(source, bad):
     lists = [source / "engine" / "CMakeLists.txt", source / "engine" / "sim" / "CMakeLists.txt"]
     text = re.sub(r"#.*", "", "".join(path.read_text() for path in lists))
-    rooms = [arguments.split()[0] for arguments in re.findall(r"^kiln_room\(([^)]*)\)", text, re.M)]
+    rooms = [arguments.split()[0] for arguments in re.findall(r"^ *kiln_room\(([^)]*)\)", text, re.M)]
     for room in rooms:
         if not any((source / "engine" / room).glob("*.md")):
             bad.append(f"engine/{room}: a room without a page")

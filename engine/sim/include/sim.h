@@ -9,6 +9,10 @@
 
 /* The function of that name ("cuMemAlloc"), or NULL. */
 void *kiln__sim_symbol(const char *name);
+/* Adds the functions that only CUDA programs need (programs/): graphs, captures, pools and others, and the profile of a
+ * program. Without the call kiln__sim_symbol() does not find them. A build with KILN_SIM_PROGRAMS=OFF does not have this
+ * function. Any thread, any number of times. */
+void kiln__sim_add_programs(void);
 /* All of the following functions except the totals, for the driver's table. */
 extern const kiln__simulator kiln__sim_simulator;
 /* The last fault of the calling thread's current context in one sentence (kernel, source line, block, thread, address,

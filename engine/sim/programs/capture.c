@@ -133,6 +133,8 @@ static CUresult forbid_legacy(sim_context *context, bool invalidate)
     return result;
 }
 
+/* Sets `capturing` to the captured stream for work that is put into the stream, or to NULL if it is not captured. Returns
+ * an error if a capture forbids the call. */
 CUresult sim_capture_enter(sim_context *context, CUstream handle, sim_stream **capturing)
 {
     *capturing = NULL;
@@ -147,6 +149,7 @@ CUresult sim_capture_enter(sim_context *context, CUstream handle, sim_stream **c
     return stream->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
 }
 
+/* Checks a call that queries the stream or waits for it: a capture forbids it. */
 CUresult sim_capture_wait(sim_context *context, CUstream handle)
 {
     sim_stream *capturing = NULL;
@@ -186,7 +189,7 @@ static bool runs_elsewhere(const sim_op *op)
            type != CU_GRAPH_NODE_TYPE_GRAPH && type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
 }
 
-CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op, sim_node **out)
+CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op)
 {
     sim_node *node = NULL;
     sim_context *home = stream->capture->graph->object.context;
@@ -208,13 +211,19 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op, si
     }
     stream->tips[0] = node;
     stream->tip_count = 1;
-    if (out)
-        *out = node;
     return CUDA_SUCCESS;
+}
+
+/* Checks an operation, and adds it to the graph of a captured stream, which takes ownership of its memory. */
+CUresult sim_capture_submit(sim_context *context, sim_stream *stream, sim_op *op)
+{
+    CUresult result = sim_op_check(context, op);
+    return result == CUDA_SUCCESS ? sim_capture_op(context, stream, op) : result;
 }
 
 /* ---- events between streams ---- */
 
+/* Records an event in a captured stream: the event gets the stream's tips. */
 CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event *event)
 {
     (void)context;
@@ -237,6 +246,8 @@ static sim_capture *find_capture(sim_context *context, const sim_event *event)
     return sim_object_find(sim_owner(context, id, SIM_CAPTURE), id, SIM_CAPTURE);
 }
 
+/* Lets a stream wait for an event if one of them is captured: the stream joins the event's capture. Returns
+ * CUDA_SUCCESS also without a capture. */
 CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim_event *event)
 {
     sim_capture *from = find_capture(context, event);
@@ -270,6 +281,7 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
     return CUDA_SUCCESS;
 }
 
+/* Checks cuEventQuery and cuEventSynchronize: a captured event cannot be queried. */
 CUresult sim_capture_look_event(sim_context *context, const sim_event *event)
 {
     if (!event->capture)
@@ -448,9 +460,15 @@ void sim_capture_leave(sim_context *context, sim_stream *stream)
 
 /* ---- queries ---- */
 
-CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
+/* Tells whether the stream is captured. In the legacy stream, returns an error if a capture forbids to use it. */
+CUresult sim_capture_status(sim_context *context, CUstream handle, CUstreamCaptureStatus *status)
 {
-    return sim_cuStreamGetCaptureInfo(handle, status, NULL, NULL, NULL, NULL, NULL);
+    const sim_stream *stream = sim_is_legacy(handle) ? NULL : sim_stream_at(context, handle, false);
+    const sim_capture *capture = stream ? stream->capture : NULL;
+    *status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
+              : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return sim_is_legacy(handle) ? forbid_legacy(context, false) : CUDA_SUCCESS;
 }
 
 CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
@@ -464,17 +482,12 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!status)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (sim_is_legacy(handle)) {
-        *status = CU_STREAM_CAPTURE_STATUS_NONE;
-        return sim_end(forbid_legacy(context, false));
-    }
+    result = sim_capture_status(context, handle, status);
+    if (result != CUDA_SUCCESS ||
+        *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only in an active one */
+        return sim_end(result);
     sim_stream *stream = sim_stream_at(context, handle, false);
-    const sim_capture *capture = stream ? stream->capture : NULL;
-    *status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
-              : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only in an active capture */
-        return sim_end(CUDA_SUCCESS);
+    const sim_capture *capture = stream->capture;
     size_t room = stream->tip_count + 1;
     if (!kiln__grow(sim_memory(), &stream->shown, &stream->shown_capacity, room, sizeof *stream->shown) ||
         !kiln__grow(sim_memory(), &stream->shown_data, &stream->shown_data_capacity, room, sizeof *stream->shown_data))

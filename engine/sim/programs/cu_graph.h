@@ -1,31 +1,51 @@
-/* cu_graph.h - work as data. Everything that can be put into a stream is an operation (sim_op). An operation runs at
- * once, or becomes a node of the graph into which its stream is captured (capture.c). Launching a graph runs the
- * operations of its nodes in topological order.
+/* cu_graph.h - declarations that the files of programs/ share. A graph is a graph of operations (cu_work.h): a stream that is
+ * captured makes one (capture.c), and a launch runs the operations of its nodes in topological order.
  *
  * Locks: the state lock guards objects, the work lock guards work. A comment says which of them a function needs;
  * without such a comment it needs the state lock. */
 #ifndef KILN_SIM_CU_GRAPH_H
 #define KILN_SIM_CU_GRAPH_H
 
-#include "cu_objects.h"
+#include "cu_programs_api.h"
+#include "cu_work.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are declared too */
+#define SIM_X(name, since) __typeof__(name) sim_##name;
+SIM_PROGRAMS_API_MAP(SIM_X)
+#undef SIM_X
+#pragma GCC diagnostic pop
+CUresult sim_cuGraphAddKernelNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                     const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphKernelNodeSetParams_v1(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphExecKernelNodeSetParams_v1(CUgraphExec exec, CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphAddNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                               CUgraphNodeParams *what);
+CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
+CUresult sim_cuGraphNodeGetDependencies_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUresult sim_cuGraphNodeGetDependentNodes_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUresult sim_cuGraphAddDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult sim_cuGraphRemoveDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size);
+CUresult sim_cuGraphExecUpdate_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *why);
+CUresult sim_cuStreamBeginCapture_v1(CUstream stream);
+CUresult sim_cuStreamGetCaptureInfo_v1(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id);
+CUresult sim_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                       const CUgraphNode **nodes, size_t *count);
+CUresult sim_cuStreamUpdateCaptureDependencies_v1(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags);
+CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream);
+CUresult sim_cuMemAdvise_v1(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device);
+
+/* The functions that the driver calls (cu_objects.h). */
+#define SIM_X(result, name, arguments) result sim_##name arguments;
+SIM_PROGRAMS_CALLS(SIM_X)
+#undef SIM_X
+extern const sim_programs_table sim_all_programs; /* join.c */
 
 typedef struct sim_graph sim_graph;
 typedef struct sim_node sim_node;
-
-/* An operation: its kind and parameters in the form of the driver API. It owns the memory to which its parameters
- * point. */
-typedef struct sim_op {
-    CUgraphNodeParams what;
-    void *owned;
-    size_t owned_bytes, pointers; /* kernels: `owned` begins with this many pointers into itself */
-    sim_graph *child;             /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
-    CUcontext to, from;           /* the two contexts of a copy; NULL: the context of the operation */
-    CUcontext in;                 /* the context in which it runs; NULL: the context of the graph */
-    bool cooperative;
-    unsigned cluster[3]; /* blocks of a cluster; 0: the size that the kernel requires */
-    int priority;        /* priority and window are stored and reported, and have no effect */
-    CUaccessPolicyWindow window;
-} sim_op;
 
 /* An edge of the dependency graph: the node at its other end, and the data of the API. */
 typedef struct sim_edge {
@@ -88,7 +108,7 @@ typedef struct sim_exec {
     bool busy, doomed; /* see above */
 } sim_exec;
 
-/* ---- ops (op.c) ---- */
+/* ---- operations of nodes (graph_op.c) ---- */
 
 /* Makes an operation from the API's parameters. It owns a copy of the memory to which they point. Needs the state
  * lock. */
@@ -97,42 +117,20 @@ CUresult sim_op_make(sim_context *context, const CUgraphNodeParams *what, sim_op
 CUresult sim_op_check(sim_context *context, const sim_op *op);
 CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to);
 void sim_op_free(sim_context *context, sim_op *op);
-/* Submits an operation to a stream. If the stream is not captured, runs the operation. Otherwise adds it to the graph,
- * which takes ownership of its memory. Needs both locks. *context is NULL afterwards if the context ended while a host
- * function was running. */
-CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node **captured);
-CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
-/* Returns the context in which an operation of a graph runs: `context`, or another one. Returns NULL if that context
- * has ended. Needs the state lock. */
-sim_context *sim_op_context(sim_context *context, const sim_op *op);
+/* Copies `bytes` of the caller's memory into the operation; the caller sets the operation's pointer to it. */
+CUresult sim_op_own(sim_op *op, const void *data, size_t bytes);
+/* Frees memory (sim_op.run). */
+CUresult sim_free_run(sim_context **context, const sim_op *op);
+/* Values in memory that a stream writes, or for which it waits (value.c). */
+CUresult sim_memops_make(sim_context *context, sim_op *op);
+/* Adds an operation to the graph of a captured stream. It depends on the stream's tips and becomes the only tip. */
+CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op);
 
-/* Returns the stream for the profile of a program (program.c), or NULL if no profile is made. */
-sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
+/* ---- user objects (user.c) ---- */
 
-/* The functions for each kind of operation, in the files of that kind. */
-CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op);
-CUresult sim_kernel_run(sim_context *context, const sim_op *op);
-/* Checks the clusters of a launch. If `cluster` is 0, it becomes the size that the kernel requires, or stays 0 if it
- * requires none. */
-CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3]);
-/* Returns how many clusters of `size` blocks are resident at once, if an SM holds `per_sm` blocks. */
-uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size);
-CUresult sim_copy_check(sim_context *context, const sim_op *op);
-CUresult sim_copy_run(sim_context *context, const sim_op *op);
-/* Returns true for a copy between two devices. In the legacy stream such a copy waits for all work of both, and all
- * later work waits for it. */
-bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2]);
-/* Returns true if the host counts as waiting for the copy: it is in the legacy stream, and its host memory is not
- * shared. */
-bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op);
-CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
-CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
-CUresult sim_memops_check(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what);
-CUresult sim_memops_run(sim_context **context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what);
-/* Returns true if the window of a stream, launch or node is valid. */
-bool sim_right_window(const CUaccessPolicyWindow *window);
-/* Returns true for an address in memory that a node of a graph will allocate. */
-bool sim_graph_memory(const sim_context *context, CUdeviceptr address, uint64_t bytes, bool exact);
+void sim_user_release(sim_context *context, uint64_t user, unsigned count);
+struct sim_user;
+void sim_user_retain(struct sim_user *user, unsigned count);
 
 /* ---- graphs (graph.c) ---- */
 
@@ -193,58 +191,4 @@ CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **ex
 /* Returns the copy of a graph's node in the executable graph, or NULL. */
 sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle);
 
-/* ---- capture (capture.c) ---- */
-
-/* Sets `capturing` to the captured stream for work that is put into `stream`, or to NULL if it is not captured. Returns
- * an error if a capture forbids the call. */
-CUresult sim_capture_enter(sim_context *context, CUstream stream, sim_stream **capturing);
-/* Adds an operation to the graph of a captured stream. It depends on the stream's tips and becomes the only tip. */
-CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op, sim_node **node);
-/* Checks a call that queries the stream or waits for it: a capture forbids it. */
-CUresult sim_capture_wait(sim_context *context, CUstream stream);
-/* Records an event in a captured stream: the event gets the stream's tips. */
-CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event *event);
-/* Lets a stream wait for an event if one of them is captured: the stream joins the event's capture. Returns
- * CUDA_SUCCESS also without a capture. */
-CUresult sim_capture_wait_event(sim_context *context, CUstream stream, const sim_event *event);
-/* Checks cuEventQuery and cuEventSynchronize: a captured event cannot be queried. */
-CUresult sim_capture_look_event(sim_context *context, const sim_event *event);
-void sim_capture_leave(sim_context *context, sim_stream *stream);
-
-/* ---- the order of streams ---- */
-
-/* The happens-before order of the work of checked contexts (order.c). Without checks these functions do nothing.
- * Functions about work that runs need both locks; the other ones need the state lock. */
-typedef struct sim_order sim_order;
-void sim_order_begin(sim_context *context, CUstream stream); /* Begins work in the stream. */
-/* Tells that the running work touches memory. `what` names the operation, "the host's copy"; its text must stay valid
- * until the order forgets the work. */
-void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
-void sim_order_end(sim_context *context);
-/* Calls a function of the host from the running work, without locks (sim_call_out()). */
-bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
-/* Guards the pinned memory of asynchronous copies from now on, in all contexts (pinned.c). */
-void sim_order_guard(void);
-/* Tell that the host has waited: for the stream, for all work of the context, or for the work that the event marks. */
-void sim_order_waited(sim_context *context, CUstream stream);
-void sim_order_waited_all(sim_context *context);
-void sim_order_waited_event(sim_context *context, const sim_event *event);
-/* Tells that the event marks the stream's work so far. If `stream` is NULL, it marks all work of the context. */
-void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event);
-/* Tells that the stream waits for the work that the event marks, which may belong to another context. If `event` is
- * NULL, the stream waits for all work of its own context. */
-void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
-/* Called after the operation has run. A host function, or a value in memory, may tell others that the stream's work is
- * done. */
-void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
-/* Orders all work of these contexts so far before all their later work. */
-void sim_order_devices_wait(sim_context *const *contexts, size_t count);
-/* Called before each launch: sets the time of the checks of all contexts to the same value. */
-void sim_order_time(void);
-void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
-/* Protects whole pages. `reads`: the copy only reads them, so only writes of the host are caught. Returns the number of
- * the guard, or -1 if it cannot be set. Needs the state lock. */
-int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
-/* Removes a guard. Returns true if the host has touched the pages; `where` then says from where, or is empty. */
-bool sim_guard_clear(int number, uint64_t *address, char *where, size_t room);
 #endif

@@ -259,7 +259,7 @@ static CUresult capture_launch(sim_context *context, sim_stream *stream, const s
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_GRAPH}};
     CUresult result = sim_graph_clone(context, exec->graph, &op.child);
     if (result == CUDA_SUCCESS)
-        result = sim_capture_op(context, stream, &op, NULL);
+        result = sim_capture_op(context, stream, &op);
     sim_op_free(context, &op);
     return result;
 }

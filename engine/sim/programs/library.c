@@ -2,21 +2,9 @@
  * current when it is loaded. A CUkernel and its CUfunction are the same handle, so both can be launched. */
 #include <string.h>
 
-#include "cu_objects.h"
+#include "cu_graph.h"
 
 /* ---- files ---- */
-
-CUresult sim_file_read(const char *path, char **data, size_t *length)
-{
-    kiln_error *error = NULL;
-    if (!path || !*path)
-        return CUDA_ERROR_INVALID_VALUE;
-    kiln_status status = kiln__file_read(sim_memory(), path, 0, data, length, &error);
-    kiln_error_free(error);
-    if (status == KILN_OK)
-        return CUDA_SUCCESS;
-    return status == KILN_ERROR_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_FILE_NOT_FOUND;
-}
 
 CUresult sim_cuModuleLoad(CUmodule *module, const char *path)
 {
@@ -37,18 +25,6 @@ CUresult sim_cuModuleLoad(CUmodule *module, const char *path)
 }
 
 /* ---- libraries ---- */
-
-/* A library of the same image on another device: a managed variable is one for all devices. */
-const sim_module *sim_module_twin(const sim_context *context, const void *image)
-{
-    for (unsigned i = 0; i < sim_device_count(); i++) {
-        const sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
-        for (const sim_object *object = other ? other->objects : NULL; object; object = object->next)
-            if (object->kind == SIM_MODULE && ((const sim_module *)object)->image == image)
-                return (const sim_module *)object;
-    }
-    return NULL;
-}
 
 static CUresult load_library(CUlibrary *library, const void *image, size_t length, CUjit_option *options, void **values,
                              unsigned count, CUlibraryOption *library_options, void **library_values,

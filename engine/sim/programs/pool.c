@@ -304,7 +304,7 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, const si
     if (result != CUDA_SUCCESS)
         return result;
     CUdeviceptr address = op.what.alloc.dptr;
-    result = sim_capture_op(context, stream, &op, NULL);
+    result = sim_capture_op(context, stream, &op);
     sim_op_free(context, &op);
     if (result == CUDA_SUCCESS)
         *pointer = address;
@@ -360,9 +360,9 @@ CUresult sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (pointer == 0)
         return sim_end_work(context, CUDA_SUCCESS);
-    sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE}};
+    sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE}, .run = sim_free_run};
     op.what.free.dptr = pointer;
-    return sim_end_work(context, sim_submit(&context, stream, &op, NULL));
+    return sim_end_work(context, sim_submit(&context, stream, &op));
 }
 
 /* ---- memory of graphs' nodes ---- */

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cu_objects.h"
+#include "cu_graph.h"
 #include "journal.h"
+#include "timeline.h"
 #include "vm_count.h"
 
 enum { BUCKETS = 1024, BOUNDS = 4, FIRST = 4 };

@@ -4,15 +4,7 @@
 #ifndef KILN_SIM_TIMELINE_H
 #define KILN_SIM_TIMELINE_H
 
-#include "base.h"
-
-typedef enum sim_lane {
-    SIM_LANE_KERNEL,    /* takes its share of the SMs */
-    SIM_LANE_TO_DEVICE, /* one at a time, as the next */
-    SIM_LANE_FROM_DEVICE,
-    SIM_LANE_ON_DEVICE, /* a fill, or a copy within the device's memory */
-    SIM_LANES
-} sim_lane;
+#include "cu_objects.h"
 
 typedef struct sim_span {
     double start, end;

@@ -16,7 +16,6 @@
 #include "cu_image.h"
 #include "sim.h"
 #include "profile.h"
-#include "timeline.h"
 #include "vm_time.h"
 #include "vm_watch.h"
 
@@ -34,28 +33,6 @@ CUresult sim_cuCtxCreate_v3(CUcontext *handle, CUexecAffinityParam *affinity, in
                             CUdevice device);
 CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle);
 CUresult sim_cuCtxSynchronize_v2(CUcontext handle);
-CUresult sim_cuGraphAddKernelNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
-                                     const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
-CUresult sim_cuGraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
-CUresult sim_cuGraphKernelNodeSetParams_v1(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
-CUresult sim_cuGraphExecKernelNodeSetParams_v1(CUgraphExec exec, CUgraphNode node,
-                                               const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
-CUresult sim_cuGraphAddNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
-                               CUgraphNodeParams *what);
-CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
-CUresult sim_cuGraphNodeGetDependencies_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
-CUresult sim_cuGraphNodeGetDependentNodes_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
-CUresult sim_cuGraphAddDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
-CUresult sim_cuGraphRemoveDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
-CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size);
-CUresult sim_cuGraphExecUpdate_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *why);
-CUresult sim_cuStreamBeginCapture_v1(CUstream stream);
-CUresult sim_cuStreamGetCaptureInfo_v1(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id);
-CUresult sim_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-                                       const CUgraphNode **nodes, size_t *count);
-CUresult sim_cuStreamUpdateCaptureDependencies_v1(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags);
-CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream);
-CUresult sim_cuMemAdvise_v1(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device);
 CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version, cuuint64_t flags);
 
 /* ---- the device ---- */
@@ -362,10 +339,6 @@ void sim_link_drop(sim_object *link); /* frees its contents, not the object */
 /* The module of a library of that image in a context of another device; NULL: none. Under the state lock. */
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
-/* An error if a capture forbids a call that may wait for the device (it also ends the capture);
- * cuThreadExchangeStreamCaptureMode has the rules. Under the state lock. */
-CUresult sim_forbid(sim_context *context);
-CUresult sim_forbid_any(sim_context *context); /* the same for any capture in the context, in any mode */
 /* The stream for synchronous copies and fills. They end captures of blocking streams, in every mode, and no other
  * captures. */
 #define SIM_WAITS CU_STREAM_LEGACY
@@ -375,8 +348,6 @@ sim_host *sim_host_at(const sim_context *context, uint64_t address);
 bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 /* Owners of allocations (vm_info) that are not handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
-/* Memory of the pool was freed, which may be destroyed already. */
-void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t address, uint64_t bytes);
 /* the default pool of a device: not in the table */
 #define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
 sim_context *sim_current(void); /* the thread's current context, usable or not; NULL: none. Under the state lock */
@@ -388,9 +359,6 @@ typedef struct sim_end_of {
 } sim_end_of;
 void sim_bury(sim_end_of *end); /* adds it to the list */
 void sim_bury_users(void);      /* calls those in the list; without locks */
-void sim_user_release(sim_context *context, uint64_t user, unsigned count);
-struct sim_user;
-void sim_user_retain(struct sim_user *user, unsigned count);
 /* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
  * number. */
 bool sim_environment(const char *name, uint64_t *value);
@@ -438,6 +406,15 @@ bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: K
 
 /* ---- the estimate of a launch's time: estimate.c ---- */
 
+/* The part of the device that works. */
+typedef enum sim_lane {
+    SIM_LANE_KERNEL,    /* takes its share of the SMs */
+    SIM_LANE_TO_DEVICE, /* one at a time, as the next */
+    SIM_LANE_FROM_DEVICE,
+    SIM_LANE_ON_DEVICE, /* a fill, or a copy within the device's memory */
+    SIM_LANES
+} sim_lane;
+
 typedef struct sim_estimate { /* of one launch; all zero: none requested */
     struct vm_trace *trace;
     struct vm_cost *cost;
@@ -459,28 +436,75 @@ void sim_estimate_drop(sim_estimate *estimate);
 /* A fill or a copy: bytes that go between host and device, or that are read and written on the device. */
 void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes);
 
-/* ---- the profile of a program: program.c. Under the state lock; nothing happens unless the environment asks ---- */
+/* ---- programs/: functions that the driver calls, and may not link ---- */
 
-typedef struct sim_noted { /* a launch, from before it until after it; all zero: not noted */
+/* A function of the driver API by name. `since`: as in cu_api.h. */
+typedef struct sim_entry {
+    const char *name;
+    int since;
+    void (*function)(void);
+} sim_entry;
+
+typedef struct
+    sim_noted { /* a launch in the profile of a program, from before it until after it; all zero: not noted */
     struct sim_row *row;
     bool estimated; /* this very launch is estimated */
     struct vm_profile *counters;
 } sim_noted;
-bool sim_program_open(void); /* for a new context. False: a variable is wrong, which was printed */
-bool sim_program_on(void);   /* the environment asks */
-/* The stream in which what follows runs, here as below NULL for the legacy one; `waits`: so does the host for
- * copies. */
-void sim_program_stream(const sim_stream *stream, bool waits);
-void sim_program_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
-                        struct vm_watch *watch, sim_noted *noted);
-void sim_program_ran(sim_context *context, sim_noted *noted, bool whole, const sim_timed *timed);
-void sim_program_moved(sim_context *context, sim_lane lane, const char *what, uint64_t bytes, double seconds);
-/* Events; the host waits for a stream, an event, everything of the context's device. */
-void sim_program_record(sim_context *context, sim_event *event);
-void sim_program_after(const sim_context *context, sim_stream *stream, const sim_event *event);
-void sim_program_wait(const sim_context *context, const sim_stream *stream);
-void sim_program_wait_event(const sim_event *event);
-void sim_program_wait_all(const sim_context *context);
+struct sim_op;
+
+/* X(result, name, arguments): sim_NAME in programs/; its comment there says what it does. All need the state lock. */
+#define SIM_PROGRAMS_CALLS(X)                                                                                          \
+    /* captures (capture.c) */                                                                                         \
+    X(CUresult, forbid, (sim_context * context))                                                                       \
+    X(CUresult, forbid_any, (sim_context * context))                                                                   \
+    X(CUresult, capture_enter, (sim_context * context, CUstream stream, sim_stream * *capturing))                      \
+    X(CUresult, capture_submit, (sim_context * context, sim_stream * stream, struct sim_op * op))                      \
+    X(CUresult, capture_wait, (sim_context * context, CUstream stream))                                                \
+    X(CUresult, capture_record, (sim_context * context, sim_stream * stream, sim_event * event))                       \
+    X(CUresult, capture_wait_event, (sim_context * context, CUstream stream, const sim_event *event))                  \
+    X(CUresult, capture_look_event, (sim_context * context, const sim_event *event))                                   \
+    X(void, capture_leave, (sim_context * context, sim_stream * stream))                                               \
+    X(CUresult, capture_status, (sim_context * context, CUstream stream, CUstreamCaptureStatus * status))              \
+    /* graphs (graph_op.c) and pools (pool.c) */                                                                       \
+    X(bool, graph_memory, (const sim_context *context, CUdeviceptr address, uint64_t bytes, bool exact))               \
+    X(void, pool_freed, (sim_context * context, uint64_t pool, uint64_t address, uint64_t bytes))                      \
+    /* the profile of a program (program.c) */                                                                         \
+    X(bool, program_open, (void))                                                                                      \
+    X(bool, program_on, (void))                                                                                        \
+    X(void, program_stream, (const sim_stream *stream, bool waits))                                                    \
+    X(void, program_launch,                                                                                            \
+      (const sim_function *function, uint32_t resident, const vm_launch *launch, struct vm_watch *watch,               \
+       sim_noted *noted))                                                                                              \
+    X(void, program_ran, (sim_context * context, sim_noted * noted, bool whole, const sim_timed *timed))               \
+    X(void, program_moved, (sim_context * context, sim_lane lane, const char *what, uint64_t bytes, double seconds))   \
+    X(void, program_record, (sim_context * context, sim_event * event))                                                \
+    X(void, program_after, (const sim_context *context, sim_stream *stream, const sim_event *event))                   \
+    X(void, program_wait, (const sim_context *context, const sim_stream *stream))                                      \
+    X(void, program_wait_event, (const sim_event *event))                                                              \
+    X(void, program_wait_all, (const sim_context *context))
+
+typedef struct sim_programs_table {
+    const sim_entry *entries; /* the functions of the driver API that programs/ has */
+    size_t entry_count;
+#define SIM_X(result, name, arguments) result(*name) arguments;
+    SIM_PROGRAMS_CALLS(SIM_X)
+#undef SIM_X
+} sim_programs_table;
+
+/* The table of programs/. Without programs/ it has no entries: nothing is captured, no pool exists, no profile is made.
+ * Any thread. */
+const sim_programs_table *sim_programs(void);
+/* Sets the table. `table` stays valid. Any thread; every call sets the same table. */
+void sim_programs_set(const sim_programs_table *table);
+/* In libcuda: the table from the beginning (programs/join.c). */
+#ifndef SIM_PROGRAMS
+#define SIM_PROGRAMS &sim_no_programs
+#endif
+extern const sim_programs_table sim_no_programs; /* alone.c */
+
+/* ---- queries and settings ---- */
+
 /* Answers queries of kernels; `user` is the profile (vm_limits). */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 /* How many blocks of `threads` threads fit on a multiprocessor. */

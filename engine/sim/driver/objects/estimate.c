@@ -137,5 +137,5 @@ void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, u
         mine.seconds += seconds;
         mine.launches++;
     }
-    sim_program_moved(context, lane, what, bytes, seconds);
+    sim_programs()->program_moved(context, lane, what, bytes, seconds);
 }

@@ -30,6 +30,18 @@ void sim_link_drop(sim_object *object)
     sim_texts_free(&link->texts);
 }
 
+CUresult sim_file_read(const char *path, char **data, size_t *length)
+{
+    kiln_error *error = NULL;
+    if (!path || !*path)
+        return CUDA_ERROR_INVALID_VALUE;
+    kiln_status status = kiln__file_read(sim_memory(), path, 0, data, length, &error);
+    kiln_error_free(error);
+    if (status == KILN_OK)
+        return CUDA_SUCCESS;
+    return status == KILN_ERROR_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_FILE_NOT_FOUND;
+}
+
 CUresult sim_cuLinkCreate(unsigned count, CUjit_option *options, void **values, CUlinkState *state)
 {
     sim_context *context;

@@ -254,6 +254,18 @@ CUresult sim_cuModuleLoadFatBinary(CUmodule *module, const void *image)
     return sim_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
 
+/* A library of the same image on another device: a managed variable is one for all devices. */
+const sim_module *sim_module_twin(const sim_context *context, const void *image)
+{
+    for (unsigned i = 0; i < sim_device_count(); i++) {
+        const sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
+        for (const sim_object *object = other ? other->objects : NULL; object; object = object->next)
+            if (object->kind == SIM_MODULE && ((const sim_module *)object)->image == image)
+                return (const sim_module *)object;
+    }
+    return NULL;
+}
+
 void sim_module_close(sim_context *context, sim_module *module)
 {
     sim_count_forget(context, module);

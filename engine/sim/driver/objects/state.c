@@ -526,7 +526,8 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
     uint64_t memory, threads, steps;
     uint32_t jit;
     if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
-        !sim_environment("KILN_SIM_STEPS", &steps) || !sim_jit_asked(&jit) || !sim_right_words() || !sim_program_open())
+        !sim_environment("KILN_SIM_STEPS", &steps) || !sim_jit_asked(&jit) || !sim_right_words() ||
+        !sim_programs()->program_open())
         return CUDA_ERROR_INVALID_VALUE;
     vm_limits limits = {
         .memory = memory,

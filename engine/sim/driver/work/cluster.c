@@ -1,7 +1,7 @@
 /* cluster.c - clusters of a launch: which sizes are allowed, and how many clusters fit on the device. */
 #include <string.h>
 
-#include "cu_graph.h"
+#include "cu_work.h"
 
 enum { PORTABLE = 8, LARGEST = 16, GPCS = 8, GPC_SMS = 16 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cu_graph.h"
+#include "cu_work.h"
 #include "vm_checks.h"
 
 typedef struct shape {
@@ -157,7 +157,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     const uint64_t size = (uint64_t)what.cluster[0] * what.cluster[1] * what.cluster[2];
     sim_noted noted;
     sim_timed timed;
-    sim_program_launch(function, resident, &what, &watch, &noted);
+    sim_programs()->program_launch(function, resident, &what, &watch, &noted);
     sim_estimate_launch(function, resident, size > 1 ? size * sim_resident_clusters(resident, size) : 0, &what,
                         noted.estimated, &watch, &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
@@ -169,7 +169,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
     sim_estimate_ran(context, &estimate, kind == VM_OK, &timed);
-    sim_program_ran(context, &noted, kind == VM_OK, &timed);
+    sim_programs()->program_ran(context, &noted, kind == VM_OK, &timed);
     sim_count_ran(context, function, &counters);
     sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
     if (kind == VM_OK)
@@ -304,7 +304,7 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
     memcpy(op.cluster, launch->cluster, sizeof op.cluster);
     result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        result = sim_submit(&context, stream, &op, NULL);
+        result = sim_submit(&context, stream, &op);
     else if (result != CUDA_ERROR_OUT_OF_MEMORY)
         report_refused(context, handle, launch, result);
     kiln__free(sim_memory(), op.owned);
@@ -370,109 +370,3 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
     }
     return launch_kernel(function, &launch, config->hStream, arguments, extra);
 }
-
-/* ---- the launch of CUDA 2: state in the function, then a call without it ---- */
-
-enum { OLD_PARAM_BYTES = 4096 };
-
-static CUresult set_old_param(CUfunction handle, int offset, const void *data, unsigned bytes)
-{
-    sim_context *context;
-    CUresult result;
-    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
-    if (!function)
-        return result;
-    if (!data || offset < 0 || offset > OLD_PARAM_BYTES || bytes > OLD_PARAM_BYTES - (unsigned)offset)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (!function->old_params)
-        function->old_params = kiln__calloc(sim_memory(), 1, OLD_PARAM_BYTES);
-    if (!function->old_params)
-        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    memcpy(function->old_params + offset, data, bytes);
-    return sim_end(CUDA_SUCCESS);
-}
-
-CUresult sim_cuParamSetv(CUfunction function, int offset, void *data, unsigned bytes)
-{
-    return set_old_param(function, offset, data, bytes);
-}
-
-CUresult sim_cuParamSeti(CUfunction function, int offset, unsigned value)
-{
-    return set_old_param(function, offset, &value, sizeof value);
-}
-
-CUresult sim_cuParamSetf(CUfunction function, int offset, float value)
-{
-    return set_old_param(function, offset, &value, sizeof value);
-}
-
-CUresult sim_cuParamSetSize(CUfunction handle, unsigned bytes)
-{
-    sim_context *context;
-    CUresult result;
-    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
-    if (!function)
-        return result;
-    if (bytes > OLD_PARAM_BYTES)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    function->old_param_bytes = bytes;
-    return sim_end(CUDA_SUCCESS);
-}
-
-CUresult sim_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
-{
-    sim_context *context;
-    CUresult result;
-    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
-    if (!function)
-        return result;
-    if (x <= 0 || y <= 0 || z <= 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    function->old_block[0] = (unsigned)x;
-    function->old_block[1] = (unsigned)y;
-    function->old_block[2] = (unsigned)z;
-    return sim_end(CUDA_SUCCESS);
-}
-
-CUresult sim_cuFuncSetSharedSize(CUfunction handle, unsigned bytes)
-{
-    sim_context *context;
-    CUresult result;
-    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
-    if (!function)
-        return result;
-    function->old_shared = bytes;
-    return sim_end(CUDA_SUCCESS);
-}
-
-CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstream stream)
-{
-    unsigned char params[OLD_PARAM_BYTES];
-    sim_context *context;
-    CUresult result;
-    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
-    if (!function)
-        return result;
-    if (width <= 0 || height <= 0 || (function->old_param_bytes > 0 && !function->old_params))
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    size_t bytes = function->old_param_bytes;
-    if (bytes > 0)
-        memcpy(params, function->old_params, bytes);
-    shape launch = {{(unsigned)width, (unsigned)height, 1},
-                    {function->old_block[0], function->old_block[1], function->old_block[2]},
-                    function->old_shared,
-                    false,
-                    {0},
-                    {0}};
-    sim_end(CUDA_SUCCESS);
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-    return launch_kernel(handle, &launch, stream, NULL, extra);
-}
-
-CUresult sim_cuLaunchGrid(CUfunction function, int width, int height)
-{
-    return sim_cuLaunchGridAsync(function, width, height, NULL);
-}
-
-CUresult sim_cuLaunch(CUfunction function) { return sim_cuLaunchGridAsync(function, 1, 1, NULL); }

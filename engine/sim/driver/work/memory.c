@@ -2,7 +2,7 @@
  * allocations. */
 #include <string.h>
 
-#include "cu_graph.h"
+#include "cu_work.h"
 #include "vm_checks.h"
 
 CUresult sim_cuMemGetInfo(size_t *free, size_t *total)
@@ -27,13 +27,21 @@ CUresult sim_cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
         return result;
     if (!pointer || bytes == 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    result = sim_forbid(context);
+    result = sim_programs()->forbid(context);
     uint64_t address = result == CUDA_SUCCESS ? vm_alloc(context->device, bytes) : 0;
     if (result == CUDA_SUCCESS && address == 0)
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
         *pointer = address;
     return sim_end_work(context, result);
+}
+
+sim_host *sim_host_at(const sim_context *context, uint64_t address)
+{
+    vm_info info;
+    return vm_about(context->device, address, &info)
+               ? sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST)
+               : NULL;
 }
 
 bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
@@ -52,7 +60,7 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
     if (info.owner == SIM_OWNER_GRAPH)
         context->graph_used -= info.bytes;
     else if (info.owner)
-        sim_pool_freed(context, info.owner, info.base, info.bytes);
+        sim_programs()->pool_freed(context, info.owner, info.base, info.bytes);
     return true;
 }
 
@@ -62,7 +70,7 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    result = sim_forbid(context); /* also for NULL, which otherwise has no effect */
+    result = sim_programs()->forbid(context); /* also for NULL, which otherwise has no effect */
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
@@ -195,7 +203,7 @@ CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *
     if (to->width == 0 || to->height == 0)
         return CUDA_SUCCESS;
     return fill_extent(to, &bytes) && (vm_pointer_read(sim_home(context, to->dst)->device, to->dst, bytes) ||
-                                       sim_graph_memory(context, to->dst, bytes, false))
+                                       sim_programs()->graph_memory(context, to->dst, bytes, false))
                ? CUDA_SUCCESS
                : CUDA_ERROR_INVALID_VALUE;
 }
@@ -240,7 +248,7 @@ static CUresult submit_fill(CUdeviceptr to, size_t pitch, unsigned value, unsign
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEMSET}};
     op.what.memset =
         (CUDA_MEMSET_NODE_PARAMS_v2){to, pitch, value, size, width, height, SIM_HANDLE(CUcontext, context)};
-    return sim_end_work(context, sim_submit(&context, stream, &op, NULL));
+    return sim_end_work(context, sim_submit(&context, stream, &op));
 }
 
 #define FILLS(bits, type)                                                                                              \

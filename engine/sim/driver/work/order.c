@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cu_graph.h"
+#include "cu_work.h"
 #include "vm_checks.h"
 
 enum { LANES = 256, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };

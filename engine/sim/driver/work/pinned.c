@@ -12,7 +12,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "cu_graph.h"
+#include "cu_work.h"
 
 enum { GUARDS = 256, LATE_MOST = 1000 };
 

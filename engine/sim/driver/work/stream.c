@@ -3,7 +3,7 @@
  * the host time of the device's work so far. That is the speed of the simulator and not an estimate of a GPU. */
 #include <string.h>
 
-#include "cu_graph.h"
+#include "cu_work.h"
 
 bool sim_stream_known(const sim_context *context, CUstream stream)
 {
@@ -54,7 +54,7 @@ sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make)
 
 sim_stream *sim_stream_noted(sim_context *context, CUstream stream)
 {
-    return sim_program_on() ? sim_stream_at(context, stream, true) : NULL;
+    return sim_programs()->program_on() ? sim_stream_at(context, stream, true) : NULL;
 }
 
 /* Priorities are stored and reported, clamped to the range as the driver does; they have no effect here. */
@@ -89,7 +89,7 @@ CUresult sim_cuStreamDestroy(CUstream stream)
     sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
     if (!found)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    sim_capture_leave(context, found);
+    sim_programs()->capture_leave(context, found);
     sim_order_stream_gone(context, found);
     sim_object_free(context, found);
     return sim_end_work(context, CUDA_SUCCESS);
@@ -99,7 +99,7 @@ CUresult sim_cuStreamDestroy(CUstream stream)
 static void record_wait(sim_context *context, CUstream stream)
 {
     sim_order_waited(context, stream);
-    sim_program_wait(context, sim_stream_noted(context, stream));
+    sim_programs()->program_wait(context, sim_stream_noted(context, stream));
 }
 
 CUresult sim_cuStreamSynchronize(CUstream stream)
@@ -110,7 +110,8 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
     if (result != CUDA_SUCCESS)
         return result;
     context = sim_follow(context, stream, SIM_STREAM);
-    result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
+    result = sim_stream_known(context, stream) ? sim_programs()->capture_wait(context, stream)
+                                               : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
         record_wait(context, stream);
     return sim_end_work(context, result);
@@ -123,7 +124,8 @@ CUresult sim_cuStreamQuery(CUstream stream)
     if (result != CUDA_SUCCESS)
         return result;
     context = sim_follow(context, stream, SIM_STREAM);
-    result = sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE;
+    result = sim_stream_known(context, stream) ? sim_programs()->capture_wait(context, stream)
+                                               : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
         record_wait(context, stream);
     return sim_end(result);
@@ -194,6 +196,17 @@ CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *device)
         return result;
     *device = sim_device_at(context->ordinal);
     return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    return sim_end(status ? sim_programs()->capture_status(context, stream, status) : CUDA_ERROR_INVALID_VALUE);
 }
 
 /* A window of 0 bytes means that there is no window. Other ratios and properties than cuda.h names are invalid. */
@@ -296,7 +309,7 @@ CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_HOST}};
     op.what.host = (CUDA_HOST_NODE_PARAMS_v2){.fn = function, .userData = user};
-    result = sim_submit(&context, stream, &op, NULL);
+    result = sim_submit(&context, stream, &op);
     return sim_end_work(context, result);
 }
 
@@ -324,76 +337,15 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (!function || flags != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    result = sim_capture_enter(context, stream, &capturing);
+    result = sim_programs()->capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && capturing)
-        result = sim_capture_wait(context, stream); /* graphs have no callbacks of this kind */
+        result = sim_programs()->capture_wait(context, stream); /* graphs have no callbacks of this kind */
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     callback call = {function, stream, user};
     sim_order_waited(context, stream); /* the callback may use what the stream has copied */
     bool stays = sim_call_out(context, call_back, &call);
     return sim_end_work(stays ? context : NULL, CUDA_SUCCESS);
-}
-
-/* ---- values in memory ---- */
-
-static CUresult submit_memops(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
-{
-    sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    context = sim_follow(context, stream, SIM_STREAM);
-    if (!sim_stream_known(context, stream))
-        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
-    what.memOp = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){SIM_HANDLE(CUcontext, context), count, list, flags};
-    sim_op op = {0};
-    result = sim_op_make(context, &what, &op);
-    if (result == CUDA_SUCCESS)
-        result = sim_submit(&context, stream, &op, NULL);
-    kiln__free(sim_memory(), op.owned);
-    return sim_end_work(context, result);
-}
-
-CUresult sim_cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
-{
-    return submit_memops(stream, count, list, flags);
-}
-
-static CUresult submit_memop(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr address, cuuint64_t value,
-                             unsigned flags)
-{
-    CUstreamBatchMemOpParams op = {0};
-    bool wide = type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-    op.waitValue.operation = type; /* the write operations have the same members */
-    op.waitValue.address = address;
-    op.waitValue.flags = flags;
-    if (wide)
-        op.waitValue.value64 = value;
-    else
-        op.waitValue.value = (cuuint32_t)value;
-    return submit_memops(stream, 1, &op, 0);
-}
-
-CUresult sim_cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-    return submit_memop(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
-}
-
-CUresult sim_cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
-{
-    return submit_memop(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
-}
-
-CUresult sim_cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-    return submit_memop(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
-}
-
-CUresult sim_cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
-{
-    return submit_memop(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
 }
 
 /* ---- events ---- */
@@ -413,7 +365,7 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
                                                     : sim_follow(context, stream, SIM_STREAM);
     sim_context *other = type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? sim_owner(context, event, SIM_EVENT) : context;
     bool known = sim_stream_known(context, stream) && sim_object_find(other, event, SIM_EVENT);
-    result = known ? sim_submit(&context, stream, &op, NULL) : CUDA_ERROR_INVALID_HANDLE;
+    result = known ? sim_submit(&context, stream, &op) : CUDA_ERROR_INVALID_HANDLE;
     return sim_end_work(context, result);
 }
 
@@ -432,13 +384,13 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!(flags & CU_EVENT_WAIT_EXTERNAL)) {
-        sim_program_after(context, sim_stream_noted(context, stream), found);
-        result = sim_capture_wait_event(context, stream, found);
+        sim_programs()->program_after(context, sim_stream_noted(context, stream), found);
+        result = sim_programs()->capture_wait_event(context, stream, found);
         if (result == CUDA_SUCCESS && found->recorded)
             sim_order_stream_waits(context, stream, found);
         return sim_end(result);
     }
-    result = sim_capture_enter(context, stream, &capturing);
+    result = sim_programs()->capture_enter(context, stream, &capturing);
     sim_end(result);
     if (result != CUDA_SUCCESS || !capturing) /* the flag affects only captures */
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_ILLEGAL_STATE;
@@ -493,11 +445,11 @@ static CUresult record_event(CUevent event, CUstream stream, bool external)
     sim_event *found = sim_object_find(context, event, SIM_EVENT);
     if (!found || !sim_stream_known(context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
-    result = sim_capture_enter(context, stream, &capturing);
+    result = sim_programs()->capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && !capturing && external) /* the flag affects only captures */
         result = CUDA_ERROR_ILLEGAL_STATE;
     if (result == CUDA_SUCCESS && capturing && !external) {
-        result = sim_capture_record(context, capturing, found);
+        result = sim_programs()->capture_record(context, capturing, found);
         return sim_end(result);
     }
     sim_end(result);
@@ -522,10 +474,10 @@ CUresult sim_cuEventQuery(CUevent event)
         return result;
     context = sim_follow(context, event, SIM_EVENT);
     const sim_event *found = sim_object_find(context, event, SIM_EVENT);
-    result = found ? sim_capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE;
+    result = found ? sim_programs()->capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         sim_order_waited_event(context, found);
-        sim_program_wait_event(found);
+        sim_programs()->program_wait_event(found);
     }
     return sim_end(result);
 }
@@ -559,10 +511,10 @@ CUresult sim_cuCtxSynchronize(void)
     CUresult result = sim_begin_work(&context); /* waits for another thread's kernel */
     if (result != CUDA_SUCCESS)
         return result;
-    result = sim_forbid_any(context);
+    result = sim_programs()->forbid_any(context);
     if (result == CUDA_SUCCESS) {
         sim_order_waited_all(context);
-        sim_program_wait_all(context);
+        sim_programs()->program_wait_all(context);
     }
     return sim_end_work(context, result);
 }

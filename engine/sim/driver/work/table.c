@@ -3,41 +3,35 @@
 
 #include "cu_objects.h"
 
-typedef struct entry {
-    const char *name;
-    int since;
-    void (*function)(void);
-} entry;
-
-static const entry entries[] = {
+static const sim_entry entries[] = {
 #define SIM_X(name, since) {#name, since, (void (*)(void))sim_##name},
     SIM_API_MAP(SIM_X)
 #undef SIM_X
-#define SIM_X(name, since, function) {#name, since, (void (*)(void))function},
-        SIM_ALIAS_MAP(SIM_X)
-#undef SIM_X
 #define SIM_X(symbol, name, since, function) {name, since, (void (*)(void))function},
-            SIM_FORM_MAP(SIM_X)
+        SIM_FORM_MAP(SIM_X)
 #undef SIM_X
 };
 
 /* Returns the newest form of `name` for a program of CUDA `version`, or NULL. *exists: a form for some version
- * exists. */
-static const entry *find_entry(const char *name, int version, bool *exists)
+ * exists. A name is in one of the two lists, with all of its forms. */
+static const sim_entry *find_entry(const char *name, int version, bool *exists)
 {
-    const entry *best = NULL;
+    const sim_entry *best = NULL;
+    const sim_entry *const lists[] = {entries, sim_programs()->entries};
+    const size_t counts[] = {KILN__COUNT(entries), sim_programs()->entry_count};
     *exists = false;
-    for (size_t i = 0; i < KILN__COUNT(entries); i++) {
-        if (strcmp(entries[i].name, name) != 0)
-            continue;
-        *exists = true;
-        if (entries[i].since <= version && (!best || entries[i].since > best->since))
-            best = &entries[i];
-    }
+    for (size_t k = 0; k < KILN__COUNT(lists); k++)
+        for (size_t i = 0; i < counts[k]; i++) {
+            if (strcmp(lists[k][i].name, name) != 0)
+                continue;
+            *exists = true;
+            if (lists[k][i].since <= version && (!best || lists[k][i].since > best->since))
+                best = &lists[k][i];
+        }
     return best;
 }
 
-static void *get_pointer(const entry *found)
+static void *get_pointer(const sim_entry *found)
 {
     void *symbol;
     _Static_assert(sizeof symbol == sizeof found->function, "POSIX: both kinds of pointer are alike");
@@ -45,12 +39,16 @@ static void *get_pointer(const entry *found)
     return symbol;
 }
 
-/* The form to which cuda.h maps the name. */
+/* The form to which cuda.h maps the name, which is the first one in the lists: older forms come last. */
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)
-        if (strcmp(entries[i].name, name) == 0) /* older forms come last */
+        if (strcmp(entries[i].name, name) == 0)
             return get_pointer(&entries[i]);
+    const sim_programs_table *programs = sim_programs();
+    for (size_t i = 0; i < programs->entry_count; i++)
+        if (strcmp(programs->entries[i].name, name) == 0)
+            return get_pointer(&programs->entries[i]);
     return NULL;
 }
 
@@ -61,7 +59,7 @@ CUresult sim_cuGetProcAddress(const char *name, void **function, int version, cu
     if (!name || !function || version < 0 || (flags & ~streams) || flags == streams)
         return CUDA_ERROR_INVALID_VALUE;
     bool exists;
-    const entry *found = find_entry(name, version, &exists);
+    const sim_entry *found = find_entry(name, version, &exists);
     *function = found ? get_pointer(found) : NULL;
     if (status)
         *status = found    ? CU_GET_PROC_ADDRESS_SUCCESS

@@ -2,7 +2,7 @@
  * are handled as boxes. Each side's extent is checked against its allocation before any byte is copied. */
 #include <string.h>
 
-#include "cu_graph.h"
+#include "cu_work.h"
 #include "vm_checks.h"
 
 /* One side of a box: its memory, and where the box starts in it. */
@@ -222,7 +222,7 @@ static CUresult will_be_there(const sim_context *context, corner *at, const box 
     at->side.write = false; /* nothing is written yet */
     CUresult result = find_corner(at, size, &first);
     bool later = result != CUDA_SUCCESS && at->side.type != CU_MEMORYTYPE_ARRAY;
-    return later && sim_graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
+    return later && sim_programs()->graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
 }
 
 /* Checks a copy for a new node. */
@@ -251,7 +251,7 @@ static CUresult submit_copy(const CUDA_MEMCPY3D *what, CUcontext to, CUcontext f
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEMCPY}, .to = to, .from = from};
     op.what.memcpy.copyCtx = SIM_HANDLE(CUcontext, context);
     op.what.memcpy.copyParams = *what;
-    return sim_end_work(context, sim_submit(&context, stream, &op, NULL));
+    return sim_end_work(context, sim_submit(&context, stream, &op));
 }
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *what, CUstream stream)

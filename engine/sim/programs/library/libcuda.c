@@ -6,9 +6,12 @@
 #define SIM_PAGE (2u << 20) /* accesses are checked by pages of this size, as on a GPU */
 #define SIM_ZEROED true
 #define SIM_NVIDIA sim_library_nvidia
+#define SIM_PROGRAMS &sim_all_programs
 #include "choose.h"
+#include "cu_graph.h"
 
 #include "../../driver/objects/state.c"
+#include "../../driver/objects/alone.c"
 #include "../../driver/objects/array.c"
 #include "../capture.c"
 #include "../../driver/work/cluster.c"
@@ -19,16 +22,19 @@
 #include "../graph.c"
 #include "../graph_exec.c"
 #include "../graph_node.c"
+#include "../graph_op.c"
 #include "../graph_print.c"
-#include "../../driver/work/host.c"
+#include "../host.c"
 #include "../ipc.c"
 #include "../../driver/work/launch.c"
+#include "../join.c"
 #include "../library.c"
 #include "../../driver/objects/link.c"
 #include "../../driver/work/memory.c"
 #include "../../driver/objects/module.c"
 #include "../../driver/objects/occupancy.c"
 #include "../../driver/work/op.c"
+#include "../old_launch.c"
 #include "../pool.c"
 #include "../pool_share.c"
 #include "../../driver/work/stream.c"
@@ -37,6 +43,7 @@
 #include "../../driver/objects/texture.c"
 #include "../../driver/work/transfer.c"
 #include "../user.c"
+#include "../value.c"
 #include "../vmm.c"
 
 #define EXPORT(c_name, symbol, target)                                                                                 \
@@ -46,14 +53,18 @@
 /* TEXT(name) is what cuda.h makes of the name: "cuMemAlloc_v2". */
 #define SIM_X(name, since) EXPORT(export_##name, TEXT(name), sim_##name)
 SIM_API_MAP(SIM_X)
+SIM_PROGRAMS_API_MAP(SIM_X)
 #undef SIM_X
 #define SIM_X(name, since) EXPORT(export_##name##_ptds, TEXT(name) "_ptds", sim_##name)
 SIM_PTDS_MAP(SIM_X)
+SIM_PROGRAMS_PTDS_MAP(SIM_X)
 #undef SIM_X
 #define SIM_X(name, since) EXPORT(export_##name##_ptsz, TEXT(name) "_ptsz", sim_##name)
 SIM_PTSZ_MAP(SIM_X)
+SIM_PROGRAMS_PTSZ_MAP(SIM_X)
 #undef SIM_X
 #define FORM_NAME_(line) form_##line
 #define FORM_NAME(line) FORM_NAME_(line)
 #define SIM_X(symbol, name, since, function) EXPORT(FORM_NAME(__COUNTER__), symbol, function)
 SIM_FORM_MAP(SIM_X)
+SIM_PROGRAMS_FORM_MAP(SIM_X)

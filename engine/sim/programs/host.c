@@ -9,14 +9,6 @@
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-sim_host *sim_host_at(const sim_context *context, uint64_t address)
-{
-    vm_info info;
-    return vm_about(context->device, address, &info)
-               ? sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST)
-               : NULL;
-}
-
 /* Adds shared memory to the context's list. The interpreter already knows it. */
 static CUresult add_host(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
