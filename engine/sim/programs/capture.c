@@ -153,9 +153,7 @@ CUresult sim_capture_enter(sim_context *context, CUstream handle, sim_stream **c
 CUresult sim_capture_wait(sim_context *context, CUstream handle)
 {
     sim_stream *capturing = NULL;
-    CUresult result = sim_capture_enter(context, handle, &capturing);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_capture_enter(context, handle, &capturing));
     if (!capturing)
         return sim_forbid(context);
     capturing->capture->invalid = true;
@@ -344,16 +342,14 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
                                          const CUgraphEdgeData *data, size_t count, CUstreamCaptureMode mode)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     sim_graph *graph = sim_graph_of(context, handle);
     if (!graph || graph->capturing)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (graph->owner && graph->owner->op.what.type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     sim_edge *edges = NULL;
-    result = sim_edges_read(context, graph, nodes, data, count, &edges);
+    CUresult result = sim_edges_read(context, graph, nodes, data, count, &edges);
     if (result == CUDA_SUCCESS)
         result = begin_capture(context, stream, graph, edges, count, mode);
     kiln__free(sim_memory(), edges);
@@ -475,14 +471,12 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
                                     const CUgraphNode **nodes, const CUgraphEdgeData **data, size_t *count)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!sim_stream_known(context, handle))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!status)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    result = sim_capture_status(context, handle, status);
+    CUresult result = sim_capture_status(context, handle, status);
     if (result != CUDA_SUCCESS ||
         *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only in an active one */
         return sim_end(result);
@@ -525,9 +519,7 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
                                                size_t count, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!sim_stream_known(context, handle))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES)
@@ -539,7 +531,7 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
         return sim_end(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     sim_edge *edges = NULL;
     sim_graph *graph = stream->capture->graph;
-    result = sim_edges_read(graph->object.context, graph, nodes, data, count, &edges);
+    CUresult result = sim_edges_read(graph->object.context, graph, nodes, data, count, &edges);
     if (result == CUDA_SUCCESS && !kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity,
                                               stream->tip_count + count, sizeof *stream->tips))
         result = CUDA_ERROR_OUT_OF_MEMORY;

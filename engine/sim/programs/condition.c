@@ -24,9 +24,7 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
                                             unsigned initial, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!handle || !sim_graph_of(context, graph) || (flags & ~(unsigned)CU_GRAPH_COND_ASSIGN_DEFAULT))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     if (of && sim_context_find(of) != context)
@@ -111,9 +109,7 @@ CUresult sim_condition_copy(sim_context *context, const sim_op *from, sim_op *to
     to->what.conditional.phGraph_out = bodies;
     for (unsigned k = 0; k < to->what.conditional.size; k++) {
         sim_graph *made = NULL;
-        CUresult result = sim_graph_clone(context, sim_condition_body(context, from, k), &made);
-        if (result != CUDA_SUCCESS)
-            return result;
+        SIM_TRY(sim_graph_clone(context, sim_condition_body(context, from, k), &made));
         bodies[k] = SIM_HANDLE(CUgraph, made);
     }
     return CUDA_SUCCESS;

@@ -287,18 +287,14 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
 /* Begins a call about a graph. Returns CUDA_SUCCESS with the state lock held. */
 static CUresult begin_graph(CUgraph handle, sim_context **context, sim_graph **graph)
 {
-    CUresult result = sim_begin(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(context));
     *graph = sim_graph_of(*context, handle);
     return *graph ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult begin_node(CUgraphNode handle, sim_context **context, sim_node **node)
 {
-    CUresult result = sim_begin(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(context));
     *node = sim_node_of(*context, handle);
     return *node ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_VALUE);
 }
@@ -306,9 +302,7 @@ static CUresult begin_node(CUgraphNode handle, sim_context **context, sim_node *
 CUresult sim_cuGraphCreate(CUgraph *graph, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!graph || flags != 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_graph *made = sim_graph_new(context);
@@ -322,9 +316,7 @@ CUresult sim_cuGraphDestroy(CUgraph handle)
 {
     sim_context *context = NULL;
     sim_graph *graph = NULL;
-    CUresult result = begin_graph(handle, &context, &graph);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_graph(handle, &context, &graph));
     if (graph->owner || graph->capturing) /* freed with its node; in use */
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_graph_close(context, graph);
@@ -337,14 +329,12 @@ CUresult sim_cuGraphClone(CUgraph *clone, CUgraph handle)
 {
     sim_context *context = NULL;
     sim_graph *graph = NULL, *made = NULL;
-    CUresult result = begin_graph(handle, &context, &graph);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_graph(handle, &context, &graph));
     if (!clone)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (graph->memory_nodes > 0)
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
-    result = sim_graph_clone(context, graph, &made);
+    CUresult result = sim_graph_clone(context, graph, &made);
     if (result == CUDA_SUCCESS)
         *clone = SIM_HANDLE(CUgraph, made);
     return sim_end(result);
@@ -354,9 +344,7 @@ CUresult sim_cuGraphNodeFindInClone(CUgraphNode *found, CUgraphNode original, CU
 {
     sim_context *context = NULL;
     sim_graph *graph = NULL;
-    CUresult result = begin_graph(handle, &context, &graph);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_graph(handle, &context, &graph));
     if (!found || !graph->original)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     for (const sim_node *node = graph->first; node; node = node->next)
@@ -371,9 +359,7 @@ CUresult sim_cuGraphDestroyNode(CUgraphNode handle)
 {
     sim_context *context = NULL;
     sim_node *node = NULL;
-    CUresult result = begin_node(handle, &context, &node);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_node(handle, &context, &node));
     if (node->graph->memory_nodes > 0)
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     if (node->graph->capturing)
@@ -426,9 +412,7 @@ CUresult sim_cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count)
 {
     sim_context *context = NULL;
     sim_graph *graph = NULL;
-    CUresult result = begin_graph(handle, &context, &graph);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_graph(handle, &context, &graph));
     if (!count)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     listing list = {.first = nodes, .room = nodes ? *count : 0};
@@ -441,9 +425,7 @@ CUresult sim_cuGraphGetRootNodes(CUgraph handle, CUgraphNode *nodes, size_t *cou
 {
     sim_context *context = NULL;
     sim_graph *graph = NULL;
-    CUresult result = begin_graph(handle, &context, &graph);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_graph(handle, &context, &graph));
     if (!count)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     listing list = {.first = nodes, .room = nodes ? *count : 0};
@@ -465,9 +447,7 @@ CUresult sim_cuGraphGetEdges(CUgraph handle, CUgraphNode *from, CUgraphNode *to,
 {
     sim_context *context = NULL;
     sim_graph *graph = NULL;
-    CUresult result = begin_graph(handle, &context, &graph);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_graph(handle, &context, &graph));
     if (!count || !from != !to || (data && !from))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     listing list = {.first = from, .second = to, .data = data, .room = from ? *count : 0};
@@ -485,9 +465,7 @@ static CUresult list_neighbours(CUgraphNode handle, CUgraphNode *nodes, CUgraphE
 {
     sim_context *context = NULL;
     sim_node *node = NULL;
-    CUresult result = begin_node(handle, &context, &node);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_node(handle, &context, &node));
     const sim_edges *edges = before ? &node->before : &node->after;
     if (!count || (data && !nodes))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -513,9 +491,7 @@ CUresult sim_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
 {
     sim_context *context = NULL;
     sim_node *node = NULL;
-    CUresult result = begin_node(handle, &context, &node);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_node(handle, &context, &node));
     if (!type)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *type = node->op.what.type;

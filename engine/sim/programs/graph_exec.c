@@ -11,9 +11,7 @@
 CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **exec)
 {
     for (;;) {
-        CUresult result = sim_begin_work(context);
-        if (result != CUDA_SUCCESS)
-            return result;
+        SIM_TRY(sim_begin_work(context));
         *exec = sim_object_find(*context, handle, SIM_EXEC);
         if (!*exec || (*exec)->doomed)
             return sim_end_work(*context, CUDA_ERROR_INVALID_VALUE);
@@ -78,9 +76,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, cuuint64_t flags, 
     const cuuint64_t known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
                              CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_graph *graph = sim_graph_of(context, handle);
     if (!graph || !out || (flags & ~known) || graph->capturing)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -93,7 +89,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, cuuint64_t flags, 
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     exec->object.drop = exec_drop;
     exec->flags = flags;
-    result = sim_graph_clone(context, graph, &exec->graph);
+    CUresult result = sim_graph_clone(context, graph, &exec->graph);
     if (result == CUDA_SUCCESS)
         result = append_steps(context, exec, exec->graph, error);
     if (result != CUDA_SUCCESS) {
@@ -141,9 +137,7 @@ CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode
 CUresult sim_cuGraphExecDestroy(CUgraphExec handle)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_exec *exec = sim_object_find(context, handle, SIM_EXEC);
     if (!exec || exec->doomed)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -159,9 +153,7 @@ CUresult sim_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 {
     sim_context *context = NULL;
     sim_exec *exec = NULL;
-    CUresult result = sim_exec_begin(handle, &context, &exec);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_exec_begin(handle, &context, &exec));
     if (flags)
         *flags = exec->flags;
     return sim_end_work(context, flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
@@ -283,12 +275,10 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     sim_context *context = NULL;
     sim_exec *exec = NULL;
     sim_stream *capturing = NULL;
-    CUresult result = sim_exec_begin(handle, &context, &exec);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_exec_begin(handle, &context, &exec));
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    result = sim_capture_enter(context, stream, &capturing);
+    CUresult result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && capturing)
         return sim_end_work(context, capture_launch(context, capturing, exec));
     if (result == CUDA_SUCCESS)
@@ -322,12 +312,10 @@ CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
     sim_context *context = NULL;
     sim_exec *exec = NULL;
     sim_stream *capturing = NULL;
-    CUresult result = sim_exec_begin(handle, &context, &exec);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_exec_begin(handle, &context, &exec));
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    result = sim_capture_enter(context, stream, &capturing);
+    CUresult result = sim_capture_enter(context, stream, &capturing);
     return sim_end_work(context, result != CUDA_SUCCESS ? result
                                  : capturing            ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
                                                         : CUDA_SUCCESS);
@@ -453,14 +441,12 @@ CUresult sim_cuGraphExecUpdate(CUgraphExec handle, CUgraph graph_handle, CUgraph
 {
     sim_context *context = NULL;
     sim_exec *exec = NULL;
-    CUresult result = sim_exec_begin(handle, &context, &exec);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_exec_begin(handle, &context, &exec));
     sim_graph *graph = sim_graph_of(context, graph_handle);
     if (!graph || !info || graph->capturing)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     update u = {.why = CU_GRAPH_EXEC_UPDATE_SUCCESS};
-    result = update_graph(context, exec->graph, graph, &u);
+    CUresult result = update_graph(context, exec->graph, graph, &u);
     *info = (CUgraphExecUpdateResultInfo){.result = u.why};
     if (u.node)
         info->errorNode = SIM_HANDLE(CUgraphNode, u.node);
@@ -482,15 +468,13 @@ CUresult sim_cuGraphExecChildGraphNodeSetParams(CUgraphExec handle, CUgraphNode 
 {
     sim_context *context = NULL;
     sim_exec *exec = NULL;
-    CUresult result = sim_exec_begin(handle, &context, &exec);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_exec_begin(handle, &context, &exec));
     const sim_node *node = sim_exec_node(exec, node_handle);
     sim_graph *graph = sim_graph_of(context, child);
     if (!node || !node->op.child || !graph || graph->capturing)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     update u = {.why = CU_GRAPH_EXEC_UPDATE_SUCCESS};
-    result = update_graph(context, node->op.child, graph, &u);
+    CUresult result = update_graph(context, node->op.child, graph, &u);
     return sim_end_work(context, result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_ERROR_INVALID_VALUE : result);
 }
 
@@ -506,9 +490,7 @@ CUresult sim_cuGraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node_handle, 
 {
     sim_context *context = NULL;
     sim_exec *exec = NULL;
-    CUresult result = sim_exec_begin(handle, &context, &exec);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_exec_begin(handle, &context, &exec));
     sim_node *node = sim_exec_node(exec, node_handle);
     if (!node || !can_be_disabled(node))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -520,9 +502,7 @@ CUresult sim_cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node_handle, 
 {
     sim_context *context = NULL;
     sim_exec *exec = NULL;
-    CUresult result = sim_exec_begin(handle, &context, &exec);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_exec_begin(handle, &context, &exec));
     const sim_node *node = sim_exec_node(exec, node_handle);
     if (!node || !can_be_disabled(node) || !enabled)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);

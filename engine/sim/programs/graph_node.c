@@ -33,9 +33,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
                          size_t count, CUgraphNodeParams *what)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     sim_graph *graph = sim_graph_of(context, handle);
     if (!graph || !out)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -44,7 +42,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
     sim_edge *edges = NULL;
     sim_node *node = NULL;
     sim_op op = {0};
-    result = sim_edges_read(context, graph, before, data, count, &edges);
+    CUresult result = sim_edges_read(context, graph, before, data, count, &edges);
     if (result == CUDA_SUCCESS)
         result = make_op(context, get_context(context, what), what, &op);
     CUdeviceptr address = what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? op.what.alloc.dptr : 0;
@@ -251,9 +249,7 @@ CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CU
 /* The op of a node of that type: CUDA_SUCCESS with the state lock held. */
 static CUresult begin_op(CUgraphNode handle, CUgraphNodeType type, const void *out, sim_context **context, sim_op **op)
 {
-    CUresult result = sim_begin(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(context));
     sim_node *node = sim_node_of(*context, handle);
     if (!node || node->op.what.type != type || !out)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -265,9 +261,7 @@ CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAM
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_KERNEL, kernel, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_KERNEL, kernel, &context, &op));
     memcpy(kernel, &op->what.kernel, sizeof *kernel);
     return sim_end(CUDA_SUCCESS);
 }
@@ -287,9 +281,7 @@ CUresult sim_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *copy)
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_MEMCPY, copy, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_MEMCPY, copy, &context, &op));
     *copy = op->what.memcpy.copyParams;
     return sim_end(CUDA_SUCCESS);
 }
@@ -298,9 +290,7 @@ CUresult sim_cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAM
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_MEMSET, fill, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_MEMSET, fill, &context, &op));
     const CUDA_MEMSET_NODE_PARAMS_v2 *from = &op->what.memset;
     *fill = (CUDA_MEMSET_NODE_PARAMS){from->dst,         from->pitch, from->value,
                                       from->elementSize, from->width, from->height};
@@ -311,9 +301,7 @@ CUresult sim_cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *h
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_HOST, host, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_HOST, host, &context, &op));
     *host = (CUDA_HOST_NODE_PARAMS){.fn = op->what.host.fn, .userData = op->what.host.userData};
     return sim_end(CUDA_SUCCESS);
 }
@@ -322,9 +310,7 @@ CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_GRAPH, graph, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_GRAPH, graph, &context, &op));
     *graph = SIM_HANDLE(CUgraph, op->child);
     return sim_end(CUDA_SUCCESS);
 }
@@ -333,9 +319,7 @@ CUresult sim_cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event)
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event, &context, &op));
     *event = op->what.eventRecord.event;
     return sim_end(CUDA_SUCCESS);
 }
@@ -344,9 +328,7 @@ CUresult sim_cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event)
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event, &context, &op));
     *event = op->what.eventWait.event;
     return sim_end(CUDA_SUCCESS);
 }
@@ -355,9 +337,7 @@ CUresult sim_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, alloc, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, alloc, &context, &op));
     memcpy(alloc, &op->what.alloc, sizeof *alloc);
     return sim_end(CUDA_SUCCESS);
 }
@@ -366,9 +346,7 @@ CUresult sim_cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *pointer)
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_MEM_FREE, pointer, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_MEM_FREE, pointer, &context, &op));
     *pointer = op->what.free.dptr;
     return sim_end(CUDA_SUCCESS);
 }
@@ -377,9 +355,7 @@ CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, memops, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, memops, &context, &op));
     *memops = (CUDA_BATCH_MEM_OP_NODE_PARAMS){op->what.memOp.ctx, op->what.memOp.count, op->what.memOp.paramArray,
                                               op->what.memOp.flags};
     return sim_end(CUDA_SUCCESS);
@@ -416,9 +392,7 @@ CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParam
 static CUresult set_params(CUgraphNode handle, const CUgraphNodeParams *what)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     sim_node *node = sim_node_of(context, handle);
     return sim_end(node ? sim_op_replace(context, &node->op, what, false) : CUDA_ERROR_INVALID_VALUE);
 }
@@ -427,9 +401,7 @@ static CUresult set_exec_params(CUgraphExec exec_handle, CUgraphNode handle, con
 {
     sim_context *context = NULL;
     sim_exec *exec = NULL;
-    CUresult result = sim_exec_begin(exec_handle, &context, &exec);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_exec_begin(exec_handle, &context, &exec));
     sim_node *node = sim_exec_node(exec, handle);
     return sim_end_work(context, node ? sim_op_replace(context, &node->op, what, true) : CUDA_ERROR_INVALID_VALUE);
 }
@@ -580,9 +552,7 @@ CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID 
 {
     sim_context *context = NULL;
     sim_op *op = NULL;
-    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_KERNEL, value, &context, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(node, CU_GRAPH_NODE_TYPE_KERNEL, value, &context, &op));
     CUkernelNodeAttrValue found = {{0}};
     switch (attribute) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: found.cooperative = op->cooperative; break;
@@ -634,9 +604,7 @@ CUresult sim_cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
 {
     sim_context *context = NULL;
     sim_op *target = NULL;
-    CUresult result = begin_op(to, CU_GRAPH_NODE_TYPE_KERNEL, to, &context, &target);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_op(to, CU_GRAPH_NODE_TYPE_KERNEL, to, &context, &target));
     const sim_node *source = sim_node_of(context, from);
     if (!source || source->op.what.type != CU_GRAPH_NODE_TYPE_KERNEL)
         return sim_end(CUDA_ERROR_INVALID_VALUE);

@@ -62,9 +62,7 @@ static CUresult make_alloc(sim_context *context, sim_op *op)
         if (what->accessDescs[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
             sim_device_ordinal(what->accessDescs[i].location.id) < 0)
             return CUDA_ERROR_INVALID_DEVICE;
-    CUresult result = sim_op_own(op, what->accessDescs, what->accessDescCount * sizeof *what->accessDescs);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_op_own(op, what->accessDescs, what->accessDescCount * sizeof *what->accessDescs));
     op->run = run_alloc;
     what->accessDescs = op->owned;
     what->dptr = what->bytesize <= context->memory ? vm_reserve(context->device, what->bytesize, ALIGN) : 0;

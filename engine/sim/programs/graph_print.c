@@ -80,9 +80,7 @@ static void put_graph(FILE *out, const sim_context *context, const sim_graph *gr
 CUresult sim_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     const sim_graph *graph = sim_graph_of(context, handle);
     if (!graph || !path)
         return sim_end(CUDA_ERROR_INVALID_VALUE);

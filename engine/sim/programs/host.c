@@ -28,11 +28,9 @@ static CUresult add_host(sim_context *context, void *pointer, size_t bytes, sim_
 /* Allocates pinned or managed memory. */
 static CUresult make_shared(sim_context *context, void **pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
-    CUresult result = sim_forbid(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_forbid(context));
     void *made = bytes <= kiln__host_memory() ? vm_alloc_host(context->device, bytes, sharing == SIM_MANAGED) : NULL;
-    result = made ? add_host(context, made, bytes, sharing, flags) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = made ? add_host(context, made, bytes, sharing, flags) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
         vm_check_track(context->device, (uintptr_t)made);
         *pointer = made;
@@ -44,9 +42,7 @@ CUresult sim_cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
     const unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!pointer || bytes == 0 || (flags & ~known))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     return sim_end_work(context, make_shared(context, pointer, bytes, SIM_PINNED, flags));
@@ -57,13 +53,11 @@ CUresult sim_cuMemAllocHost(void **pointer, size_t bytes) { return sim_cuMemHost
 CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!pointer || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     void *made = NULL;
-    result = make_shared(context, &made, bytes, SIM_MANAGED, flags);
+    CUresult result = make_shared(context, &made, bytes, SIM_MANAGED, flags);
     if (result == CUDA_SUCCESS)
         *pointer = (uintptr_t)made;
     return sim_end_work(context, result);
@@ -74,14 +68,12 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flag
 static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult unknown, sim_context **context,
                              sim_host **host)
 {
-    CUresult result = sim_begin_work(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(context));
     sim_context *home = sim_home(*context, (uintptr_t)pointer);
     *host = sim_host_at(home, (uintptr_t)pointer);
     if (!*host || (*host)->pointer != pointer || (*host)->sharing != sharing)
         return sim_end_work(*context, *host ? CUDA_ERROR_INVALID_VALUE : unknown);
-    result = sim_forbid(*context);
+    CUresult result = sim_forbid(*context);
     if (result == CUDA_SUCCESS)
         sim_order_waited_all(*context);
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end_work(*context, result);
@@ -133,15 +125,13 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
                            CU_MEMHOSTREGISTER_READ_ONLY;
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     uintptr_t start = (uintptr_t)pointer;
     if (!pointer || bytes == 0 || (flags & ~known) || bytes > UINTPTR_MAX - start)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
         return sim_end_work(context, CUDA_ERROR_NOT_SUPPORTED);
-    result = sim_forbid(context);
+    CUresult result = sim_forbid(context);
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     bool read_only = flags & CU_MEMHOSTREGISTER_READ_ONLY;
@@ -161,9 +151,7 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
 CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *address, void *pointer, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     const sim_host *host = sim_host_at(sim_home(context, (uintptr_t)pointer), (uintptr_t)pointer);
     if (!address || flags != 0 || !host || host->sharing == SIM_MANAGED)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -174,9 +162,7 @@ CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *address, void *pointer, unsi
 CUresult sim_cuMemHostGetFlags(unsigned *flags, void *pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     const sim_host *host = sim_host_at(sim_home(context, (uintptr_t)pointer), (uintptr_t)pointer);
     if (!flags || !host || host->sharing == SIM_MANAGED)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -214,13 +200,12 @@ CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation
                                 CUstream stream)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_stream *capturing = NULL;
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    result = flags == 0 && is_managed(context, pointer, bytes) ? check_location(location) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = flags == 0 && is_managed(context, pointer, bytes) ? check_location(location)
+                                                                        : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && capturing) /* there is no such node */
@@ -243,9 +228,7 @@ CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice d
 CUresult sim_cuMemAdvise(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUmemLocation location)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!is_managed(context, pointer, bytes) || advice < CU_MEM_ADVISE_SET_READ_MOSTLY ||
         advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -263,9 +246,7 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
 {
     sim_context *context;
     sim_stream *capturing = NULL;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     vm_info info = {0};
@@ -274,7 +255,7 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
     if (!there || info.base != pointer || (bytes != 0 && bytes != info.bytes) || (single && sim_is_legacy(stream)) ||
         (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !single))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    result = sim_capture_enter(context, stream, &capturing);
+    CUresult result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && capturing)
         result = sim_capture_wait(context, stream);
     return sim_end_work(context, result);
@@ -378,9 +359,7 @@ static CUresult answer_query(const sim_context *context, const place *at, CUpoin
 CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     place at = find_place(&context, pointer);
     return sim_end(data && at.known ? answer_query(context, &at, attribute, data) : CUDA_ERROR_INVALID_VALUE);
 }
@@ -411,9 +390,7 @@ CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attribu
 CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     /* whether copies wait, which they always do here; nothing else can be set */
     bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && find_place(&context, pointer).known;
     return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);

@@ -71,9 +71,7 @@ CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 {
     sim_context *context;
     struct stat info;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     vm_info about;
     sim_context *home = sim_home(context, pointer);
     if (!handle || !vm_about(home->device, pointer, &about) || about.variable || about.shared || about.owner != 0)
@@ -162,9 +160,7 @@ CUresult sim_cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, uns
 {
     sim_context *context;
     ipc_handle from;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     memcpy(&from, &handle, sizeof from);
     if (!pointer || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -184,9 +180,7 @@ CUresult sim_cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, uns
 CUresult sim_cuIpcCloseMemHandle(CUdeviceptr pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_context *home = sim_home(context, pointer);
     sim_import *import = find_import(home, NULL, pointer);
     if (import && --import->opened == 0) {
@@ -199,9 +193,7 @@ CUresult sim_cuIpcCloseMemHandle(CUdeviceptr pointer)
 CUresult sim_cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     const sim_event *found = sim_object_find(sim_follow(context, event, SIM_EVENT), event, SIM_EVENT);
     if (!found || !(found->flags & CU_EVENT_INTERPROCESS))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);

@@ -11,11 +11,9 @@ CUresult sim_cuModuleLoad(CUmodule *module, const char *path)
     sim_context *context = NULL;
     char *image = NULL;
     size_t length = 0;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_module *made = NULL;
-    result = module ? sim_file_read(path, &image, &length) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = module ? sim_file_read(path, &image, &length) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_module_load(context, image, length, 0, NULL, NULL, NULL, &made);
     if (result == CUDA_SUCCESS)
@@ -31,9 +29,7 @@ static CUresult load_library(CUlibrary *library, const void *image, size_t lengt
                              unsigned library_count)
 {
     sim_context *context = NULL;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!library || (library_count > 0 && (!library_options || !library_values)))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     bool kept = false;
@@ -41,7 +37,7 @@ static CUresult load_library(CUlibrary *library, const void *image, size_t lengt
         kept |= library_options[i] == CU_LIBRARY_BINARY_IS_PRESERVED && library_values[i];
     const sim_module *twin = kept ? sim_module_twin(context, image) : NULL;
     sim_module *module = NULL;
-    result = sim_module_load(context, image, length, count, options, values, twin, &module);
+    CUresult result = sim_module_load(context, image, length, count, options, values, twin, &module);
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     sim_library *made = sim_object_new(context, SIM_LIBRARY, sizeof *made);
@@ -81,9 +77,7 @@ CUresult sim_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_o
 CUresult sim_cuLibraryUnload(CUlibrary handle)
 {
     sim_context *context = NULL;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_library *library = sim_object_find(context, handle, SIM_LIBRARY);
     if (!library)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -95,9 +89,7 @@ CUresult sim_cuLibraryUnload(CUlibrary handle)
 /* The module of a library's handle: CUDA_SUCCESS with the state lock held. */
 static CUresult begin_library(CUlibrary handle, sim_context **context, sim_module **module)
 {
-    CUresult result = sim_begin(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(context));
     const sim_library *library = sim_object_find(*context, handle, SIM_LIBRARY);
     if (!library)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
@@ -109,9 +101,7 @@ CUresult sim_cuLibraryGetModule(CUmodule *out, CUlibrary handle)
 {
     sim_context *context = NULL;
     sim_module *module = NULL;
-    CUresult result = begin_library(handle, &context, &module);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_library(handle, &context, &module));
     if (!out)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *out = SIM_HANDLE(CUmodule, module);
@@ -122,12 +112,10 @@ CUresult sim_cuLibraryGetKernel(CUkernel *kernel, CUlibrary handle, const char *
 {
     CUmodule module = NULL;
     CUfunction function = NULL;
-    CUresult result = sim_cuLibraryGetModule(&module, handle);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_cuLibraryGetModule(&module, handle));
     if (!kernel)
         return CUDA_ERROR_INVALID_VALUE;
-    result = sim_cuModuleGetFunction(&function, module, name);
+    CUresult result = sim_cuModuleGetFunction(&function, module, name);
     if (result == CUDA_SUCCESS)
         *kernel = (CUkernel)(uintptr_t)function;
     return result;
@@ -144,9 +132,7 @@ CUresult sim_cuLibraryGetManaged(CUdeviceptr *pointer, size_t *bytes, CUlibrary 
 {
     sim_context *context = NULL;
     sim_module *module = NULL;
-    CUresult result = begin_library(handle, &context, &module);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_library(handle, &context, &module));
     if (!name || !*name)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const ptx_module *ptx = vm_module_ptx(module->vm);
@@ -248,9 +234,7 @@ CUresult sim_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 
 static CUresult begin_function(const void *handle, const void *out, sim_context **context, sim_function **function)
 {
-    CUresult result = sim_begin(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(context));
     *function = sim_object_find(*context, handle, SIM_FUNCTION);
     if (!*function)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
@@ -261,9 +245,7 @@ CUresult sim_cuFuncGetName(const char **name, CUfunction handle)
 {
     sim_context *context = NULL;
     sim_function *function = NULL;
-    CUresult result = begin_function(handle, name, &context, &function);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_function(handle, name, &context, &function));
     *name = vm_module_ptx(function->module->vm)->functions[function->kernel].name;
     return sim_end(CUDA_SUCCESS);
 }
@@ -272,9 +254,7 @@ CUresult sim_cuFuncGetModule(CUmodule *module, CUfunction handle)
 {
     sim_context *context = NULL;
     sim_function *function = NULL;
-    CUresult result = begin_function(handle, module, &context, &function);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_function(handle, module, &context, &function));
     *module = SIM_HANDLE(CUmodule, function->module);
     return sim_end(CUDA_SUCCESS);
 }
@@ -283,9 +263,7 @@ CUresult sim_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle)
 {
     sim_context *context = NULL;
     sim_function *function = NULL;
-    CUresult result = begin_function(handle, state, &context, &function);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_function(handle, state, &context, &function));
     *state = CU_FUNCTION_LOADING_STATE_LOADED;
     return sim_end(CUDA_SUCCESS);
 }
@@ -300,9 +278,7 @@ CUresult sim_cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
 {
     sim_context *context = NULL;
     sim_function *function = NULL;
-    CUresult result = begin_function(handle, handle, &context, &function);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_function(handle, handle, &context, &function));
     return sim_end((unsigned)config <= CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -310,9 +286,7 @@ CUresult sim_cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
 {
     sim_context *context = NULL;
     sim_function *function = NULL;
-    CUresult result = begin_function(handle, handle, &context, &function);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_function(handle, handle, &context, &function));
     return sim_end((unsigned)config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS
                                                                                  : CUDA_ERROR_INVALID_VALUE);
 }
@@ -323,9 +297,7 @@ CUresult sim_cuKernelGetFunction(CUfunction *out, CUkernel kernel)
 {
     sim_context *context = NULL;
     sim_function *function = NULL;
-    CUresult result = begin_function(kernel, out, &context, &function);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_function(kernel, out, &context, &function));
     *out = function_of(kernel);
     return sim_end(CUDA_SUCCESS);
 }
@@ -334,9 +306,7 @@ CUresult sim_cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
     sim_context *context = NULL;
     sim_function *function = NULL;
-    CUresult result = begin_function(kernel, library, &context, &function);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_function(kernel, library, &context, &function));
     if (!function->module->library)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     *library = SIM_HANDLE(CUlibrary, function->module->library);

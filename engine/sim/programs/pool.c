@@ -26,9 +26,7 @@ static int ordinal_of(const CUmemLocation *location)
 
 static CUresult return_pool(CUmemoryPool *pool, CUdevice device, bool current)
 {
-    CUresult result = sim_begin_device(device, pool);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, pool));
     const int ordinal = sim_device_ordinal(device);
     const unsigned number = ordinal >= 0 ? (unsigned)ordinal : 0;
     const sim_context *context = sim_current();
@@ -45,9 +43,7 @@ CUresult sim_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) { return re
 
 CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
-    CUresult result = sim_begin_device(device, pool);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, pool));
     const int ordinal = sim_device_ordinal(device);
     const unsigned number = ordinal >= 0 ? (unsigned)ordinal : 0;
     sim_context *context = sim_current();
@@ -106,10 +102,8 @@ static CUresult check_props(const CUmemPoolProps *props)
 CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
     sim_context *context;
-    CUresult result = sim_begin_pool(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = pool && props ? check_props(props) : CUDA_ERROR_INVALID_VALUE;
+    SIM_TRY(sim_begin_pool(&context));
+    CUresult result = pool && props ? check_props(props) : CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return sim_end(result);
     const int ordinal = ordinal_of(&props->location);
@@ -135,9 +129,7 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 CUresult sim_cuMemPoolDestroy(CUmemoryPool handle)
 {
     sim_context *context;
-    CUresult result = sim_begin_pool(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_pool(&context));
     context = sim_follow(context, handle, SIM_POOL);
     sim_pool *pool = sim_object_find(context, handle, SIM_POOL);
     if (!pool)
@@ -181,9 +173,7 @@ CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
 CUresult sim_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmemLocation *location)
 {
     sim_context *context;
-    CUresult result = sim_begin_pool(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_pool(&context));
     const sim_pool *pool = sim_pool_at(context, handle);
     if (!flags || !location || !pool)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -206,9 +196,7 @@ CUresult sim_cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     sim_context *context;
-    CUresult result = sim_begin_pool(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_pool(&context));
     const sim_pool *pool = sim_pool_at(context, handle);
     if (!pool || !value)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -233,9 +221,7 @@ CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
 CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     sim_context *context;
-    CUresult result = sim_begin_pool(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_pool(&context));
     sim_pool *pool = sim_pool_at(context, handle);
     if (!pool || !value)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -300,11 +286,9 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, const si
         what.alloc.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     what.alloc.bytesize = bytes;
     sim_op op = {0};
-    CUresult result = sim_op_make(context, &what, &op);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_op_make(context, &what, &op));
     CUdeviceptr address = op.what.alloc.dptr;
-    result = sim_capture_op(context, stream, &op);
+    CUresult result = sim_capture_op(context, stream, &op);
     sim_op_free(context, &op);
     if (result == CUDA_SUCCESS)
         *pointer = address;
@@ -315,9 +299,7 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, const si
 static CUresult allocate_in_stream(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle, CUstream stream)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_stream *capturing = NULL;
     context = sim_follow(context, stream, SIM_STREAM);
     uint64_t usual = context->pool_current ? context->pool_current : SIM_POOL_HANDLE(context->ordinal);
@@ -326,7 +308,7 @@ static CUresult allocate_in_stream(CUdeviceptr *pointer, size_t bytes, CUmemoryP
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (!pointer || bytes == 0 || !pool || pool->imported)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    result = sim_capture_enter(context, stream, &capturing);
+    CUresult result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS)
         result = capturing ? capture_alloc(context, capturing, pool, bytes, pointer)
                            : take_from_pool(pool, bytes, pointer);
@@ -352,9 +334,7 @@ CUresult sim_cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemor
 CUresult sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -369,9 +349,7 @@ CUresult sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
 
 CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
 {
-    CUresult result = sim_begin_device(device, value);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, value));
     const int ordinal = sim_device_ordinal(device);
     const sim_context *context = sim_current();
     if (ordinal >= 0 && context && context->ordinal != (unsigned)ordinal)
@@ -390,9 +368,7 @@ CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute 
 
 CUresult sim_cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
 {
-    CUresult result = sim_begin_device(device, value);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, value));
     const int ordinal = sim_device_ordinal(device);
     sim_context *context = sim_current();
     if (ordinal >= 0 && context && context->ordinal != (unsigned)ordinal)

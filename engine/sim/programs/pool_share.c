@@ -156,9 +156,7 @@ CUresult sim_cuMemPoolExportToShareableHandle(void *out, CUmemoryPool handle, CU
                                               unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_pool(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_pool(&context));
     const sim_pool *pool = sim_pool_at(context, handle);
     if (!out || !pool || !pool->shared || pool->imported || flags != 0 ||
         type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
@@ -190,9 +188,7 @@ CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
                                                 unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_pool(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_pool(&context));
     const int given = (int)(intptr_t)handle;
     const int number = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? get_pool_place(given) : -1;
     if (!out || flags != 0 || number < 0)
@@ -219,9 +215,7 @@ CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
 CUresult sim_cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin_pool(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_pool(&context));
     context = sim_home(context, pointer);
     const sim_piece *piece = data ? find_piece(context, pointer) : NULL;
     if (!piece || !piece->own || !sim_object_find(context, (const void *)(uintptr_t)piece->pool, SIM_POOL))
@@ -234,9 +228,7 @@ CUresult sim_cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool handle, C
 {
     sim_context *context;
     piece_record what, there;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     sim_pool *pool = sim_object_find(sim_owner(context, handle, SIM_POOL), handle, SIM_POOL);
     if (!pointer || !data || !pool || !pool->imported)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);

@@ -35,9 +35,7 @@ void sim_user_release(sim_context *context, uint64_t handle, unsigned count)
 CUresult sim_cuUserObjectCreate(CUuserObject *object, void *pointer, CUhostFn destroy, unsigned count, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!object || !destroy || count == 0 || count > INT_MAX || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     struct sim_user *made = sim_object_new(context, SIM_USER, sizeof *made);
@@ -58,9 +56,7 @@ CUresult sim_cuUserObjectCreate(CUuserObject *object, void *pointer, CUhostFn de
 /* Begins a call about a user object and `count` references to it. */
 static CUresult begin_user(CUuserObject handle, unsigned count, sim_context **context, struct sim_user **user)
 {
-    CUresult result = sim_begin(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(context));
     *user = sim_object_find(*context, handle, SIM_USER);
     return *user && count > 0 && count <= INT_MAX ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_VALUE);
 }
@@ -69,9 +65,7 @@ CUresult sim_cuUserObjectRetain(CUuserObject handle, unsigned count)
 {
     sim_context *context = NULL;
     struct sim_user *user = NULL;
-    CUresult result = begin_user(handle, count, &context, &user);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_user(handle, count, &context, &user));
     sim_user_retain(user, count);
     return sim_end(CUDA_SUCCESS);
 }
@@ -80,9 +74,7 @@ CUresult sim_cuUserObjectRelease(CUuserObject handle, unsigned count)
 {
     sim_context *context = NULL;
     struct sim_user *user = NULL;
-    CUresult result = begin_user(handle, count, &context, &user);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_user(handle, count, &context, &user));
     if (count > user->count)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_user_release(context, user->object.handle, count);
@@ -95,9 +87,7 @@ CUresult sim_cuGraphRetainUserObject(CUgraph graph_handle, CUuserObject handle, 
 {
     sim_context *context = NULL;
     struct sim_user *user = NULL;
-    CUresult result = begin_user(handle, count, &context, &user);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_user(handle, count, &context, &user));
     sim_graph *graph = sim_graph_of(context, graph_handle);
     if (!graph || (flags & ~(unsigned)CU_GRAPH_USER_OBJECT_MOVE) ||
         ((flags & CU_GRAPH_USER_OBJECT_MOVE) && count > user->count))
@@ -115,9 +105,7 @@ CUresult sim_cuGraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle,
 {
     sim_context *context = NULL;
     struct sim_user *user = NULL;
-    CUresult result = begin_user(handle, count, &context, &user);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_user(handle, count, &context, &user));
     sim_graph *graph = sim_graph_of(context, graph_handle);
     uint64_t held = 0;
     for (size_t i = 0; graph && i < graph->hold_count; i++)

@@ -134,16 +134,14 @@ CUresult sim_memops_make(sim_context *context, sim_op *op)
 static CUresult submit_memops(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
     what.memOp = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){SIM_HANDLE(CUcontext, context), count, list, flags};
     sim_op op = {0};
-    result = sim_op_make(context, &what, &op);
+    CUresult result = sim_op_make(context, &what, &op);
     if (result == CUDA_SUCCESS)
         result = sim_submit(&context, stream, &op);
     kiln__free(sim_memory(), op.owned);

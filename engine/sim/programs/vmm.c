@@ -66,10 +66,8 @@ static sim_context *context_for(sim_context *context, CUdevice device)
 CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                            CUmemAllocationGranularity_flags option)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = check_prop(prop);
+    SIM_TRY(sim_begin_bare());
+    CUresult result = check_prop(prop);
     if (!granularity || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
@@ -102,10 +100,8 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
                          unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = check_prop(prop);
+    SIM_TRY(sim_begin_process(&context));
+    CUresult result = check_prop(prop);
     if (result != CUDA_SUCCESS || !handle || bytes == 0 || bytes % GRANULARITY != 0 || flags != 0)
         return sim_end_work(context, result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE);
     sim_context *home = context_for(context, prop->location.id);
@@ -150,9 +146,7 @@ static sim_physical *find_physical(sim_context *context, CUmemGenericAllocationH
 CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     sim_physical *physical = find_physical(context, handle);
     if (!physical)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -164,9 +158,7 @@ CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     const sim_physical *physical = find_physical(context, handle);
     if (!physical || !prop)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -180,9 +172,7 @@ CUresult sim_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandl
                                           CUmemAllocationHandleType type, unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     const sim_physical *physical = find_physical(context, handle);
     if (!out || !physical || flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         !(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
@@ -210,9 +200,7 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
 {
     sim_context *context;
     struct stat info;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     const int given = (int)(intptr_t)from, number = get_memory_place(given);
     if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || number < 0 || fstat(given, &info) != 0 ||
         fcntl(given, F_GET_SEALS) != VM_FILE_SEALS || info.st_size <= 0 || info.st_size % GRANULARITY != 0)
@@ -327,9 +315,7 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
                                  unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     (void)wanted; /* only a hint */
     sim_context *home = context == sim_homeless() ? sim_context_after(NULL) : context;
     if (!home) /* addresses are a device's */
@@ -370,9 +356,7 @@ static sim_range *find_range_anywhere(const sim_context *context, CUdeviceptr po
 CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     sim_range *range = find_range_anywhere(context, pointer, bytes);
     if (!range || range->base != pointer || range->bytes != bytes || range->count > 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -400,9 +384,7 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
                       unsigned long long flags)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     sim_range *range = find_range_anywhere(context, pointer, bytes);
     sim_physical *physical = find_physical(context, handle);
     if (!range || !physical || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0 ||
@@ -454,9 +436,7 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
 {
     sim_context *context;
     size_t first = 0, count = 0;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     sim_range *range = find_range_anywhere(context, pointer, bytes);
     if (is_unmapped(range, pointer, bytes)) /* no error, as on a GPU */
         return sim_end_work(context, CUDA_SUCCESS);
@@ -532,9 +512,7 @@ static const mapping *find_mapping_at(const sim_context *context, CUdeviceptr po
 CUresult sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     const mapping *map = find_mapping_at(context, pointer);
     if (!flags || !location || !map || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -547,9 +525,7 @@ CUresult sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loca
 CUresult sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
 {
     sim_context *context;
-    CUresult result = sim_begin_process(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_process(&context));
     const mapping *map = find_mapping_at(context, (uintptr_t)address);
     if (!handle || !map)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);

@@ -138,12 +138,10 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape)
 static CUresult array_create(sim_array **out, const CUDA_ARRAY3D_DESCRIPTOR *d, bool mipmapped, unsigned levels)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     shape_kind shape = ONE;
     vm_format format = VM_U8;
-    result = d ? array_check(d, &shape, &format) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = d ? array_check(d, &shape, &format) : CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     sim_array *made = sim_object_new(context, SIM_ARRAY, sizeof *made);
@@ -189,9 +187,7 @@ void sim_array_close(sim_context *context, sim_array *array)
 static CUresult array_destroy(const void *handle, bool mipmapped)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_array *array = sim_object_find(context, handle, SIM_ARRAY);
     if (!array || array->mipmapped != mipmapped || array->parent)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -242,9 +238,7 @@ CUresult sim_cuMipmappedArrayDestroy(CUmipmappedArray array) { return array_dest
 CUresult sim_cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR *descriptor, CUarray handle)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     const sim_array *array = sim_object_find(context, handle, SIM_ARRAY);
     if (!array || array->mipmapped)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
@@ -269,9 +263,7 @@ CUresult sim_cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR *descriptor, CUarray arr
 CUresult sim_cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray handle, unsigned level)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     sim_array *whole = sim_object_find(context, handle, SIM_ARRAY);
     if (!whole || !whole->mipmapped)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);

@@ -7,9 +7,7 @@ static CUresult begin_named(CUcontext handle, sim_context **context)
 {
     if (!handle)
         return sim_begin(context);
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     *context = sim_context_find(handle);
     return *context ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_CONTEXT);
 }
@@ -18,9 +16,7 @@ CUresult sim_cuCtxGetApiVersion(CUcontext handle, unsigned *version)
 {
     enum { API_VERSION = 3020 }; /* as current drivers report for every context */
     sim_context *context = NULL;
-    CUresult result = begin_named(handle, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_named(handle, &context));
     if (!version)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *version = API_VERSION;
@@ -30,9 +26,7 @@ CUresult sim_cuCtxGetApiVersion(CUcontext handle, unsigned *version)
 CUresult sim_cuCtxGetId(CUcontext handle, unsigned long long *id)
 {
     sim_context *context = NULL;
-    CUresult result = begin_named(handle, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_named(handle, &context));
     if (!id)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *id = context->id;
@@ -42,9 +36,7 @@ CUresult sim_cuCtxGetId(CUcontext handle, unsigned long long *id)
 CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
 {
     sim_context *context = NULL;
-    CUresult result = begin_named(handle, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_named(handle, &context));
     if (!device)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *device = sim_device_at(context->ordinal);
@@ -54,9 +46,7 @@ CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
 CUresult sim_cuCtxGetFlags(unsigned *flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!flags)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *flags = context->flags;
@@ -66,9 +56,7 @@ CUresult sim_cuCtxGetFlags(unsigned *flags)
 CUresult sim_cuCtxSetFlags(unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (flags & ~(unsigned)CU_CTX_FLAGS_MASK)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     context->flags = flags;
@@ -79,9 +67,7 @@ CUresult sim_cuCtxSetFlags(unsigned flags)
 CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!handle || flags != 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     context->attached++;
@@ -92,9 +78,7 @@ CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
 CUresult sim_cuCtxDetach(CUcontext handle)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (handle != SIM_HANDLE(CUcontext, context))
         return sim_end(CUDA_ERROR_INVALID_CONTEXT);
     bool last = !context->retained && context->attached == 0;
@@ -118,9 +102,7 @@ static bool limit_exists(CUlimit limit)
 CUresult sim_cuCtxGetLimit(size_t *value, CUlimit limit)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!value || (unsigned)limit >= CU_LIMIT_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!limit_exists(limit))
@@ -132,9 +114,7 @@ CUresult sim_cuCtxGetLimit(size_t *value, CUlimit limit)
 CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if ((unsigned)limit >= CU_LIMIT_MAX || (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!limit_exists(limit))
@@ -154,9 +134,7 @@ CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
 CUresult sim_cuCtxGetCacheConfig(CUfunc_cache *config)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!config)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *config = context->cache_config;
@@ -166,9 +144,7 @@ CUresult sim_cuCtxGetCacheConfig(CUfunc_cache *config)
 CUresult sim_cuCtxSetCacheConfig(CUfunc_cache config)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     context->cache_config = config;
@@ -178,9 +154,7 @@ CUresult sim_cuCtxSetCacheConfig(CUfunc_cache config)
 CUresult sim_cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!config)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* the same on every device since Maxwell */
@@ -190,9 +164,7 @@ CUresult sim_cuCtxGetSharedMemConfig(CUsharedconfig *config)
 CUresult sim_cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     return sim_end((unsigned)config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS
                                                                                  : CUDA_ERROR_INVALID_VALUE);
 }
@@ -200,9 +172,7 @@ CUresult sim_cuCtxSetSharedMemConfig(CUsharedconfig config)
 CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (least)
         *least = 0;
     if (greatest)
@@ -214,9 +184,7 @@ CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
 CUresult sim_cuCtxGetExecAffinity(CUexecAffinityParam *affinity, CUexecAffinityType type)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!affinity || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     return sim_end(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
@@ -233,9 +201,7 @@ CUresult sim_cuCtxResetPersistingL2Cache(void)
 static CUresult peer_access(CUcontext handle, bool enable)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     const sim_context *peer = sim_context_find(handle);
     if (!peer || (enable && peer == context))
         return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
@@ -251,9 +217,7 @@ static CUresult peer_access(CUcontext handle, bool enable)
 CUresult sim_cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     sim_end(CUDA_SUCCESS);
     return flags != 0 ? CUDA_ERROR_INVALID_VALUE : peer_access(peer, true);
 }

@@ -262,6 +262,14 @@ static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == 
 
 /* ---- entering and leaving a call ---- */
 
+/* Returns from the function with the result of the call, if that is an error. */
+#define SIM_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        const CUresult tried_ = (call);                                                                                \
+        if (tried_ != CUDA_SUCCESS)                                                                                    \
+            return tried_;                                                                                             \
+    } while (0)
+
 /* Begins a call. Returns CUDA_SUCCESS with the state lock held and the calling thread's current context. Otherwise
  * returns the error without a lock. */
 CUresult sim_begin(sim_context **context);

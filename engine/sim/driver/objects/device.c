@@ -268,9 +268,7 @@ CUresult sim_cuDriverGetVersion(int *version)
 
 CUresult sim_cuDeviceGetCount(int *count)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (!count)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *count = (int)sim_device_count();
@@ -279,9 +277,7 @@ CUresult sim_cuDeviceGetCount(int *count)
 
 CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (!device)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (ordinal < 0 || (unsigned)ordinal >= sim_device_count())
@@ -292,9 +288,7 @@ CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult sim_begin_device(CUdevice device, const void *out)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (!sim_device_profile(device))
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
     return out ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -302,9 +296,7 @@ CUresult sim_begin_device(CUdevice device, const void *out)
 
 CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device)
 {
-    CUresult result = sim_begin_device(device, name);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, name));
     if (length <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const char *title = sim_device_profile(device)->title;
@@ -318,9 +310,7 @@ CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device)
 
 CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    CUresult result = sim_begin_device(device, value);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, value));
     if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     int found = 0; /* a feature that no table lists is missing */
@@ -336,9 +326,7 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
 
 CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device)
 {
-    CUresult result = sim_begin_device(device, bytes);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, bytes));
     uint64_t memory = 0;
     bool right = sim_device_memory(sim_device_profile(device), &memory);
     *bytes = (size_t)memory;
@@ -356,18 +344,14 @@ void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid)
 
 CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
-    CUresult result = sim_begin_device(device, uuid);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, uuid));
     sim_device_uuid(sim_device_profile(device), sim_device_place(device), uuid);
     return sim_end(CUDA_SUCCESS);
 }
 
 CUresult sim_cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
-    CUresult result = sim_begin_device(device, major && minor ? major : NULL);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, major && minor ? major : NULL));
     *major = sim_profile_int(sim_device_profile(device), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     *minor = sim_profile_int(sim_device_profile(device), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     return sim_end(CUDA_SUCCESS);
@@ -375,9 +359,7 @@ CUresult sim_cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 
 CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 {
-    CUresult result = sim_begin_device(device, properties);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, properties));
     const sim_profile *of = sim_device_profile(device);
     *properties = (CUdevprop){
         .maxThreadsPerBlock = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
@@ -401,9 +383,7 @@ CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
 /* The place on the bus, from the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID. */
 CUresult sim_cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
 {
-    CUresult result = sim_begin_device(device, id);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, id));
     if (length <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     snprintf(id, (size_t)length, "0000:%02x:00.0", sim_device_place(device));
@@ -420,9 +400,7 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
         if (sscanf(id, "%x:%x", &bus, &unit) != 2)
             return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     for (unsigned i = 0; i < sim_device_count() && !domain && !unit; i++)
         if (sim_device_place(sim_device_at(i)) == bus) {
             *device = sim_device_at(i);
@@ -446,9 +424,7 @@ static bool are_two(CUdevice device, CUdevice peer)
 
 CUresult sim_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {
-    CUresult result = sim_begin_device(device, can);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, can));
     if (!sim_device_profile(peer))
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
     *can = are_two(device, peer); /* a device is not its own peer */
@@ -457,9 +433,7 @@ CUresult sim_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 
 CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
 {
-    CUresult result = sim_begin_device(device, value);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, value));
     if (!are_two(device, peer))
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
     switch (attribute) {
@@ -474,9 +448,7 @@ CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute
 
 CUresult sim_cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
 {
-    CUresult result = sim_begin_device(device, supported);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, supported));
     if ((unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *supported = 0; /* a context has all multiprocessors */

@@ -46,10 +46,8 @@ CUresult sim_cuLinkCreate(unsigned count, CUjit_option *options, void **values, 
 {
     sim_context *context;
     sim_jit jit;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = state ? sim_jit_read(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
+    SIM_TRY(sim_begin(&context));
+    CUresult result = state ? sim_jit_read(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return sim_end(result);
     sim_link *made = sim_object_new(context, SIM_LINK, sizeof *made);
@@ -143,9 +141,7 @@ CUresult sim_cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, s
                            unsigned count, CUjit_option *options, void **values)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     return add_input(context, sim_object_find(context, state, SIM_LINK), type, data, size, name, count, options,
                      values);
 }
@@ -154,12 +150,10 @@ CUresult sim_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *p
                            CUjit_option *options, void **values)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     char *data = NULL;
     size_t length = 0;
-    result = sim_file_read(path, &data, &length);
+    CUresult result = sim_file_read(path, &data, &length);
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     result = add_input(context, sim_object_find(context, state, SIM_LINK), type, data, length, path, count, options,
@@ -173,9 +167,7 @@ bool sim_is_builtin(const char *function) { return vm_is_builtin(function); }
 CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_link *link = sim_object_find(context, state, SIM_LINK);
     if (!link)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -191,7 +183,8 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
     size_t count = link->input_count, length = 0;
     for (size_t k = 0; k < count; k++) /* the texts' names may have moved meanwhile */
         link->inputs[k].name = link->texts.items[k].name;
-    result = sim_ptx_result(ptx_link(sim_memory(), link->inputs, (uint32_t)count, sim_is_builtin, &whole, &log));
+    CUresult result =
+        sim_ptx_result(ptx_link(sim_memory(), link->inputs, (uint32_t)count, sim_is_builtin, &whole, &log));
     link->input_count = 0; /* they are gone in any case */
     link->failed = true;
     ptx_free(sim_memory(), whole);

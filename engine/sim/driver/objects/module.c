@@ -216,12 +216,10 @@ CUresult sim_module_load(sim_context *context, const void *image, size_t length,
                          const CUjit_option *options, void **values, const sim_module *twin, sim_module **module)
 {
     sim_jit jit;
-    CUresult result = image ? sim_jit_read(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(image ? sim_jit_read(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE);
     uint64_t start = kiln__now_ns();
     kiln__text log = {.mem = sim_memory()};
-    result = load_image(context, image, length, twin, module, &log);
+    CUresult result = load_image(context, image, length, twin, module, &log);
     sim_jit_log_put(&jit.error, result == CUDA_SUCCESS ? "" : kiln__text_get(&log));
     sim_jit_log_put(&jit.info, result == CUDA_SUCCESS ? kiln__text_get(&log) : "");
     kiln__text_free(&log);
@@ -233,12 +231,10 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
                                 void **values)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_module *made = NULL;
-    result = module ? sim_module_load(context, image, SIZE_MAX, count, options, values, NULL, &made)
-                    : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = module ? sim_module_load(context, image, SIZE_MAX, count, options, values, NULL, &made)
+                             : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *module = SIM_HANDLE(CUmodule, made);
     return sim_end_work(context, result);
@@ -289,9 +285,7 @@ void sim_module_close(sim_context *context, sim_module *module)
 CUresult sim_cuModuleUnload(CUmodule handle)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_module *module = sim_object_find(context, handle, SIM_MODULE);
     if (!module)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -443,9 +437,7 @@ static CUresult set_attribute(sim_function *function, CUfunction_attribute attri
 CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
     return sim_end(function ? set_attribute(function, attribute, value) : CUDA_ERROR_INVALID_HANDLE);
 }

@@ -678,9 +678,7 @@ static bool right_flags(unsigned flags)
 
 CUresult sim_cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     const int ordinal = sim_device_ordinal(device);
     if (ordinal < 0)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
@@ -693,9 +691,7 @@ CUresult sim_cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags)
 
 CUresult sim_cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     const int ordinal = sim_device_ordinal(device);
     if (ordinal < 0)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
@@ -708,9 +704,7 @@ CUresult sim_cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *a
 
 CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     const int ordinal = sim_device_ordinal(device);
     if (ordinal < 0)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
@@ -721,7 +715,7 @@ CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device)
     sim_context *made = kiln__calloc(sim.mem, 1, sizeof *made);
     if (!made)
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    result = context_open(made, (unsigned)ordinal, CONTEXT_MARK | (sim.serial + 1) << 8 | 0x10, flags);
+    CUresult result = context_open(made, (unsigned)ordinal, CONTEXT_MARK | (sim.serial + 1) << 8 | 0x10, flags);
     if (result != CUDA_SUCCESS) {
         kiln__free(sim.mem, made);
         return sim_end(result);
@@ -786,9 +780,7 @@ const char *kiln__sim_compiler(const kiln_allocator *mem) { return sim_jit_libra
 
 CUresult sim_cuCtxGetCurrent(CUcontext *context)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (!context)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *context = stack.depth ? stack.contexts[stack.depth - 1] : NULL;
@@ -797,9 +789,7 @@ CUresult sim_cuCtxGetCurrent(CUcontext *context)
 
 CUresult sim_cuCtxSetCurrent(CUcontext context)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (context && !is_context(context))
         return sim_end(CUDA_ERROR_INVALID_CONTEXT);
     if (context && stack.depth == 0)
@@ -813,9 +803,7 @@ CUresult sim_cuCtxSetCurrent(CUcontext context)
 
 CUresult sim_cuCtxPushCurrent(CUcontext context)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (!context)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!is_context(context))
@@ -828,9 +816,7 @@ CUresult sim_cuCtxPushCurrent(CUcontext context)
 
 CUresult sim_cuCtxPopCurrent(CUcontext *context)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (stack.depth == 0)
         return sim_end(CUDA_ERROR_INVALID_CONTEXT);
     stack.depth--;
@@ -841,9 +827,7 @@ CUresult sim_cuCtxPopCurrent(CUcontext *context)
 
 CUresult sim_cuCtxGetDevice(CUdevice *device)
 {
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (!device)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (stack.depth == 0)

@@ -177,9 +177,7 @@ bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault 
 static CUresult encode_map(CUtensorMap *out, const kiln__tensor_map *map)
 {
     kiln__tensor_fault fault;
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (!out || (uintptr_t)out % KILN__TENSOR_MAP_ALIGN)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9 ||
@@ -271,9 +269,7 @@ CUresult sim_cuTensorMapEncodeIm2col(CUtensorMap *out, CUtensorMapDataType type,
 CUresult sim_cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
 {
     vm_tensor_map held;
-    CUresult result = sim_begin_bare();
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_bare());
     if (!map || (uintptr_t)map % KILN__TENSOR_MAP_ALIGN)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     memcpy(&held, map, sizeof held);

@@ -175,9 +175,7 @@ static sim_texture *texture_find(const sim_context *context, uint64_t handle, bo
 static CUresult texture_destroy(uint64_t handle, bool surface)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_texture *texture = texture_find(context, handle, surface);
     if (!texture)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -190,14 +188,12 @@ CUresult sim_cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *re
                                const CUDA_TEXTURE_DESC *sampling, const CUDA_RESOURCE_VIEW_DESC *view)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!object || !resource || !sampling)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     vm_texture t = {.surface = false};
     const sim_array *array = NULL;
-    result = image_of(context, resource, &t.image, &array);
+    CUresult result = image_of(context, resource, &t.image, &array);
     if (result == CUDA_SUCCESS && view)
         result = apply_view(view, &t.image);
     if (result == CUDA_SUCCESS)
@@ -222,14 +218,12 @@ CUresult sim_cuTexObjectDestroy(CUtexObject object) { return texture_destroy(obj
 CUresult sim_cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!object || !resource || resource->resType != CU_RESOURCE_TYPE_ARRAY)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     vm_texture t = {.surface = true};
     const sim_array *array = NULL;
-    result = image_of(context, resource, &t.image, &array);
+    CUresult result = image_of(context, resource, &t.image, &array);
     if (result == CUDA_SUCCESS && !t.image.surface)
         result = CUDA_ERROR_INVALID_VALUE; /* its array does not allow it */
     sim_texture *made = NULL;
@@ -248,9 +242,7 @@ CUresult sim_cuSurfObjectDestroy(CUsurfObject object) { return texture_destroy(o
 static CUresult texture_look(uint64_t handle, bool surface, void *out, size_t offset, size_t bytes, bool view)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     const sim_texture *texture = texture_find(context, handle, surface);
     if (!texture || !out || (view && !texture->has_view))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -282,9 +274,7 @@ CUresult sim_cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format fo
                                                 CUdevice device)
 {
     vm_format known;
-    CUresult result = sim_begin_device(device, width);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_device(device, width));
     if ((channels != 1 && channels != 2 && channels != 4) || !sim_format(format, &known))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *width = (size_t)sim_profile_int(sim_device_profile(device), CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);

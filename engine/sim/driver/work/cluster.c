@@ -70,9 +70,7 @@ static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, 
                                uint64_t *per_sm, unsigned cluster[3])
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     *function = sim_object_find(context, handle, SIM_FUNCTION);
     if (!*function)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
@@ -96,13 +94,11 @@ CUresult sim_cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, cons
     const sim_function *function;
     uint64_t per_sm = 0;
     unsigned cluster[3] = {0};
-    CUresult result = begin_clusters(handle, config, &function, &per_sm, cluster);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_clusters(handle, config, &function, &per_sm, cluster));
     if (!clusters)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const unsigned grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
-    result = sim_cluster_of(function, grid, cluster);
+    CUresult result = sim_cluster_of(function, grid, cluster);
     if (result == CUDA_SUCCESS && !cluster[0])
         result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (result == CUDA_SUCCESS)
@@ -115,9 +111,7 @@ CUresult sim_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, co
     const sim_function *function;
     uint64_t per_sm = 0;
     unsigned cluster[3] = {0};
-    CUresult result = begin_clusters(handle, config, &function, &per_sm, cluster);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_clusters(handle, config, &function, &per_sm, cluster));
     if (!size)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     uint64_t most = get_most_blocks(function);

@@ -44,9 +44,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
         (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     unsigned cluster[3] = {launch->cluster[0], launch->cluster[1], launch->cluster[2]};
-    CUresult result = sim_cluster_of(function, launch->grid, cluster);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_cluster_of(function, launch->grid, cluster));
     const uint64_t size = (uint64_t)cluster[0] * cluster[1] * cluster[2];
     const uint64_t per_sm = (uint64_t)sim_blocks_per_sm(function, threads, launch->shared);
     const uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -222,9 +220,7 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
     op->what.kernel.kern = NULL;
     op->what.kernel.ctx = SIM_HANDLE(CUcontext, context);
     shape launch = get_shape(op);
-    CUresult result = check_shape(function, &launch);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(check_shape(function, &launch));
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
     const ptx_function *source = &ptx->functions[function->kernel];
     size_t start = get_block_start(source);
@@ -235,7 +231,7 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
         return CUDA_ERROR_OUT_OF_MEMORY;
     void **pointers = op->owned;
     unsigned char *block = (unsigned char *)op->owned + start;
-    result = gather_arguments(function, what->kernelParams, what->extra, block);
+    CUresult result = gather_arguments(function, what->kernelParams, what->extra, block);
     if (result != CUDA_SUCCESS) {
         kiln__free(sim_memory(), op->owned);
         op->owned = NULL;
@@ -283,9 +279,7 @@ static void report_refused(sim_context *context, CUfunction handle, const shape 
 static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!sim_stream_known(context, stream)) {
         report_refused(context, handle, launch, CUDA_ERROR_INVALID_HANDLE);
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -302,7 +296,8 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
                                     .extra = extra};
     sim_op op = {.cooperative = launch->cooperative, .window = launch->window};
     memcpy(op.cluster, launch->cluster, sizeof op.cluster);
-    result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op)
+                                                        : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_submit(&context, stream, &op);
     else if (result != CUDA_ERROR_OUT_OF_MEMORY)
@@ -364,9 +359,7 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                     {0},
                     {0}};
     for (unsigned i = 0; i < config->numAttrs; i++) {
-        CUresult result = read_attribute(&config->attrs[i], &launch);
-        if (result != CUDA_SUCCESS)
-            return result;
+        SIM_TRY(read_attribute(&config->attrs[i], &launch));
     }
     return launch_kernel(function, &launch, config->hStream, arguments, extra);
 }

@@ -8,9 +8,7 @@
 CUresult sim_cuMemGetInfo(size_t *free, size_t *total)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!free || !total)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     uint64_t used = vm_memory_used(context->device);
@@ -22,12 +20,10 @@ CUresult sim_cuMemGetInfo(size_t *free, size_t *total)
 CUresult sim_cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     if (!pointer || bytes == 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    result = sim_programs()->forbid(context);
+    CUresult result = sim_programs()->forbid(context);
     uint64_t address = result == CUDA_SUCCESS ? vm_alloc(context->device, bytes) : 0;
     if (result == CUDA_SUCCESS && address == 0)
         result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -67,10 +63,8 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
 CUresult sim_cuMemFree(CUdeviceptr pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = sim_programs()->forbid(context); /* also for NULL, which otherwise has no effect */
+    SIM_TRY(sim_begin_work(&context));
+    CUresult result = sim_programs()->forbid(context); /* also for NULL, which otherwise has no effect */
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
@@ -121,9 +115,7 @@ CUresult sim_cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, 
         width > SIZE_MAX - ALIGN)
         return CUDA_ERROR_INVALID_VALUE;
     size_t row = (width + ALIGN - 1) / ALIGN * ALIGN;
-    CUresult result = sim_cuMemAlloc(pointer, __builtin_mul_overflow(row, height, &bytes) ? SIZE_MAX : bytes);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_cuMemAlloc(pointer, __builtin_mul_overflow(row, height, &bytes) ? SIZE_MAX : bytes));
     *pitch = row;
     sim_context *context;
     if (sim_begin(&context) == CUDA_SUCCESS) {
@@ -136,9 +128,7 @@ CUresult sim_cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, 
 CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     uint64_t start = 0, size = 0;
     if (!vm_range(sim_home(context, pointer)->device, pointer, &start, &size))
         return sim_end(CUDA_ERROR_NOT_FOUND);
@@ -239,9 +229,7 @@ static CUresult submit_fill(CUdeviceptr to, size_t pitch, unsigned value, unsign
                             CUstream stream)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);

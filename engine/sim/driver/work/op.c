@@ -85,8 +85,6 @@ static CUresult run_in_order(sim_context **context, CUstream stream, const sim_o
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op)
 {
     sim_stream *capturing = NULL;
-    CUresult result = sim_programs()->capture_enter(*context, stream, &capturing);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_programs()->capture_enter(*context, stream, &capturing));
     return capturing ? sim_programs()->capture_submit(*context, capturing, op) : run_in_order(context, stream, op);
 }

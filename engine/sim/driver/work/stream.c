@@ -61,9 +61,7 @@ sim_stream *sim_stream_noted(sim_context *context, CUstream stream)
 CUresult sim_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!stream || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     priority = priority > 0 ? 0 : priority < SIM_PRIORITY ? SIM_PRIORITY : priority;
@@ -82,9 +80,7 @@ CUresult sim_cuStreamCreate(CUstream *stream, unsigned flags)
 CUresult sim_cuStreamDestroy(CUstream stream)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     context = sim_follow(context, stream, SIM_STREAM);
     sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
     if (!found)
@@ -106,12 +102,10 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
 {
     sim_context *context;
     sim_wait_idle();
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     context = sim_follow(context, stream, SIM_STREAM);
-    result = sim_stream_known(context, stream) ? sim_programs()->capture_wait(context, stream)
-                                               : CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = sim_stream_known(context, stream) ? sim_programs()->capture_wait(context, stream)
+                                                        : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
         record_wait(context, stream);
     return sim_end_work(context, result);
@@ -120,12 +114,10 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
 CUresult sim_cuStreamQuery(CUstream stream)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     context = sim_follow(context, stream, SIM_STREAM);
-    result = sim_stream_known(context, stream) ? sim_programs()->capture_wait(context, stream)
-                                               : CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = sim_stream_known(context, stream) ? sim_programs()->capture_wait(context, stream)
+                                                        : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
         record_wait(context, stream);
     return sim_end(result);
@@ -137,9 +129,7 @@ CUresult sim_cuStreamQuery(CUstream stream)
  * NULL. */
 static CUresult begin_query(CUstream stream, const void *out, sim_context **context)
 {
-    CUresult result = sim_begin(context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(context));
     *context = sim_follow(*context, stream, SIM_STREAM);
     if (!sim_stream_known(*context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
@@ -149,9 +139,7 @@ static CUresult begin_query(CUstream stream, const void *out, sim_context **cont
 CUresult sim_cuStreamGetPriority(CUstream stream, int *priority)
 {
     sim_context *context = NULL;
-    CUresult result = begin_query(stream, priority, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_query(stream, priority, &context));
     const sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
     *priority = found ? found->priority : 0;
     return sim_end(CUDA_SUCCESS);
@@ -160,9 +148,7 @@ CUresult sim_cuStreamGetPriority(CUstream stream, int *priority)
 CUresult sim_cuStreamGetFlags(CUstream stream, unsigned *flags)
 {
     sim_context *context = NULL;
-    CUresult result = begin_query(stream, flags, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_query(stream, flags, &context));
     const sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
     *flags = found ? found->flags : CU_STREAM_DEFAULT;
     return sim_end(CUDA_SUCCESS);
@@ -171,9 +157,7 @@ CUresult sim_cuStreamGetFlags(CUstream stream, unsigned *flags)
 CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
 {
     sim_context *context = NULL;
-    CUresult result = begin_query(stream, id, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_query(stream, id, &context));
     *id = stream ? (uintptr_t)stream : (uintptr_t)CU_STREAM_LEGACY; /* handles are not used twice */
     return sim_end(CUDA_SUCCESS);
 }
@@ -181,9 +165,7 @@ CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
 CUresult sim_cuStreamGetCtx(CUstream stream, CUcontext *owner)
 {
     sim_context *context = NULL;
-    CUresult result = begin_query(stream, owner, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_query(stream, owner, &context));
     *owner = SIM_HANDLE(CUcontext, context);
     return sim_end(CUDA_SUCCESS);
 }
@@ -191,9 +173,7 @@ CUresult sim_cuStreamGetCtx(CUstream stream, CUcontext *owner)
 CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *device)
 {
     sim_context *context = NULL;
-    CUresult result = begin_query(stream, device, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_query(stream, device, &context));
     *device = sim_device_at(context->ordinal);
     return sim_end(CUDA_SUCCESS);
 }
@@ -201,9 +181,7 @@ CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *device)
 CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!sim_stream_known(context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     return sim_end(status ? sim_programs()->capture_status(context, stream, status) : CUDA_ERROR_INVALID_VALUE);
@@ -223,9 +201,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window)
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
-    CUresult result = begin_query(handle, value, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_query(handle, value, &context));
     const sim_stream none = {.policy = CU_SYNC_POLICY_AUTO}, *stream = sim_stream_at(context, handle, false);
     CUstreamAttrValue found = {{0}};
     if (!stream)
@@ -246,9 +222,7 @@ CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUs
 CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
-    CUresult result = begin_query(handle, value, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_query(handle, value, &context));
     sim_stream *stream = sim_stream_at(context, handle, true);
     if (!stream)
         return sim_end(sim_is_legacy(handle) ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY);
@@ -278,9 +252,7 @@ CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, con
 CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
 {
     sim_context *context = NULL;
-    CUresult result = begin_query(to, &to, &context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(begin_query(to, &to, &context));
     const sim_stream *source = sim_stream_at(context, from, true);
     sim_stream *target = sim_stream_at(context, to, true);
     if (!source || !target)
@@ -299,9 +271,7 @@ CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
 CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context); /* after work of other threads */
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context)); /* after work of other threads */
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -309,7 +279,7 @@ CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_HOST}};
     op.what.host = (CUDA_HOST_NODE_PARAMS_v2){.fn = function, .userData = user};
-    result = sim_submit(&context, stream, &op);
+    CUresult result = sim_submit(&context, stream, &op);
     return sim_end_work(context, result);
 }
 
@@ -329,15 +299,13 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
 {
     sim_context *context;
     sim_stream *capturing = NULL;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (!function || flags != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    result = sim_programs()->capture_enter(context, stream, &capturing);
+    CUresult result = sim_programs()->capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && capturing)
         result = sim_programs()->capture_wait(context, stream); /* graphs have no callbacks of this kind */
     if (result != CUDA_SUCCESS)
@@ -353,9 +321,7 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
 static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent event)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     sim_op op = {.what = {.type = type}};
     if (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
         op.what.eventRecord.event = event;
@@ -365,7 +331,7 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
                                                     : sim_follow(context, stream, SIM_STREAM);
     sim_context *other = type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? sim_owner(context, event, SIM_EVENT) : context;
     bool known = sim_stream_known(context, stream) && sim_object_find(other, event, SIM_EVENT);
-    result = known ? sim_submit(&context, stream, &op) : CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = known ? sim_submit(&context, stream, &op) : CUDA_ERROR_INVALID_HANDLE;
     return sim_end_work(context, result);
 }
 
@@ -406,9 +372,7 @@ static void event_drop(sim_object *object)
 CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     if (!event || (flags & ~known) || ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -424,9 +388,7 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
 CUresult sim_cuEventDestroy(CUevent event)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     context = sim_follow(context, event, SIM_EVENT);
     sim_event *found = sim_object_find(context, event, SIM_EVENT);
     if (found)
@@ -438,14 +400,12 @@ static CUresult record_event(CUevent event, CUstream stream, bool external)
 {
     sim_context *context;
     sim_stream *capturing = NULL;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     context = sim_follow(context, stream, SIM_STREAM);
     sim_event *found = sim_object_find(context, event, SIM_EVENT);
     if (!found || !sim_stream_known(context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
-    result = sim_programs()->capture_enter(context, stream, &capturing);
+    CUresult result = sim_programs()->capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && !capturing && external) /* the flag affects only captures */
         result = CUDA_ERROR_ILLEGAL_STATE;
     if (result == CUDA_SUCCESS && capturing && !external) {
@@ -469,12 +429,10 @@ CUresult sim_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned fla
 CUresult sim_cuEventQuery(CUevent event)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     context = sim_follow(context, event, SIM_EVENT);
     const sim_event *found = sim_object_find(context, event, SIM_EVENT);
-    result = found ? sim_programs()->capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = found ? sim_programs()->capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         sim_order_waited_event(context, found);
         sim_programs()->program_wait_event(found);
@@ -491,9 +449,7 @@ CUresult sim_cuEventSynchronize(CUevent event)
 CUresult sim_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     if (!milliseconds)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     context = sim_follow(context, start, SIM_EVENT); /* two devices have two clocks */
@@ -508,10 +464,8 @@ CUresult sim_cuCtxSynchronize(void)
 {
     sim_context *context;
     sim_wait_idle();
-    CUresult result = sim_begin_work(&context); /* waits for another thread's kernel */
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = sim_programs()->forbid_any(context);
+    SIM_TRY(sim_begin_work(&context)); /* waits for another thread's kernel */
+    CUresult result = sim_programs()->forbid_any(context);
     if (result == CUDA_SUCCESS) {
         sim_order_waited_all(context);
         sim_programs()->program_wait_all(context);
@@ -521,10 +475,8 @@ CUresult sim_cuCtxSynchronize(void)
 
 CUresult sim_cuCtxSynchronize_v2(CUcontext handle)
 {
-    CUresult result = handle ? sim_cuCtxPushCurrent(handle) : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = sim_cuCtxSynchronize();
+    SIM_TRY(handle ? sim_cuCtxPushCurrent(handle) : CUDA_SUCCESS);
+    CUresult result = sim_cuCtxSynchronize();
     if (handle)
         sim_cuCtxPopCurrent(NULL);
     return result;

@@ -242,9 +242,7 @@ CUresult sim_copy_check(sim_context *context, const sim_op *op)
 static CUresult submit_copy(const CUDA_MEMCPY3D *what, CUcontext to, CUcontext from, CUstream stream)
 {
     sim_context *context;
-    CUresult result = sim_begin_work(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin_work(&context));
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -420,11 +418,9 @@ static bool is_line(sim_context *context, CUarray handle)
 static CUresult copy_line(CUDA_MEMCPY3D what, size_t bytes, CUstream stream)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
+    SIM_TRY(sim_begin(&context));
     bool lines = is_line(context, what.srcArray) && is_line(context, what.dstArray);
-    result = sim_end(lines ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    CUresult result = sim_end(lines ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
     what.WidthInBytes = bytes;
     what.Height = what.Depth = 1;
     return result == CUDA_SUCCESS ? submit_copy(&what, NULL, NULL, stream) : result;
