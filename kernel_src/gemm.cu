@@ -8,7 +8,7 @@
 // of 0: the spec says so.
 //
 // A sum is added up in blocks of 32 bytes along K, in order of k, each block by the tensor core at once: it cuts what
-// lies below some 25 bits of the largest term, of f8e4m3 by wgmma below 13 (engine/sim/ops/README.md). Each kernel
+// lies below some 25 bits of the largest term, of f8e4m3 by wgmma below 13 (engine/sim/device/ops/README.md). Each kernel
 // gives the same bits in every run.
 //
 // Code of sm_90a is left out elsewhere, so that all of the file compiles for any device.
