@@ -176,7 +176,7 @@ typedef struct problem {
     node *nodes;            /* TOP nodes, and two for each body; empty if all pairs are added */
     size_t top;             /* how many nodes have been made before the subtrees */
     size_t ends[TOP];       /* of the nodes of the subtree below each of them; 0: none */
-    uint64_t every;         /* one body in `every` is computed */
+    uint64_t every;         /* AT_ONCE bodies in `every` times as many are computed */
 } problem;
 
 /* The points of a sum, a column each, so that four are added at once. */
@@ -247,21 +247,22 @@ static void add_points(const points *list, double x, double y, double soft, plac
     sum_points_base(list, x, y, soft, pull);
 }
 
-/* Adds the pull of all bodies on AT_ONCE of them. */
+/* Adds the pull of all bodies on AT_ONCE of them, if these are chosen. */
 static void add_all_pairs(void *user, size_t part, size_t worker)
 {
     (void)worker;
     const problem *p = user;
     points list;
     const size_t first = part * AT_ONCE, end = first + AT_ONCE < p->count ? first + AT_ONCE : p->count;
+    if (!kiln__row_chosen(part, p->every))
+        return;
     for (size_t begin = 0; begin < p->count; begin += LIST_MOST) {
         list.count = 0;
         for (size_t j = begin; j < p->count && j < begin + LIST_MOST; j++)
             put(&list, p->bodies[j].x, p->bodies[j].y, p->bodies[j].mass);
         fill_up(&list);
         for (size_t i = first; i < end; i++)
-            if (kiln__row_chosen(i, p->every))
-                add_points(&list, p->bodies[i].x, p->bodies[i].y, p->soft, &p->pull[i]);
+            add_points(&list, p->bodies[i].x, p->bodies[i].y, p->soft, &p->pull[i]);
     }
 }
 
@@ -473,7 +474,7 @@ static void make_steps(problem *p, const float *given, const float *given_veloci
     for (size_t i = 0; i < p->count; i++) {
         const body *b = &p->bodies[i];
         const size_t number = b->number;
-        if (!kiln__row_chosen(number, p->every))
+        if (!kiln__row_chosen(number / AT_ONCE, p->every))
             continue;
         at[2 * number] = (float)b->x, at[2 * number + 1] = (float)b->y;
         acc[2 * number] = (float)p->pull[number].x, acc[2 * number + 1] = (float)p->pull[number].y;
