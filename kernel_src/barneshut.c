@@ -268,7 +268,7 @@ static void add_all_pairs(void *user, size_t part, size_t worker)
 
 /* ---- a tree ---- */
 
-/* Makes a node from its bodies. */
+/* Makes a node from its bodies. The centre is summed from the first body on, so that it is exact for bodies in one place. */
 static node make_node(const problem *p, uint32_t first, uint32_t count)
 {
     node n = {.left = INFINITY, .low = INFINITY, .right = -INFINITY, .top = -INFINITY, .first = first, .count = count};
@@ -279,11 +279,11 @@ static node make_node(const problem *p, uint32_t first, uint32_t count)
         n.low = b->y < n.low ? b->y : n.low;
         n.top = b->y > n.top ? b->y : n.top;
         n.mass += b->mass;
-        n.x += b->mass * b->x;
-        n.y += b->mass * b->y;
+        n.x += b->mass * (b->x - p->bodies[first].x);
+        n.y += b->mass * (b->y - p->bodies[first].y);
     }
-    n.x /= n.mass;
-    n.y /= n.mass;
+    n.x = p->bodies[first].x + n.x / n.mass;
+    n.y = p->bodies[first].y + n.y / n.mass;
     n.extent = n.right - n.left > n.top - n.low ? n.right - n.left : n.top - n.low;
     return n;
 }
