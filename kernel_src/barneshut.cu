@@ -14,9 +14,9 @@
 //   moments    mass, centre and extent of each node, from the leaves up
 //   walk       each body's acceleration, and its new velocity and place
 //
-// What the answer is: at (the places after all steps) and acc (the accelerations of the last step), in the order in
-// which the bodies were given. Both differ from the exact sum by the error of theta. Walks differ among each other, as
-// some open more nodes than others. The same kernel gives the same bits in every run.
+// The answer is at (the places after all steps) and acc (the accelerations of the last step), in the order in which the
+// bodies were given. Both differ from the exact sum by the error of theta. Walks differ among each other, as some open
+// more nodes than others. The same kernel gives the same bits in every run.
 //
 // Numbers: masses are not negative; places and masses are finite, |x| below 2^60; soft is a normal number above 0. N is
 // at most 2^30 - 1. A leaf of the last level has any number of bodies, and each walk of it takes as many pairs: bodies
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
     velocity[i] = given_velocity[i];
 }
 
-// What is asked for, in the order of numbers.
+// Writes the answer, in the order of numbers.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_end(const float4 *bodies, const float2 *pulls, float2 *at, float2 *acc, u32 N)
 {
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
     }
 }
 
-// What a node is made of. Places are taken from the origin, one of its bodies or of its children's centres, so that
+// The sums over the bodies of a node. Places are taken from the origin, one of its bodies or of its children's centres, so that
 // bodies in one place have exactly this place as their centre.
 struct Sum {
     float mass, x, y; // the masses, and their moments about the origin
@@ -281,7 +281,7 @@ __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, fl
     }
 }
 
-// A warp the four children of a node, eight lanes each. Those that are leaves it sums up. The root is alone.
+// A warp has the four children of a node, eight lanes each, and sums up the leaves among them. The root is alone.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_moments(const float4 *sorted, const uint4 *nodes, const u32 *levels, const u32 *parents, float4 *moments,
                       float4 *boxes, u32 *arrived, float inverse_theta2)
@@ -318,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
 
 // ---- attraction ----
 
-// Adds what a point pulls: x, y and mass of it. The unit for roots has a quarter of the other units' rate at least.
+// Adds the pull of a point, which has x, y and a mass. The unit for roots has a quarter of the other units' rate at least.
 __device__ __forceinline__ void attract(float2 &pull, float2 at, float4 point, float soft)
 {
     const float dx = point.x - at.x, dy = point.y - at.y, square = fmaf(dx, dx, fmaf(dy, dy, soft));
@@ -458,9 +458,9 @@ extern "C" __global__ void __launch_bounds__(WALK)
 #endif
 
 #if defined BARNESHUT_LIST_WALK || !defined BARNESHUT_ONE
-// The walk and the sums change places: a warp's lanes look at 32 nodes at once, and what they find goes to a list of
-// points, which all lanes then go through for bodies of their own. So the work of a node, which is to decide, is one
-// lane's, and the work of a pair, which is to add, is all that is left to the whole warp.
+// The lanes of a warp look at 32 nodes at once. The points that they find go to a list in shared memory. Whenever the list
+// has 32 points, all lanes add them for bodies of their own. So one lane decides about a node, and the whole warp has
+// nothing to do but to add pairs.
 //
 // A node is compared with the box around the warp's bodies, 32 BODIES neighbours: its distance from a body is at least
 // that from the box, so no body gets a node that it would open. Nodes that are opened lie in a stack, as the number of

@@ -99,11 +99,11 @@ __device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m
     return {first + rest % height, rest / height};
 }
 
-// ---- what follows a product ----
+// ---- the epilogue of a product ----
 
 #if EPILOGUE
-// GELU(sum + bias) + residual, while the sums are in registers: a kernel of its own would write C, read it and write it
-// again. bias has N elements and residual is M x N, both of C's type; one that EPILOGUE does not have is not read.
+// GELU(sum + bias) + residual, while the sums are in registers. A kernel of its own would read C and write it once more.
+// bias has N elements and residual is M x N, both of C's type. A part that EPILOGUE lacks is not read.
 struct epilogue {
     const result *bias, *residual;
     unsigned M, N;
@@ -154,7 +154,7 @@ struct epilogue {
 };
 #endif
 
-// What a kernel of a product does itself: all of it, unless gemm_finish follows.
+// The epilogue that the kernel of the product has itself: none if gemm_finish follows.
 #ifdef GEMM_FINISH
 #define FUSED 0
 #else
@@ -810,8 +810,7 @@ struct group_product {
 #endif
 
 #if defined(GEMM_FINISH)
-// What follows a product as a kernel of its own, for comparison: C is read and written once more. A thread two
-// neighbours.
+// The epilogue as a kernel of its own, for comparison: C is read and written once more. A thread has two neighbours.
 extern "C" __global__ void __launch_bounds__(256)
     gemm_finish(result *C, unsigned M, unsigned N, const result *__restrict__ bias, const result *__restrict__ residual)
 {
