@@ -40,7 +40,7 @@
 #define RESIDENT 512 // list_walk: threads that an SM must have room for
 #endif
 
-enum : u32 { LEAF_LANES = 8, STREAM = 256 };
+enum : u32 { LEAF_LANES = 8, STREAM = 256, LARGE = 1024, LARGE_MOST = 64 };
 
 // A body: x, y, its mass, and in w the bits of its number.
 
@@ -220,6 +220,18 @@ struct Sum {
         x += m * dx;
         y += m * dy;
     }
+    __device__ __forceinline__ void add_body(float4 body, float2 origin)
+    {
+        add(body.z, body.x - origin.x, body.y - origin.y);
+        cover({body.x, body.y, body.x, body.y});
+    }
+    __device__ __forceinline__ void join(const Sum &other)
+    {
+        mass += other.mass;
+        x += other.x;
+        y += other.y;
+        cover({other.left, other.low, other.right, other.top});
+    }
     __device__ __forceinline__ void cover(float4 box)
     {
         left = fminf(left, box.x);
@@ -235,18 +247,20 @@ struct Sum {
     }
 };
 
-// The sum of the sums of a leaf's lanes. All lanes of a warp call together.
-__device__ __forceinline__ void join_lanes(Sum &sum)
+// The sum of the sums of so many neighbouring lanes. All lanes of a warp call together.
+template <u32 lanes> __device__ __forceinline__ void join_lanes(Sum &sum)
 {
 #pragma unroll
-    for (u32 distance = LEAF_LANES / 2; distance > 0; distance /= 2) {
-        sum.mass += __shfl_xor_sync(ALL_LANES, sum.mass, distance);
-        sum.x += __shfl_xor_sync(ALL_LANES, sum.x, distance);
-        sum.y += __shfl_xor_sync(ALL_LANES, sum.y, distance);
-        sum.left = fminf(sum.left, __shfl_xor_sync(ALL_LANES, sum.left, distance));
-        sum.low = fminf(sum.low, __shfl_xor_sync(ALL_LANES, sum.low, distance));
-        sum.right = fmaxf(sum.right, __shfl_xor_sync(ALL_LANES, sum.right, distance));
-        sum.top = fmaxf(sum.top, __shfl_xor_sync(ALL_LANES, sum.top, distance));
+    for (u32 distance = lanes / 2; distance > 0; distance /= 2) {
+        Sum other;
+        other.mass = __shfl_xor_sync(ALL_LANES, sum.mass, distance);
+        other.x = __shfl_xor_sync(ALL_LANES, sum.x, distance);
+        other.y = __shfl_xor_sync(ALL_LANES, sum.y, distance);
+        other.left = __shfl_xor_sync(ALL_LANES, sum.left, distance);
+        other.low = __shfl_xor_sync(ALL_LANES, sum.low, distance);
+        other.right = __shfl_xor_sync(ALL_LANES, sum.right, distance);
+        other.top = __shfl_xor_sync(ALL_LANES, sum.top, distance);
+        sum.join(other);
     }
 }
 
@@ -281,29 +295,41 @@ __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, fl
     }
 }
 
-// A warp has the four children of a node, eight lanes each, and sums up the leaves among them. The root is alone.
+// A warp has the four children of a node, eight lanes each, and sums up the leaves among them. The root is alone. Leaves of
+// more than LARGE bodies, which only the last level has, are listed, and the whole block sums them up at the end. Those
+// that find no room in the list are left to the eight lanes.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_moments(const float4 *sorted, const uint4 *nodes, const u32 *levels, const u32 *parents, float4 *moments,
                       float4 *boxes, u32 *arrived, float inverse_theta2)
 {
+    __shared__ u32 large[LARGE_MOST], large_count;
+    __shared__ Sum parts[STREAM / WARP];
     const u32 count = levels[DEPTH + 1], lane = lane_id() % LEAF_LANES;
+    if (threadIdx.x == 0)
+        large_count = 0;
+    __syncthreads();
     for (u32 four = (blockIdx.x * STREAM + threadIdx.x) / WARP; 4 * four < count + 3; four += gridDim.x * (STREAM / WARP)) {
         const u32 i = 4 * four + lane_id() / LEAF_LANES - 3; // of the first four, all but the root are beyond the end
         const uint4 node = i < count ? nodes[i] : make_uint4(0, 0, 1, 0);
-        const bool leaf = node.z == NO_CHILDREN;
+        bool leaf = node.z == NO_CHILDREN;
+        u32 place = LARGE_MOST;
+        if (leaf && node.y > LARGE && lane == 0) {
+            place = atomicAdd(&large_count, 1);
+            if (place < LARGE_MOST)
+                large[place] = i;
+        }
+        place = __shfl_sync(ALL_LANES, place, lane_id() - lane);
+        leaf = leaf && place >= LARGE_MOST;
         Sum sum;
         float2 origin = {};
         if (leaf && node.y > 0) {
             origin = *(const float2 *)(sorted + node.x);
 #pragma unroll 2
-            for (u32 k = lane; k < node.y; k += LEAF_LANES) {
-                const float4 body = sorted[node.x + k];
-                sum.add(body.z, body.x - origin.x, body.y - origin.y);
-                sum.cover({body.x, body.y, body.x, body.y});
-            }
+            for (u32 k = lane; k < node.y; k += LEAF_LANES)
+                sum.add_body(sorted[node.x + k], origin);
         }
         __syncwarp();
-        join_lanes(sum);
+        join_lanes<LEAF_LANES>(sum);
         if (leaf && lane == 0) {
             moments[i] = sum.moment(origin, inverse_theta2);
             boxes[i] = {sum.left, sum.low, sum.right, sum.top};
@@ -312,6 +338,29 @@ extern "C" __global__ void __launch_bounds__(STREAM)
         if (four > 0 && leaves > 0 && lane_id() == 0)
             climb(four - 1, leaves, parents, moments, boxes, arrived, inverse_theta2);
         __syncwarp();
+    }
+    __syncthreads();
+    for (u32 l = 0; l < min(large_count, (u32)LARGE_MOST); l++) {
+        const u32 i = large[l];
+        const uint4 node = nodes[i];
+        const float2 origin = *(const float2 *)(sorted + node.x);
+        Sum sum;
+#pragma unroll 4
+        for (u32 k = threadIdx.x; k < node.y; k += STREAM)
+            sum.add_body(sorted[node.x + k], origin);
+        join_lanes<WARP>(sum);
+        if (lane_id() == 0)
+            parts[warp_id()] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (u32 w = 1; w < STREAM / WARP; w++)
+                sum.join(parts[w]);
+            moments[i] = sum.moment(origin, inverse_theta2);
+            boxes[i] = {sum.left, sum.low, sum.right, sum.top};
+            if (i > 0)
+                climb((i - 1) / 4, 1, parents, moments, boxes, arrived, inverse_theta2);
+        }
+        __syncthreads();
     }
 }
 #endif
@@ -342,7 +391,8 @@ __device__ __forceinline__ void advance(u32 k, float4 body, float2 pull, float2 
 
 #if defined BARNESHUT_DIRECT || !defined BARNESHUT_ONE
 // All pairs, which is exact but for rounding. A block reads tiles of bodies to shared memory, where all lanes of a warp
-// read the same body at once; a lane has BODIES bodies of its own in registers.
+// read the same body at once; a lane has BODIES bodies of its own in registers. The pull of a tile is summed by itself,
+// so that the error grows with the root of N / WALK + WALK, not of N.
 extern "C" __global__ void __launch_bounds__(WALK)
     barneshut_direct(const float4 *bodies, float4 *next, float2 *velocity, float2 *pulls, u32 N, float soft, float dt)
 {
@@ -358,13 +408,17 @@ extern "C" __global__ void __launch_bounds__(WALK)
         __syncthreads();
         tile[threadIdx.x] = i < N ? bodies[i] : float4{};
         __syncthreads();
+        float2 part[BODIES] = {};
 #pragma unroll 8
         for (u32 j = 0; j < WALK; j++) {
             const float4 body = tile[j];
 #pragma unroll
             for (u32 b = 0; b < BODIES; b++)
-                attract(pull[b], {mine[b].x, mine[b].y}, body, soft);
+                attract(part[b], {mine[b].x, mine[b].y}, body, soft);
         }
+#pragma unroll
+        for (u32 b = 0; b < BODIES; b++)
+            pull[b] = {pull[b].x + part[b].x, pull[b].y + part[b].y};
     }
 #pragma unroll
     for (u32 b = 0; b < BODIES; b++)

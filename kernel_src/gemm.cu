@@ -127,29 +127,36 @@ struct epilogue {
         return fmaf(0.5f * x, tangent, 0.5f * x);
     }
 
-    // Two neighbours of a row that has `left` elements from the first on.
-    __device__ __forceinline__ float2 read(const result *from, unsigned left) const
+    // Two neighbours, at `from` or, outside of C, at the first element, whose values nobody uses: a load without a branch
+    // does not keep the next one waiting. `left`: how many elements the row has from the first neighbour on.
+    template <bool paired> static __device__ __forceinline__ float2 read(const result *from, unsigned left)
     {
-        if (pairs)
+        if (paired)
             return load_pair(from);
-        return {load_one(from), left > 1 ? load_one(from + 1) : 0.0f};
+        return {load_one(from), load_one(from + (left > 1 ? 1 : 0))};
     }
 
-    __device__ __forceinline__ float2 bias_of(unsigned c) const
+    template <bool paired> __device__ __forceinline__ float2 bias_of(unsigned c) const
     {
-        return EPILOGUE & 1 && c < N ? read(bias + c, N - c) : float2{};
+        return EPILOGUE & 1 ? read<paired>(bias + (c < N ? c : 0), c < N ? N - c : 1) : float2{};
     }
 
-    // Two neighbours of row r, from column c on, that have this bias.
-    __device__ __forceinline__ void apply(float &first, float &second, float2 bias, unsigned r, unsigned c) const
+    __device__ __forceinline__ const result *row_of_residual(unsigned r) const
     {
-        float2 more = {};
-        if (EPILOGUE & 4 && r < M && c < N)
-            more = read(residual + (offset)r * N + c, N - c);
+        return EPILOGUE & 4 ? residual + (offset)(r < M ? r : 0) * N : nullptr;
+    }
+
+    template <bool paired> __device__ __forceinline__ float2 residual_of(const result *row, unsigned c) const
+    {
+        return EPILOGUE & 4 ? read<paired>(row + (c < N ? c : 0), c < N ? N - c : 1) : float2{};
+    }
+
+    static __device__ __forceinline__ void apply(float &first, float &second, float2 bias, float2 residual)
+    {
         first += bias.x, second += bias.y;
         if (EPILOGUE & 2)
             first = gelu(first), second = gelu(second);
-        first += more.x, second += more.y;
+        first += residual.x, second += residual.y;
     }
 };
 #endif
@@ -394,16 +401,28 @@ struct warp_product {
 #if FUSED
     __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
     {
+        if (after.M == 0 || after.N == 0)
+            return;
+        if (after.pairs)
+            finish<true>(after, first_row, first_column);
+        else
+            finish<false>(after, first_row, first_column);
+    }
+
+    template <bool paired>
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
 #pragma unroll
         for (unsigned j = 0; j < across; ++j) {
             const unsigned c = first_column + column + 8 * j + lane_id() % 4 * 2;
-            const float2 bias = after.bias_of(c);
+            const float2 bias = after.bias_of<paired>(c);
 #pragma unroll
             for (unsigned i = 0; i < down; ++i)
 #pragma unroll
                 for (unsigned half = 0; half < 2; ++half)
-                    after.apply(sums[i][j][2 * half], sums[i][j][2 * half + 1], bias,
-                                first_row + row + 16 * i + 8 * half + lane_id() / 4, c);
+                    epilogue::apply(sums[i][j][2 * half], sums[i][j][2 * half + 1], bias,
+                                    after.residual_of<paired>(
+                                        after.row_of_residual(first_row + row + 16 * i + 8 * half + lane_id() / 4), c));
         }
     }
 #endif
@@ -677,16 +696,38 @@ struct group_product {
 #if FUSED
     __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
     {
+        if (after.pairs)
+            finish<true>(after, first_row, first_column);
+        else
+            finish<false>(after, first_row, first_column);
+    }
+
+    // A thread asks for AHEAD pairs of the residual before it needs the first: no other warp hides how long they take.
+    template <bool paired>
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
         const unsigned r0 = first_row + warp_id() % 4 * 16 + lane_id() / 4, c0 = first_column + lane_id() % 4 * 2;
+        enum : unsigned { AHEAD = 16, across = AHEAD / 2 };
 #pragma unroll
-        for (unsigned j = 0; j < TILE_N / 8; ++j) {
-            const float2 bias = after.bias_of(c0 + 8 * j);
+        for (unsigned i = 0; i < down; ++i) {
+            const result *upper = after.row_of_residual(r0 + 64 * i), *lower = after.row_of_residual(r0 + 64 * i + 8);
 #pragma unroll
-            for (unsigned i = 0; i < down; ++i)
+            for (unsigned first = 0; first < TILE_N / 8; first += across) {
+                float2 residuals[AHEAD], biases[across];
 #pragma unroll
-                for (unsigned half = 0; half < 2; ++half)
-                    after.apply(sums[i][4 * j + 2 * half], sums[i][4 * j + 2 * half + 1], bias, r0 + 64 * i + 8 * half,
-                                c0 + 8 * j);
+                for (unsigned l = 0; l < across; ++l) {
+                    const unsigned c = c0 + 8 * (first + l);
+                    biases[l] = after.bias_of<paired>(c);
+                    residuals[2 * l] = after.residual_of<paired>(upper, c);
+                    residuals[2 * l + 1] = after.residual_of<paired>(lower, c);
+                }
+#pragma unroll
+                for (unsigned l = 0; l < across; ++l) {
+                    float *d = sums[i] + 4 * (first + l);
+                    epilogue::apply(d[0], d[1], biases[l], residuals[2 * l]);
+                    epilogue::apply(d[2], d[3], biases[l], residuals[2 * l + 1]);
+                }
+            }
         }
     }
 #endif
@@ -819,8 +860,14 @@ extern "C" __global__ void __launch_bounds__(256)
     if (c >= N)
         return;
     result *to = C + (offset)r * N + c;
-    float2 sums = after.read(to, N - c);
-    after.apply(sums.x, sums.y, after.bias_of(c), r, c);
+    float2 sums;
+    if (after.pairs) {
+        sums = epilogue::read<true>(to, N - c);
+        epilogue::apply(sums.x, sums.y, after.bias_of<true>(c), after.residual_of<true>(after.row_of_residual(r), c));
+    } else {
+        sums = epilogue::read<false>(to, N - c);
+        epilogue::apply(sums.x, sums.y, after.bias_of<false>(c), after.residual_of<false>(after.row_of_residual(r), c));
+    }
     store_inside(C, r, c, M, N, after.pairs, sums.x, sums.y);
 }
 #endif
