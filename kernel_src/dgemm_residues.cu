@@ -176,20 +176,28 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // ---- remainders ----
 
-// The remainders of four neighbours along K, from -128 to 127, one of each modulus to its own matrix.
+// The remainders of four neighbours along K, from -128 to 127, one of each modulus to its own matrix. The numbers are whole,
+// below 2^55 in magnitude. 1.5 2^52 added to a quotient rounds it and leaves it in the lowest bits; the remainder, which
+// is small, needs no more than the lowest 32 bits of the number and of the quotient. The quotient may be wrong by one,
+// since it is rounded from a product that is wrong by 2^-6, so a remainder is at most p / 2 + p / 64.
 __device__ __forceinline__ void write_remainders(const double (&x)[4], unsigned *to, offset matrix)
 {
+    int low[4];
+#pragma unroll
+    for (unsigned l = 0; l < 4; ++l)
+        low[l] = (int)__double2ll_rz(x[l]);
 #pragma unroll
     for (unsigned i = 0; i < MODULI; ++i) {
-        const double p = modulus(i), inverse = 1 / p;
-        unsigned word = 0;
+        const int p = (int)modulus(i);
+        int r[4];
 #pragma unroll
-        for (unsigned l = 0; l < 4; ++l) { // the quotient may be wrong by one
-            int r = (int)fma(-rint(x[l] * inverse), p, x[l]);
-            r = r > 127 ? r - (int)p : r < -128 ? r + (int)p : r;
-            word |= (unsigned)(r & 0xff) << 8 * l;
+        for (unsigned l = 0; l < 4; ++l) {
+            r[l] = low[l] - __double2loint(fma(x[l], 1.0 / p, 0x1.8p52)) * p;
+            if (p > 247) // others stay in range
+                r[l] = r[l] > 127 ? r[l] - p : r[l] < -128 ? r[l] + p : r[l];
         }
-        to[i * matrix] = word;
+        const unsigned first = __byte_perm(r[0], r[1], 0x0040), second = __byte_perm(r[2], r[3], 0x0040);
+        to[i * matrix] = __byte_perm(first, second, 0x5410);
     }
 }
 
@@ -277,8 +285,22 @@ enum : unsigned {
 };
 #endif
 
+// Four lanes have two neighbours each of four pieces of 8 bytes of a row: pair[j] of piece j. Lane t gets the whole of piece
+// t, a transposition in two exchanges. Otherwise a warp would write 2 bytes a lane, a quarter of each sector.
+__device__ __forceinline__ uint2 join_pairs(const unsigned (&pair)[4])
+{
+    const bool upper = lane_id() & 2, odd = lane_id() & 1;
+    const unsigned first = pair[0] | pair[1] << 16, second = pair[2] | pair[3] << 16;
+    const unsigned came = __shfl_xor_sync(ALL_LANES, upper ? first : second, 2);
+    const unsigned a = upper ? came : first, b = upper ? second : came; // of lanes t % 2 and t % 2 + 2: two pieces
+    const unsigned low = __byte_perm(a, b, 0x5410), high = __byte_perm(a, b, 0x7632);
+    const unsigned others = __shfl_xor_sync(ALL_LANES, odd ? low : high, 1);
+    const unsigned even_lanes = odd ? others : low, odd_lanes = odd ? high : others;
+    return {__byte_perm(even_lanes, odd_lanes, 0x5410), __byte_perm(even_lanes, odd_lanes, 0x7632)};
+}
+
 // All products by turns, tile by tile, in blocks that stay: as gemm_wgmma_specialised, whose comment says who does what. A
-// sum is reduced modulo its p before it is written, as a byte. `pitch`: bytes of a row of C's remainders, an even number.
+// sum is reduced modulo its p before it is written, as a byte. `pitch`: bytes of a row of C's remainders, a multiple of 8.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     residues_product(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                      unsigned char *__restrict__ C, unsigned M, unsigned N, unsigned K, unsigned pitch, unsigned walk)
@@ -367,7 +389,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         const int p = (int)moduli[number], inverse = (int)(0xffffffffu / (unsigned)p);
         unsigned char *to = C + (offset)number * M * pitch;
         const unsigned row = row_of(tile % tiles) + group * DOWN * 64 + warp_id() % 4 * 16 + lane_id() / 4;
-        const unsigned column = column_of(tile % tiles) + lane_id() % 4 * 2;
+        const unsigned column = column_of(tile % tiles) + lane_id() % 4 * 8;
         auto remainder = [&](int sum) { // the quotient may be wrong by one
             int r = sum - __mulhi(sum, inverse) * p;
             r = r < 0 ? r + p : r;
@@ -376,14 +398,19 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #pragma unroll
         for (unsigned i = 0; i < DOWN; ++i)
 #pragma unroll
-            for (unsigned j = 0; j < TILE_N / 8; ++j)
+            for (unsigned j = 0; j < TILE_N / 8; j += 4)
 #pragma unroll
                 for (unsigned half = 0; half < 2; ++half) {
+                    unsigned pairs[4];
+#pragma unroll
+                    for (unsigned l = 0; l < 4; ++l) {
+                        const int *two = sums[i] + 4 * (j + l) + 2 * half;
+                        pairs[l] = remainder(two[0]) | remainder(two[1]) << 8;
+                    }
+                    const uint2 piece = join_pairs(pairs);
                     const unsigned r = row + 64 * i + 8 * half, c = column + 8 * j;
-                    const unsigned first = remainder(sums[i][4 * j + 2 * half]);
-                    const unsigned second = remainder(sums[i][4 * j + 2 * half + 1]);
                     if (r < M && c < pitch)
-                        *(unsigned short *)(to + (offset)r * pitch + c) = (unsigned short)(first | second << 8);
+                        *(uint2 *)(to + (offset)r * pitch + c) = piece;
                 }
     }
 #endif
@@ -427,24 +454,31 @@ extern "C" __global__ void __launch_bounds__(256)
     for (unsigned i = 0; i < MODULI; ++i)
         words[i] = remainders[((offset)i * M + row) * (pitch / 4) + first / 4];
     const unsigned scale = rows[row];
+    double made[4];
 #pragma unroll
     for (unsigned l = 0; l < 4; ++l) {
-        const unsigned column = first + l;
-        if (column >= N)
-            return;
-        const unsigned other = columns[column];
-        double value = 0;
+        const unsigned column = min(first + l, N - 1), other = columns[column];
+        made[l] = 0;
         if ((scale | other) & NOT_FINITE) {
             for (unsigned k = 0; k < K; ++k)
-                value = fma(A[(offset)row * K + k], B[(offset)k * N + column], value);
+                made[l] = fma(A[(offset)row * K + k], B[(offset)k * N + column], made[l]);
         } else {
             unsigned r[MODULI];
 #pragma unroll
             for (unsigned i = 0; i < MODULI; ++i)
                 r[i] = words[i] >> 8 * l & 0xff;
             // a sum of scales beyond 2044 belongs to a result that is 0
-            value = times_power(join_remainders(r), max(-(exponent_of(scale) + exponent_of(other)), -2044));
+            made[l] = times_power(join_remainders(r), max(-(exponent_of(scale) + exponent_of(other)), -2044));
         }
-        C[(offset)row * N + column] = value;
+    }
+    double *to = C + (offset)row * N + first;
+    if (N % 4 == 0 && is_aligned<16>(C)) {
+        ((double2 *)to)[0] = {made[0], made[1]};
+        ((double2 *)to)[1] = {made[2], made[3]};
+    } else {
+#pragma unroll
+        for (unsigned l = 0; l < 4; ++l)
+            if (first + l < N)
+                to[l] = made[l];
     }
 }
