@@ -34,7 +34,7 @@
 #define CONSUMERS 2 // warp groups that multiply
 #endif
 
-enum : unsigned { MODULI = 14, LIMBS = 4, NOT_FINITE = 0x80000000u };
+enum : unsigned { MODULI = 14, LIMBS = 4, AHEAD = 8, NOT_FINITE = 0x80000000u }; // AHEAD: numbers that a thread reads at once
 
 #define ALL_MODULI 256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199
 __constant__ unsigned moduli[MODULI] = {ALL_MODULI};
@@ -132,8 +132,15 @@ extern "C" __global__ void __launch_bounds__(256)
     if (row >= rows)
         return;
     Length length;
-    for (unsigned k = lane_id(); k < columns; k += WARP)
-        length.add(A[(offset)row * columns + k]);
+    for (unsigned first = lane_id(); first - lane_id() < columns; first += AHEAD * WARP) {
+        double x[AHEAD];
+#pragma unroll
+        for (unsigned l = 0; l < AHEAD; ++l)
+            x[l] = first + l * WARP < columns ? A[(offset)row * columns + first + l * WARP] : 0;
+#pragma unroll
+        for (unsigned l = 0; l < AHEAD; ++l)
+            length.add(x[l]);
+    }
 #pragma unroll
     for (unsigned distance = WARP / 2; distance > 0; distance /= 2) {
         Length other;
@@ -147,17 +154,25 @@ extern "C" __global__ void __launch_bounds__(256)
         scales[row] = length.scale();
 }
 
-// A block 32 columns of B, whose warps have every eighth row.
-extern "C" __global__ void __launch_bounds__(256)
+// A block has 32 columns of B, and each of its 32 warps every 32nd row.
+extern "C" __global__ void __launch_bounds__(1024)
     residues_scale_columns(const double *__restrict__ B, unsigned *scales, unsigned rows, unsigned columns)
 {
-    __shared__ double parts[3][8][WARP];
-    __shared__ bool all_finite[8][WARP];
+    __shared__ double parts[3][WARP][WARP];
+    __shared__ bool all_finite[WARP][WARP];
     const unsigned column = blockIdx.x * WARP + lane_id();
     Length length;
-    if (column < columns)
-        for (unsigned k = warp_id(); k < rows; k += 8)
-            length.add(B[(offset)k * columns + column]);
+    for (unsigned first = warp_id(); first < rows; first += AHEAD * WARP) {
+        double x[AHEAD];
+#pragma unroll
+        for (unsigned l = 0; l < AHEAD; ++l) {
+            const unsigned k = first + l * WARP;
+            x[l] = k < rows && column < columns ? B[(offset)k * columns + column] : 0;
+        }
+#pragma unroll
+        for (unsigned l = 0; l < AHEAD; ++l)
+            length.add(x[l]);
+    }
     parts[0][warp_id()][lane_id()] = length.large;
     parts[1][warp_id()][lane_id()] = length.middle;
     parts[2][warp_id()][lane_id()] = length.little;
@@ -165,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     if (warp_id() > 0 || column >= columns)
         return;
-    for (unsigned w = 1; w < 8; ++w) {
+    for (unsigned w = 1; w < WARP; ++w) {
         length.large += parts[0][w][lane_id()];
         length.middle += parts[1][w][lane_id()];
         length.little += parts[2][w][lane_id()];
