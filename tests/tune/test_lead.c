@@ -23,10 +23,10 @@ static const char text[] =
     "  fast: {params: {REPEAT: {values: [1, 2, 3, 4, 5, 6], default: 3}}, launch: *copy}\n"
     "  bound: {contender: false, params: {REPEAT: [1]}, launch: *copy}\n";
 
-#define KNOWN(n, variant, repeat, seconds)                                                                             \
-    "- {spec: lead, device: Some GPU, cc: \"8.0\", sizes: {N: " #n "}, variant: " variant                              \
-    ", params: {REPEAT: " #repeat "}, seconds: " #seconds                                                              \
-    ", how: measured, verified: true, made: 2026-01-01T00:00:00Z}\n"
+#define KNOWN(n, variant, repeat, seconds) KNOWN_ON("Some GPU, cc: \"8.0\"", n, variant, repeat, seconds)
+#define KNOWN_ON(device, n, variant, repeat, seconds)                                                                  \
+    "- {spec: lead, device: " device ", sizes: {N: " #n "}, variant: " variant ", params: {REPEAT: " #repeat           \
+    "}, seconds: " #seconds ", how: measured, verified: true, made: 2026-01-01T00:00:00Z}\n"
 static const char known[] = "kiln-best: 1\nbest:\n" KNOWN(64, "fast", 5, 0.001) KNOWN(64, "slow", 9, 0.02)
     KNOWN(32, "fast", 2, 0.001) KNOWN(32, "slow", 11, 0.003);
 
@@ -152,6 +152,34 @@ static void what_is_shipped_is_first(void)
         kiln_tuning_free(tuning);
     }
     CHECK(!same);
+    teardown(&f);
+}
+
+/* The same sizes on another device of this compute capability come before other sizes on this device, and these before
+ * other sizes there. */
+static void the_same_sizes_on_an_alike_device_are_first(void)
+{
+    fixture f;
+    char first[64];
+    const kiln_device_info *info = NULL;
+    char shipped[2048];
+    kiln_error *error = NULL;
+    setup(&f, NULL);
+    CHECK_OK(kiln_engine_device(f.engine, &info, &error), error);
+    // clang-format off
+    snprintf(shipped, sizeof shipped,
+             "kiln-best: 1\nbest:\n"
+             KNOWN_ON("%s, cc: \"%d.%d\"", 32, "fast", 2, 0.001) KNOWN_ON("Alike, cc: \"%d.%d\"", 64, "fast", 5, 0.001)
+             KNOWN_ON("Alike, cc: \"%d.%d\"", 128, "fast", 6, 0.001) KNOWN_ON("Far, cc: \"5.0\"", 64, "fast", 4, 0.001),
+             info->name, info->cc_major, info->cc_minor, info->cc_major, info->cc_minor, info->cc_major, info->cc_minor);
+    // clang-format on
+    write_file(&f, "known/lead.yaml", shipped);
+    const kiln_tune_options options = {.size = sizeof options, .max_configurations = 3, .flags = KILN_TUNE_REPEATABLE};
+    kiln_tuning *tuning = tune(&f, &options);
+    CHECK_TEXT(made_at(tuning, 0, first), "fast REPEAT=5");
+    CHECK_TEXT(made_at(tuning, 1, first), "fast REPEAT=2");
+    CHECK_TEXT(made_at(tuning, 2, first), "fast REPEAT=6");
+    kiln_tuning_free(tuning);
     teardown(&f);
 }
 
@@ -284,6 +312,7 @@ static void a_short_limit_makes_progress(void)
 
 static const check_case cases[] = {
     {"what is shipped is first", what_is_shipped_is_first},
+    {"the same sizes on an alike device are first", the_same_sizes_on_an_alike_device_are_first},
     {"else a default is first", else_a_default_is_first},
     {"slow variants are left out of a limited sweep", slow_variants_are_left_out_of_a_limited_sweep},
     {"a repeatable search takes one path", a_repeatable_search_takes_one_path},
