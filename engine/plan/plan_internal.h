@@ -16,7 +16,8 @@ typedef struct kiln__plan_entry {
     kiln__export *values;
     CUdeviceptr device; /* a copy of a buffer's content that no kernel accesses; 0: none */
     uint64_t device_bytes;
-    double seconds; /* for an input the time of its host function; for a device copy the time of copying */
+    kiln__unit unit; /* the memory of `values` that are read from disk */
+    double seconds;  /* for an input the time of its host function; for a device copy the time of copying */
 } kiln__plan_entry;
 /* answer.c: the kernels that compare answers, and the word in which they tell what they found. */
 typedef struct kiln__comparer {
@@ -46,6 +47,8 @@ struct kiln__shared {
     void *on_wait_user;
     bool (*on_ask)(void *user); /* called while a run waits for another process: true ends the run. May be NULL */
     void *on_ask_user;
+    void (*on_keep)(void *user, const kiln__kept_reference *kept); /* may be NULL */
+    void *on_keep_user;
 };
 kiln__plan_entry *kiln__shared_find(kiln__shared *shared, const char *key);
 /* Takes ownership of `values`, also on failure. */
@@ -314,6 +317,7 @@ typedef struct kiln__call_args {
     size_t count, capacity;
     const char *hint; /* hint for the message about a missing argument; NULL: none */
     bool missed;      /* set by kiln__plan_call() if the function asked for a missing argument */
+    bool opened;      /* the same if it asked for a file */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
 /* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */
@@ -356,6 +360,20 @@ void kiln__launch_explain(const kiln_plan *plan, const kiln__plan_op *op, CUresu
  * outputs that the command did not write are dropped. */
 kiln_status kiln__command_reference(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
                                     kiln__export **outputs, kiln_error **error);
+
+/* ---- reference.c: references that are kept on disk ---- */
+/* These write the key of a reference: of a host function that sees the first `count` arguments, of one that sees the
+ * others from `first` on too, and of a command. They return false if the reference cannot be kept, or memory is exhausted. */
+bool kiln__reference_host_key(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args, size_t count,
+                              kiln__text *key);
+bool kiln__reference_extend_key(kiln_plan *plan, const kiln__call_args *args, size_t first, kiln__text *key);
+bool kiln__reference_command_key(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
+                                 kiln__text *key);
+/* Returns true if the reference was on disk. *exports then points into *unit, and the caller frees both. */
+bool kiln__reference_find(kiln_plan *plan, const kiln__text *key, kiln__unit *unit, kiln__export **exports);
+/* Keeps a reference that took `seconds`, if reading it is expected to take less. */
+void kiln__reference_keep(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key,
+                          const kiln__export *exports, double seconds);
 
 /* ---- steps.c ---- */
 /* Runs the steps, or before_each, once on `stream`. Memory and contents must exist, and the context must be current. */

@@ -198,12 +198,66 @@ static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln_
     kiln__text_free(&names);
 }
 
+/* Takes a reference from disk, if it is there, in place of the outputs that were made for the function to write. */
+static bool take_kept(kiln_plan *plan, const kiln__text *key, kiln__export **outputs, kiln__unit *unit)
+{
+    kiln__export *kept;
+    if (!kiln__reference_find(plan, key, unit, &kept))
+        return false;
+    kiln__exports_free(plan->mem, *outputs);
+    *outputs = kept;
+    return true;
+}
+
+/* Calls the host function, and moves its exports to the end of the outputs. */
+static kiln_status call_host(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, kiln__export **outputs,
+                             kiln_error **error)
+{
+    kiln__export *exported = NULL;
+    kiln_status status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, args, verify->pos, &exported, error);
+    while (*outputs)
+        outputs = &(*outputs)->next;
+    *outputs = exported;
+    if (status == KILN_OK)
+        warn_unread(plan, verify, args);
+    return status;
+}
+
+/* Takes the answer of a host function from disk, or calls the function and keeps its answer. The arguments from `shared`
+ * on are the variant's own inputs. A function that does not look at them has one answer for all variants, so its key is
+ * without them; which of the two keys a function has is known only after its first call, and both are tried. */
+static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, size_t shared,
+                                bool *own, kiln__export **outputs, kiln__unit *unit, kiln_error **error)
+{
+    kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}};
+    const bool kept = kiln__reference_host_key(plan, verify, args, shared, &keys[0]);
+    kiln_status status = KILN_OK;
+    bool found = kept && take_kept(plan, &keys[0], outputs, unit);
+    if (kept && !found) {
+        kiln__text_add(&keys[1], keys[0].data, keys[0].length);
+        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) && take_kept(plan, &keys[1], outputs, unit);
+        found = *own;
+    }
+    if (!found) {
+        const uint64_t start = kiln__now_ns();
+        status = call_host(plan, verify, args, outputs, error);
+        *own = args->missed;
+        for (size_t i = shared; i < args->count; i++)
+            *own = *own || args->args[i].read;
+        if (kept && status == KILN_OK && !args->opened)
+            kiln__reference_keep(plan, verify, &keys[*own], *outputs, kiln__seconds_since(start));
+    }
+    kiln__text_free(&keys[0]);
+    kiln__text_free(&keys[1]);
+    return status;
+}
+
 /* *own: it looked at the variant's own inputs, or for something that is not there. */
 static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
-                           kiln_error **error)
+                           kiln__unit *unit, kiln_error **error)
 {
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
-    kiln__export *borrowed = NULL, *exported = NULL;
+    kiln__export *borrowed = NULL;
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
     for (size_t i = 0; i < plan->config->sizes.count && status == KILN_OK; i++) {
         kiln__call_arg arg = {.name = plan->config->sizes.items[i].name, .value = plan->config->sizes.items[i].value};
@@ -226,17 +280,7 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
             shared = args.count;
     }
     if (status == KILN_OK)
-        status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, &args, verify->pos, &exported, error);
-    for (kiln__export **end = outputs; exported; end = &(*end)->next)
-        if (!*end) {
-            *end = exported;
-            break;
-        }
-    if (status == KILN_OK)
-        warn_unread(plan, verify, &args);
-    *own = args.missed;
-    for (size_t i = shared; i < args.count; i++)
-        *own = *own || args.args[i].read;
+        status = find_or_call(plan, verify, &args, shared, own, outputs, unit, error);
     kiln__exports_free(plan->mem, borrowed);
     kiln__call_args_free(&args);
     return status;
@@ -244,13 +288,22 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
 
 /* ---- by a command ---- */
 
-static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+/* Takes the answer of a command from disk, or runs the command and keeps its answer. */
+static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln__unit *unit,
+                              kiln_error **error)
 {
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
     kiln__export *borrowed = NULL;
+    kiln__text key = {.mem = plan->mem};
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
-    if (status == KILN_OK)
+    const bool kept = status == KILN_OK && kiln__reference_command_key(plan, verify, &args, &key);
+    if (status == KILN_OK && !(kept && take_kept(plan, &key, outputs, unit))) {
+        const uint64_t start = kiln__now_ns();
         status = kiln__command_reference(plan, verify, &args, outputs, error);
+        if (kept && status == KILN_OK)
+            kiln__reference_keep(plan, verify, &key, *outputs, kiln__seconds_since(start));
+    }
+    kiln__text_free(&key);
     kiln__exports_free(plan->mem, borrowed);
     kiln__call_args_free(&args);
     return status;
@@ -353,6 +406,7 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
                                   kiln__projection *projection, kiln_error **error)
 {
     kiln__export *outputs = NULL;
+    kiln__unit unit = {0};
     kiln__plan_entry *entry = NULL;
     if (verify->against == KILN__AGAINST_FILE) {
         kiln_status status = kiln__plan_file(plan, NULL, verify->name, verify->path, &entry, error);
@@ -369,13 +423,17 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
             entry = kiln__shared_find(plan->shared, kiln__text_get(&keys[i]));
     }
     if (status == KILN_OK && !entry) {
-        status = verify->against == KILN__AGAINST_HOST      ? by_host(plan, verify, &own, &outputs, error)
-                 : verify->against == KILN__AGAINST_COMMAND ? by_command(plan, verify, &outputs, error)
+        status = verify->against == KILN__AGAINST_HOST      ? by_host(plan, verify, &own, &outputs, &unit, error)
+                 : verify->against == KILN__AGAINST_COMMAND ? by_command(plan, verify, &outputs, &unit, error)
                                                             : by_variant(plan, verify, &outputs, error);
         if (status == KILN_OK)
             status = kiln__shared_add(plan->shared, kiln__text_get(&keys[own]), outputs, &entry, error);
         else
             kiln__exports_free(plan->mem, outputs);
+        if (status == KILN_OK)
+            entry->unit = unit;
+        else
+            kiln__unit_free(&unit);
     }
     kiln__text_free(&keys[0]);
     kiln__text_free(&keys[1]);
