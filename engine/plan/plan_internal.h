@@ -25,6 +25,12 @@ typedef struct kiln__comparer {
     CUfunction wide, bytes;
     CUdeviceptr found;
 } kiln__comparer;
+/* count.c: the kernel that compares elements of one type with a reference. */
+typedef struct kiln__counter {
+    CUmodule module; /* NULL: not loaded yet, or refused */
+    CUfunction function;
+    bool refused;
+} kiln__counter;
 typedef struct kiln__device_block {
     CUdeviceptr pointer;
     uint64_t bytes;
@@ -39,7 +45,10 @@ struct kiln__shared {
     CUdeviceptr flush; /* memory larger than the L2 cache, which is written between repetitions */
     uint64_t flush_bytes;
     kiln__comparer comparer;
-    void *staging; /* host memory into which outputs are read, one after the other */
+    kiln__counter counters[KILN_TYPE_COUNT];
+    CUdeviceptr counted;  /* where they write; 0: not allocated yet */
+    uint64_t count_least; /* bytes of an output that the device compares; 0: the default */
+    void *staging;        /* host memory into which outputs are read, one after the other */
     uint64_t staging_bytes;
     void (*on_launch)(void *user); /* may be NULL */
     void *on_launch_user;
@@ -415,6 +424,25 @@ kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *a
 kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error);
 void kiln__answers_drop(kiln_plan *plan, kiln__answers *answers);
 void kiln__comparer_free(kiln__shared *shared);
+
+/* Compares two ranges of device memory byte by byte. *same is false too if the device has no kernel for it. */
+kiln_status kiln__memory_same(kiln_plan *plan, const CUdeviceptr at[2], uint64_t bytes, bool *same, kiln_error **error);
+
+/* ---- count.c: comparing outputs with references on the device. The context must be current. ---- */
+/* A comparison of one buffer. `key` is that of the reference among the shared entries, and tells its content. */
+typedef struct kiln__counting {
+    const char *buffer, *key;
+    const kiln_array *want;
+    bool exact, sampled;
+    double rtol, atol;
+} kiln__counting;
+/* Returns whether the device compares an output or an input of this many bytes, in this run. */
+bool kiln__counts_on_device(const kiln_plan *plan, uint64_t bytes);
+/* Counts what kiln__array_compare() and kiln__array_compare_sample() count. *done is false if the device cannot do it: the
+ * type is complex, of 8-bit floats or another than that of the reference, or there is no memory for a copy. */
+kiln_status kiln__count_on_device(kiln_plan *plan, const kiln__plan_buffer *b, const kiln__counting *of,
+                                  kiln__counted *counted, bool *done, kiln_error **error);
+void kiln__counters_free(kiln__shared *shared);
 
 /* ---- verify.c, inputs.c, measure.c ---- */
 /* Computes the reference values of the outputs, before the steps overwrite the data that they depend on. */

@@ -157,8 +157,10 @@ void kiln__shared_free(kiln__shared *shared)
         return;
     CUcontext previous = NULL;
     bool device = shared->engine->device_open && kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
-    if (device)
+    if (device) {
         kiln__comparer_free(shared);
+        kiln__counters_free(shared);
+    }
     if (device)
         kiln__shared_drop_device(shared); /* without a context its memory is gone already */
     kiln__shared_drop(shared, "");
