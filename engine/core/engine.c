@@ -107,6 +107,8 @@ void kiln_engine_close(kiln_engine *engine)
 {
     if (!engine)
         return;
+    if (engine->finish_left)
+        engine->finish_left(engine);
     if (engine->compiler)
         kiln__compiler_close(engine->compiler);
     if (engine->nvrtc)

@@ -59,6 +59,9 @@ struct kiln_engine {
     kiln__compiler *compiler;
     kiln__cache *cache;
     bool cache_open;
+    /* Compiles that a sweep has left to the engine (code.c), and the function that finishes them; NULL: none. Under the lock. */
+    struct kiln__code_job *left;
+    void (*finish_left)(kiln_engine *engine);
     kiln__cache *references;
     bool references_open;
     /* serial measurement: one at a time on a device */

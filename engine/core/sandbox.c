@@ -165,6 +165,8 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
     engine->compiler = NULL;
     engine->worker = NULL;
     engine->flags |= KILN_NO_WORKERS;
+    if (engine->finish_left)
+        engine->finish_left(engine);
     kiln__cache *references = kiln__engine_references(engine); /* opened before, and only read from now on */
     if (references)
         kiln__cache_stop_writing(references);

@@ -235,7 +235,8 @@ typedef struct kiln_engine kiln_engine;
  * call that needs NVRTC returns KILN_ERROR_NO_COMPILER if there is no usable NVRTC. */
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
 /* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may
- * be NULL. */
+ * be NULL. If a time limit ended a sweep, the function first waits for the compiles that were running then, each at most for
+ * `compile_timeout`, so that the cache has their code. `stop` of the options ends the wait. */
 KILN_API void kiln_engine_close(kiln_engine *engine);
 
 /* ---- many machines: a job of several processes, one for each GPU --------------------------------------------- */
