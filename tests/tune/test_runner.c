@@ -676,6 +676,50 @@ static void tried_again_alone(void)
     teardown(&f);
 }
 
+static int count_references(void *user, const kiln_cache_entry *entry)
+{
+    *(int *)user += strcmp(entry->arch, "reference") == 0;
+    return 0;
+}
+
+/* Sweeps with a runner that sends a reference of its own. Returns how many references are kept, and the status of the only
+ * sample. */
+static int kept_with(const char *how, kiln_status *status)
+{
+    fixture f;
+    int count = 0;
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    setup(&f, KILN_TEST_PLANTED, 0);
+    setenv("KILN_PLANTED_WORKER", KILN_TEST_WORKER, 1);
+    setenv("KILN_PLANTED_MARKS", f.folder, 1);
+    setenv("KILN_PLANTED_KEEP", how, 1);
+    kiln_tune_options options = ISOLATED(after);
+    options.max_configurations = 1;
+    *status = kiln_tune(f.engine, f.spec, &options, &tuning, &error);
+    kiln_tuning_free(tuning);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK_OK(kiln_cache_list(f.engine, count_references, &count, &error), error);
+    unsetenv("KILN_PLANTED_WORKER");
+    unsetenv("KILN_PLANTED_MARKS");
+    unsetenv("KILN_PLANTED_KEEP");
+    teardown(&f);
+    return count;
+}
+
+/* The sweep keeps a reference of its own spec that comes before the first launch. A runner that sends another one is lost. */
+static void references_are_kept_before_a_launch(void)
+{
+    kiln_status status;
+    CU_ASSERT_EQUAL(kept_with("good", &status), 1);
+    CU_ASSERT_EQUAL(status, KILN_OK);
+    CU_ASSERT_EQUAL(kept_with("late", &status), 0);
+    CU_ASSERT_EQUAL(status, KILN_ERROR_INTERNAL);
+    CU_ASSERT_EQUAL(kept_with("other", &status), 0);
+    CU_ASSERT_EQUAL(status, KILN_ERROR_INTERNAL);
+}
+
 /* A sample that fails at once tells nothing of the time that others need, so it does not set their limit. */
 static void failures_set_no_limit(void)
 {
@@ -907,6 +951,7 @@ static const check_case cases[] = {
     {"one of several ends", one_of_several_ends},
     {"one of several is let go", one_of_several_is_let_go},
     {"tried again alone", tried_again_alone},
+    {"references are kept before a launch", references_are_kept_before_a_launch},
     {"failures set no limit", failures_set_no_limit},
     {"refuses what cannot be moved", refuses_what_cannot_be_moved},
     {"programs that are no runner", programs_that_are_no_runner},
