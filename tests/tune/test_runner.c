@@ -653,6 +653,42 @@ static void tried_again_alone(void)
     teardown(&f);
 }
 
+/* A sample that fails at once tells nothing of the time that others need, so it does not set their limit. */
+static void failures_set_no_limit(void)
+{
+    char path[128], line[64];
+    fixture f;
+    setup(&f, KILN_TEST_PLANTED, 0);
+    setenv("KILN_PLANTED_WORKER", KILN_TEST_WORKER, 1);
+    setenv("KILN_PLANTED_MARKS", f.folder, 1);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_spec_free(f.spec);
+    f.spec = NULL;
+    CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/faulty.yaml", &f.spec, &error), error);
+    kiln_tune_options options = {.size = sizeof options, .isolation = KILN_ISOLATE_ALWAYS};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 3);
+    size_t faults = 0;
+    for (size_t i = 0; i < 3; i++)
+        faults += kiln_tuning_sample(tuning, i)->status == KILN_ERROR_DEVICE;
+    CU_ASSERT_EQUAL(faults, 1);
+    snprintf(path, sizeof path, "%s/limits", f.folder);
+    FILE *limits = fopen(path, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(limits);
+    double limit[3] = {0};
+    for (size_t i = 0; i < KILN__COUNT(limit) && fgets(line, sizeof line, limits); i++)
+        limit[i] = strtod(line, NULL);
+    fclose(limits);
+    CHECK(limit[0] > 0 && limit[1] == limit[0]); /* of the faulty sample, and of the next one */
+    CHECK(limit[2] > 0 && limit[2] <= limit[0]); /* after one that is right */
+    kiln_tuning_free(tuning);
+    unsetenv("KILN_PLANTED_WORKER");
+    unsetenv("KILN_PLANTED_MARKS");
+    teardown(&f);
+}
+
 /* ---- findings, and the sandbox ---- */
 
 typedef struct findings {
@@ -847,6 +883,7 @@ static const check_case cases[] = {
     {"one of several ends", one_of_several_ends},
     {"one of several is let go", one_of_several_is_let_go},
     {"tried again alone", tried_again_alone},
+    {"failures set no limit", failures_set_no_limit},
     {"refuses what cannot be moved", refuses_what_cannot_be_moved},
     {"programs that are no runner", programs_that_are_no_runner},
     {"survives no memory", survives_no_memory},

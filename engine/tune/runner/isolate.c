@@ -30,7 +30,7 @@
 #define PREPARE_SECONDS 3600 /* inputs and expected answers, which the host computes */
 
 /* The default time limit of a sample, from its first launch on (time_limit). FIRST is the limit in seconds as long as no
- * sample has ended. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
+ * sample is right. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
 #define FIRST 60.0
 #define GRACE 5.0 /* for the simulated device to end a kernel itself, and to report its position */
 #define AFTER_FLOOR 5.0
@@ -290,7 +290,7 @@ static void lose(kiln__runner *r, kiln__io what)
 
 /* Returns the seconds that a sample may take from its first launch on; 0: no limit. Without an option the limit is twice
  * the measuring budget plus FIRST seconds, or less if `max_seconds` is shorter on a GPU. Once a sample was
- * launched and ended, the limit follows the shortest time, so that a hang is found sooner. */
+ * launched and is right, the limit follows the shortest time, so that a hang is found sooner. */
 static double time_limit(const kiln__runner *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);
@@ -317,8 +317,8 @@ static bool is_of_parts(const kiln__runner *r)
 }
 
 /* Turns the RESULT message into the outcome. `launched`: kernels ran, so `begun` is set. Ends the process if it cannot
- * measure another sample. Keeps the shortest time for time_limit(), also of a sample that failed, unless the error is a
- * passing one. */
+ * measure another sample. Keeps the shortest time of a right sample for time_limit(). A sample that fails at once tells
+ * nothing of the time that other samples need. */
 static void take_answer(kiln__runner *r, bool launched)
 {
     const kiln__runner_answer *answer = &r->answer;
@@ -338,7 +338,7 @@ static void take_answer(kiln__runner *r, bool launched)
         kiln__fail_cuda(r->engine->mem, &r->why, answer->status, answer->cuda, "%s", answer->why);
     if (answer->passing)
         kiln__error_mark_passing(r->why);
-    else if (launched && (r->shortest < 0 || seconds < r->shortest))
+    else if (launched && answer->status == KILN_OK && (r->shortest < 0 || seconds < r->shortest))
         r->shortest = seconds;
     conclude(r, answer->status, false);
 }
