@@ -91,7 +91,7 @@ static bool hand_back(const kiln__child *real, int busy, bool *more)
     kiln__wire_begin(&message, kind);
     kiln__text_add(&message, body, length);
     kiln__wire_end(&message);
-    *more = kind == KILN__RUNNER_LAUNCHING || kind == KILN__RUNNER_WAITING;
+    *more = kind == KILN__RUNNER_LAUNCHING || kind == KILN__RUNNER_WAITING || kind == KILN__RUNNER_KEEP;
     if (busy >= 0 && !*more)
         flock(busy, LOCK_UN);
     bool sent = kiln__socket_send(STDIN_FILENO, &message);

@@ -37,6 +37,7 @@ static void write_open(kiln__text *message)
                                 .memory_limit = 1ull << 40,
                                 .near = true,
                                 .search_path = "a:b",
+                                .references = "/cache/references",
                                 .smaller = "tiny",
                                 .name = "a/b.yaml",
                                 .text = "a\0b",
@@ -112,6 +113,26 @@ static bool read_result(const char *body, size_t length)
 {
     kiln__runner_answer answer;
     return kiln__runner_read_result(body, length, &answer);
+}
+
+static void write_keep(kiln__text *message)
+{
+    const kiln__kept_reference kept = {.key = "k\0y",
+                                       .key_length = 3,
+                                       .spec = "spec",
+                                       .function = "host",
+                                       .sizes = "N=1",
+                                       .list = "li",
+                                       .list_length = 2,
+                                       .data = "data",
+                                       .data_length = 4};
+    kiln__runner_write_keep(message, &kept);
+}
+
+static bool read_keep(const char *body, size_t length)
+{
+    kiln__kept_reference kept;
+    return kiln__runner_read_keep(body, length, &kept) && kept.key_length == 3 && kept.data_length == 4;
 }
 
 static void write_waiting(kiln__text *message) { kiln__runner_write_waiting(message, "for process 7"); }
@@ -235,6 +256,7 @@ static void messages_come_back(void)
     CHECK_TEXT(setup.version, "1.2");
     CHECK_TEXT(setup.device, "cuda:3");
     CHECK_TEXT(setup.search_path, "a:b");
+    CHECK_TEXT(setup.references, "/cache/references");
     CHECK_TEXT(setup.smaller, "tiny");
     CHECK_TEXT(setup.name, "a/b.yaml");
     CHECK(setup.flags == 6 && setup.memory_limit == 1ull << 40 && setup.near && !setup.choice.size_set);
@@ -280,7 +302,8 @@ static void messages_are_foreign_bytes(void)
         void (*write)(kiln__text *);
         bool (*read)(const char *, size_t);
     } kinds[] = {{write_open, read_open},   {write_run, read_run},         {write_result, read_result},
-                 {write_ready, read_ready}, {write_finding, read_finding}, {write_waiting, read_waiting}};
+                 {write_ready, read_ready}, {write_finding, read_finding}, {write_waiting, read_waiting},
+                 {write_keep, read_keep}};
     for (size_t k = 0; k < KILN__COUNT(kinds); k++) {
         kiln__text message = {0};
         kinds[k].write(&message);
@@ -839,6 +862,7 @@ static void survives_no_memory(void)
         kiln__crew *crew = NULL;
         kiln__arena arena = {.mem = &mem};
         kiln__sites sites;
+        CHECK(kiln__engine_references(engine) != NULL); /* without memory for it a sweep goes on without it */
         oom.countdown = n;
         kiln_status status = kiln__sites_find(engine, &options, &arena, &sites, &error);
         if (status == KILN_OK)
