@@ -207,21 +207,60 @@ static bool set_places(kiln__draft *draft, const char *source)
     return draft->folder != NULL;
 }
 
+/* Reads the words of the source, of the project's headers that it includes, and of the file with the launch. Headers
+ * define constants that the launch and the kernel use. */
+static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length, const char *launch,
+                        kiln_error **error)
+{
+    enum { MOST_HEADERS_BYTES = 2 << 20 };
+    kiln__include_paths where;
+    kiln__includes includes = {0};
+    kiln__text whole = {.mem = engine->mem};
+    char *other = NULL;
+    size_t other_length = 0;
+    kiln__scan *scan = kiln__arena_alloc(draft->arena, sizeof *scan);
+    KILN__TRY(scan ? KILN_OK : kiln__fail_memory(error));
+    if (launch)
+        KILN__TRY(kiln__file_read(engine->mem, launch, MOST_SOURCE, &other, &other_length, error));
+    kiln_status status = kiln__draft_include_paths(engine, draft, &where, error);
+    if (status == KILN_OK) /* a header that may not be read: the compile tells it */
+        kiln__includes_collect(engine->mem, draft->arena, draft->path, text, &where, &includes, NULL);
+    kiln__text_add(&whole, text, length);
+    for (size_t i = 0; i < includes.count && whole.length < MOST_HEADERS_BYTES; i++)
+        if (includes.items[i].path)
+            kiln__text_printf(&whole, "\n%s", includes.items[i].text);
+    if (other)
+        kiln__text_printf(&whole, "\n%s", other);
+    char *kept = whole.failed ? NULL : kiln__arena_strndup(draft->arena, whole.data, whole.length);
+    if (status == KILN_OK)
+        status = kept ? kiln__scan_source(draft->arena, kept, whole.length, length, scan, error)
+                      : kiln__fail_memory(error);
+    kiln__text_free(&whole);
+    kiln__free(engine->mem, other);
+    draft->scan = scan;
+    return status;
+}
+
 static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length,
                         const kiln_draft_options *options, kiln_error **error)
 {
-    kiln__scan *scan = kiln__arena_alloc(draft->arena, sizeof *scan);
-    if (!scan)
-        return kiln__fail_memory(error);
-    KILN__TRY(kiln__scan_source(draft->arena, text, length, scan, error));
-    draft->scan = scan;
+    draft->options = options;
+    KILN__TRY(scan(engine, draft, text, length, options->launch, error));
     KILN__TRY(choose(draft, options->kernel, error));
     draft->name = label(draft);
+    kiln__host_find(draft);
     kiln__take_values(draft, options->values, options->value_count);
     kiln__guess_tunables(draft);
     KILN__TRY(kiln__probe(engine, draft, text, error));
     kiln__guess_sizes(draft);
-    kiln__guess_launch(draft);
+    if (!kiln__host_apply(draft)) {
+        if (draft->host.found)
+            draft->unread = kiln__arena_printf(draft->arena, "the launch in line %u has an expression that is not read",
+                                               draft->host.line);
+        draft->host.found = false;
+        kiln__guess_launch(draft);
+    }
+    kiln__fit_block(draft);
     kiln__guess_shapes(draft);
     if (draft->arena->failed)
         return kiln__fail_memory(error);
@@ -240,6 +279,12 @@ kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_o
     KILN__TAKE(engine->mem, error, "options", options, &taken);
     KILN__TRY(kiln__check_settings(engine->mem, error, __func__, "options.values", "options.value_count", taken.values,
                                    taken.value_count));
+    KILN__TRY(kiln__check_settings(engine->mem, error, __func__, "options.defines", "options.define_count",
+                                   taken.defines, taken.define_count));
+    KILN__TRY(kiln__check_names(engine->mem, error, __func__, "options.includes", "options.include_count",
+                                taken.includes, taken.include_count));
+    KILN__TRY(kiln__check_names(engine->mem, error, __func__, "options.options", "options.option_count",
+                                taken.options, taken.option_count));
     KILN__NEEDS(engine->mem, error, show);
     KILN__TRY(kiln__engine_device(engine, error));
     KILN__TRY(kiln__engine_nvrtc(engine, error));

@@ -25,7 +25,7 @@ static void test_kernels(void)
 {
     kiln__arena arena = {0};
     kiln__scan scan;
-    CHECK(kiln__scan_source(&arena, source, sizeof source - 1, &scan, NULL) == KILN_OK);
+    CHECK(kiln__scan_source(&arena, source, sizeof source - 1, sizeof source - 1, &scan, NULL) == KILN_OK);
     CHECK(scan.kernel_count == 3);
     if (scan.kernel_count == 3) {
         const kiln__kernel *k = scan.kernels;
@@ -79,7 +79,7 @@ static void test_types(void)
 static void guess(kiln__arena *arena, const char *text, size_t number, kiln__scan *scan, kiln__draft *draft)
 {
     memset(draft, 0, sizeof *draft);
-    if (kiln__scan_source(arena, text, strlen(text), scan, NULL) != KILN_OK || number >= scan->kernel_count)
+    if (kiln__scan_source(arena, text, strlen(text), strlen(text), scan, NULL) != KILN_OK || number >= scan->kernel_count)
         return;
     *draft = (kiln__draft){.mem = arena->mem,
                            .arena = arena,

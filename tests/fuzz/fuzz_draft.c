@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kiln__arena arena = {0};
     kiln__scan scan;
     kiln__text out = {0};
-    if (kiln__scan_source(&arena, (const char *)data, size, &scan, NULL) == KILN_OK) {
+    if (kiln__scan_source(&arena, (const char *)data, size, size, &scan, NULL) == KILN_OK) {
         for (size_t i = 0; i < scan.kernel_count && i < 4; i++) {
             kiln__draft *draft = kiln__arena_alloc(&arena, sizeof *draft);
             if (!draft)
