@@ -255,8 +255,8 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     kiln__guess_sizes(draft);
     if (!kiln__host_apply(draft)) {
         if (draft->host.found)
-            draft->unread = kiln__arena_printf(draft->arena, "the launch in line %u has an expression that is not read",
-                                               draft->host.line);
+            draft->unread = kiln__arena_printf(draft->arena, "the launch that the host code has is not read: an expression has "
+                                                                    "another form");
         draft->host.found = false;
         kiln__guess_launch(draft);
     }

@@ -31,7 +31,7 @@ typedef struct kiln__kernel {
     const char *name, *plain;      /* with its namespaces; without them */
     size_t params_from, params_to; /* words between the parentheses */
     size_t body_from, body_to;     /* words between the braces */
-    size_t bounds;                 /* the word of its __launch_bounds__, 0: none */
+    size_t bounds;                 /* the word of its __launch_bounds__; 0: none, or more than a word */
     unsigned line;
     kiln__template_param *templates;
     size_t template_count;

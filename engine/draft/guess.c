@@ -788,6 +788,15 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
                                         (uint64_t)(s[i].tiny * s[k].tiny)};
     if (count < room && grid)
         list[count++] = (candidate){grid, blocks};
+    static const uint64_t parts[] = {2, 3, 4, 8, 16}; /* several numbers for each element: a box, a complex number */
+    for (size_t k = 0; k < KILN__COUNT(parts); k++)
+        for (size_t i = 0; i < sizes && count < room; i++)
+            list[count++] = (candidate){kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)parts[k], s[i].name),
+                                        parts[k] * (uint64_t)s[i].tiny};
+    for (size_t k = 0; k < KILN__COUNT(parts) && sizes == 2 && count < room; k++)
+        list[count++] = (candidate){kiln__arena_printf(draft->arena, "%llu * %s * %s", (unsigned long long)parts[k],
+                                                       s[0].name, s[1].name),
+                                    parts[k] * (uint64_t)(s[0].tiny * s[1].tiny)};
     if (sizes >= 3 && count < room)
         list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s * %s", s[0].name, s[1].name, s[2].name),
                                     (uint64_t)(s[0].tiny * s[1].tiny * s[2].tiny)};
@@ -798,6 +807,8 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
 static const char *wide_shape(const kiln__draft *draft, size_t most)
 {
     const char *shape = NULL;
+    if (draft->size_count < 3 && !draft->tried)
+        shape = "16";
     for (size_t i = 0; i < draft->size_count && i < most; i++)
         shape = shape ? kiln__arena_printf(draft->arena, "%s * %s", shape, draft->sizes[i].name) : draft->sizes[i].name;
     return shape;
@@ -819,7 +830,7 @@ static bool is_extent_of_another(const kiln__draft *draft, const kiln__draft_arg
  * array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
 static void set_shape(const kiln__draft *draft, kiln__draft_argument *argument)
 {
-    candidate list[64];
+    candidate list[128];
     size_t count = list_extents(draft, list, KILN__COUNT(list));
     const candidate *best = NULL;
     uint64_t extent = (argument->extent + (uint64_t)argument->lanes - 1) / (uint64_t)argument->lanes;

@@ -1,5 +1,6 @@
 /* launched.c - takes the launch that host.c found into the draft: grid, block, shared memory, the arguments of the
  * template, numbers among the arguments, and the constraints that static_assert states. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "draft.h"
@@ -137,15 +138,20 @@ bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Replaces a number of the block by a param, in a tree of the launch. The number is recognised by its name, or by its
- * value if it has no name. */
+/* Returns true if a tree has the number. A number is recognised by its name, or by its value if it has no name. */
+static bool has_number(const kiln__tree *tree, const kiln__tree *number)
+{
+    return tree && ((tree->op == '0' && tree->value == number->value && (tree->text != NULL) == (number->text != NULL) &&
+                     (!tree->text || strcmp(tree->text, number->text) == 0)) ||
+                    has_number(tree->a, number) || has_number(tree->b, number));
+}
+
+/* Replaces a number of the block by a param, in a tree of the launch. */
 static void replace_number(kiln__tree *tree, const kiln__tree *number, const char *param)
 {
     if (!tree)
         return;
-    bool same = tree->op == '0' && tree->value == number->value && (tree->text != NULL) == (number->text != NULL) &&
-                (!tree->text || strcmp(tree->text, number->text) == 0);
-    if (same) {
+    if (tree->op == '0' && has_number(tree, number)) {
         tree->op = 'w';
         tree->text = param;
         tree->free = false;
@@ -153,6 +159,24 @@ static void replace_number(kiln__tree *tree, const kiln__tree *number, const cha
     }
     replace_number(tree->a, number, param);
     replace_number(tree->b, number, param);
+}
+
+/* Returns true if the kernel walks over its work in steps of the number of threads: `i += blockDim.x`, or a variable that
+ * is set to it. */
+static bool strides_by_block(const kiln__draft *draft)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to; i++) {
+        if (kind(draft, i) != '+' || kind(draft, i + 1) != '=' || kind(draft, i + 2) != 'w')
+            continue;
+        if (kiln__word_is(scan, i + 2, "blockDim"))
+            return true;
+        const char *name = kiln__word_copy(scan, i + 2);
+        for (size_t k = draft->kernel->body_from; name && k + 2 < i; k++)
+            if (kiln__word_is(scan, k, name) && kind(draft, k + 1) == '=' && kiln__word_is(scan, k + 2, "blockDim"))
+                return true;
+    }
+    return false;
 }
 
 /* If the kernel reads its number of threads from blockDim, and the launch has a number that the kernel does not know,
@@ -173,7 +197,9 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
         kiln__format(digits, sizeof digits, "%lld", (long long)number.value);
         bool known = number.value < (used ? 2 : 64) || (number.text && kiln__is_used_by_device(draft, number.text)) ||
                      (!number.text && (used || kiln__is_used_by_device(draft, digits))) ||
-                     !kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim");
+                     !kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim") ||
+                     !(has_number(grid[0], &number) || has_number(grid[1], &number) || has_number(grid[2], &number) ||
+                       strides_by_block(draft));
         const char *name = tied ? tied->name : known ? NULL : kiln__add_threads(draft, axis, used > 0, number.value);
         for (int k = 0; name && k < 3; k++) {
             replace_number(block[k], &number, name);
@@ -206,6 +232,45 @@ static void fit_sizes(kiln__draft *draft, kiln__tree *const *block)
             }
         }
     }
+}
+
+/* Returns the largest value that the list of a param has. */
+static int64_t largest_value(const kiln__tunable *tunable)
+{
+    int64_t most = tunable->number;
+    for (const char *at = tunable->values; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        most = strtoll(at, NULL, 10) > most ? strtoll(at, NULL, 10) : most;
+    return most;
+}
+
+/* Makes the tiny sizes multiples of the largest share that a block has of an axis. A kernel may rely on whole tiles. The
+ * sizes stay different, so that a run can distinguish them. */
+static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
+{
+    enum { MOST_SHARE = 512 };
+    int64_t numbers[KILN__MOST_TUNABLES];
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        numbers[i] = draft->tunables[i].number;
+        if (numbers[i] > 0 && draft->tunables[i].kind != KILN__TUNABLE_THREADS && !draft->tunables[i].size)
+            draft->tunables[i].number = largest_value(&draft->tunables[i]);
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        const kiln__tree *tree = grid[axis];
+        kiln__size *size = tree && (tree->op == 'C' || tree->op == '/') && tree->a->op == 'w' ? find_size(draft, tree->a->text)
+                                                                                           : NULL;
+        int64_t share = 0;
+        if (!size || size->fixed || !kiln__tree_value(draft, tree->b, false, 0, &share) || share < 2 || share > MOST_SHARE)
+            continue;
+        int64_t rounded = (size->tiny + share - 1) / share * share;
+        for (size_t i = 0; i < draft->size_count; i++)
+            if (&draft->sizes[i] != size && draft->sizes[i].tiny == rounded && draft->sizes[i].tiny != size->tiny) {
+                rounded += share;
+                i = (size_t)-1;
+            }
+        size->tiny = rounded;
+    }
+    for (size_t i = 0; i < draft->tunable_count; i++)
+        draft->tunables[i].number = numbers[i];
 }
 
 /* ---- constraints ---- */
@@ -313,6 +378,7 @@ bool kiln__host_apply(kiln__draft *draft)
     }
     if (read) {
         set_threads(draft, block, grid, shared);
+        round_sizes(draft, grid);
         fit_sizes(draft, block);
         set_axes(draft, grid, block);
         draft->shared = shared && !(shared->op == '0' && shared->value == 0) ? kiln__tree_text(draft, shared) : NULL;

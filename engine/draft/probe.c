@@ -8,12 +8,14 @@
 
 enum { MOST_ROUNDS = 24, MOST_STRUCT = 1024 };
 
-/* Text that is put after the source: a template whose mangled name contains the type of one parameter. */
+/* Text that is put after the source: a template whose mangled name contains the type of one parameter. Each declaration
+ * contains __device__, because declarations without such a word may be removed as code of the host. */
 static const char probe_text[] =
-    "\ntemplate <int kiln_n, class kiln_f> struct kiln_nth;\n"
-    "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> { typedef kiln_a type; };\n"
+    "\ntemplate <int kiln_n, class kiln_f> struct kiln_nth { __device__ void kiln_d(); };\n"
+    "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> "
+    "{ typedef kiln_a type; __device__ void kiln_d(); };\n"
     "template <int kiln_n, class kiln_a, class... kiln_b> struct kiln_nth<kiln_n, void (*)(kiln_a, kiln_b...)> "
-    ": kiln_nth<kiln_n - 1, void (*)(kiln_b...)> {};\n"
+    ": kiln_nth<kiln_n - 1, void (*)(kiln_b...)> { __device__ void kiln_e(); };\n"
     "template <class kiln_t> __global__ void kiln_probe() {}\n"
     "template <unsigned long long kiln_s> __global__ void kiln_size() {}\n";
 

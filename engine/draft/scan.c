@@ -170,7 +170,9 @@ static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t
         if (kind(scan, open) == ';' || kind(scan, open) == '{')
             return false;
     if (kiln__word_is(scan, open - 1, "__launch_bounds__") || kiln__word_is(scan, open - 1, "__attribute__")) {
-        kernel->bounds = kiln__word_is(scan, open - 1, "__launch_bounds__") ? open + 1 : 0;
+        if (kiln__word_is(scan, open - 1, "__launch_bounds__") && open + 2 < scan->count &&
+            strchr(",)", kind(scan, open + 2)))
+            kernel->bounds = open + 1;
         for (open = kiln__word_close(scan, open); open < scan->count && kind(scan, open) != '('; open++)
             if (kind(scan, open) == ';' || kind(scan, open) == '{')
                 return false;

@@ -327,8 +327,10 @@ static void write_arguments(const kiln__draft *draft, kiln__text *out)
 static void write_launch(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true, certain = true;
-    if (draft->host.found)
+    if (draft->host.found && draft->host.at < draft->scan->own)
         kiln__text_printf(out, "# The launch, as line %u of the source has it.\nlaunch:\n  kernel: ", draft->host.line);
+    else if (draft->host.found)
+        kiln__text_puts(out, "# The launch, as the host code has it.\nlaunch:\n  kernel: ");
     else
         kiln__text_puts(out, "# The launch (check grid and block: they are read from the use of blockIdx, blockDim and "
                              "threadIdx).\nlaunch:\n  kernel: ");

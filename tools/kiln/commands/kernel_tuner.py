@@ -627,7 +627,7 @@ class Writer:
         self.given = dict(zip(names, call["args"]))
         self.given.update(call["named"])
         self.note = reader.note
-        self.inputs, self.input_program, self.defines, self.names, self.shares, self.problem = {}, [], {}, {}, {}, []
+        self.inputs, self.input_program, self.defines, self.names, self.shares, self.problem, self.symbol_from = {}, [], {}, {}, {}, [], {}
 
     def need(self, key):
         thing = self.given.get(key)
@@ -786,11 +786,14 @@ class Writer:
         problem = self.need("problem_size")
         problem = list(problem) if isinstance(problem, (tuple, list)) else [problem]
         source_name, text = self.guard_sizes(source_name, text, problem)
-        self.problem = problem
+        self.problem, self.text = problem, text
         grid = self.grid(problem, names)
         block = [n if n in self.params else ("256" if i == 0 else "1") for i, n in enumerate(names)]
         buffers, args, outputs = self.arguments(declared)
         symbols, shared = self.memories()
+        for thing in [b[0] for b in buffers.values()] + list(symbols.values()):
+            for extent in thing.shape or []:
+                self.number_text(extent)
         if self.inputs:
             self.write_inputs(kernel)
         verify, variants = self.verification(outputs, declared, names, source_name)
@@ -871,6 +874,7 @@ class Writer:
         for name, thing in (self.given.get("cmem_args") or {}).items() if isinstance(self.given.get("cmem_args"), dict) else []:
             if isinstance(thing, Array):
                 symbols[name] = thing
+                self.symbol_from[name] = self.names.get(id(thing), name)  # an argument of the kernel too
             else:
                 self.note("cmem_args[%r] was not read" % name)
         smem = self.given.get("smem_args")
@@ -899,14 +903,27 @@ class Writer:
                 lines.append("  %s: {against: {variant: reference}%s}" % (name, tolerance))
             elif expected is not None and not isinstance(answer, Unknown):
                 references.append((index, name))
+            elif re.search(r"\b%s\s*\[[^\]]*\b(gridDim|blockIdx)\b(?![^\]]*threadIdx)[^\]]*\]\s*[-+*]?=" % declared[index][1], self.text):
+                self.note("'%s' has an element for each block, so it depends on the params and is not verified" % name)
             else:
-                lines.append("  %s: {against: {variant: %s}%s}" % (name, "tuned" if variants else "default", tolerance))
+                same = "".join(", params: {%s}" % ", ".join("%s: %s" % (n, n) for n in self.problem_params())
+                               if self.problem_params() else "")
+                lines.append("  %s: {against: {variant: %s%s}%s}" % (name, "tuned" if variants else "default", same, tolerance))
         if references:
             program = self.reference(references)
             for index, name in references:
                 against = "command: python3 %s" % program if program else "variant: default"
                 lines.append("  %s: {against: {%s}%s}" % (name, against, tolerance))
         return lines, variants
+
+    def problem_params(self):
+        """Params from which the script computes sizes. They may change the answer, so the reference has the same ones."""
+        found = []
+        for name, statement, _ in self.reader.trace:
+            for param in re.findall(r"\[\s*['\"](\w+)['\"]\s*\]", ast.unparse(statement.value) if isinstance(statement, ast.Assign) else ""):
+                if name in self.used and param in self.params and param not in found:
+                    found.append(param)
+        return found
 
     def reference(self, references):
         """Writes the statements of the script that compute the answer to a program; its arrays come from files."""
@@ -1022,7 +1039,7 @@ class Writer:
             os.path.basename(self.reader.path), self.call["line"], kernel)]
         metrics = self.metrics()
         rows = []
-        everything = list(buffers.items()) + [(n, (t, "__constant__ " + n, False)) for n, t in symbols.items() if n not in buffers]
+        everything = list(buffers.items()) + [(n, (t, "__constant__ " + n, False)) for n, t in symbols.items() if self.symbol_from[n] == n]
         for name, (thing, declaration, out) in everything:
             if thing.shape is None:
                 rows.append("  %s: {file: %s%s} # %s" % (name, thing.fill[1], ", out: true" if out else "", declaration))
@@ -1064,7 +1081,7 @@ class Writer:
         lines += rows + [""]
         if symbols:
             lines.append("before_each:")
-            lines += ["  - symbol: {name: \"%s\", from: %s}" % (n, n if n not in buffers else n) for n in symbols] + [""]
+            lines += ["  - symbol: {name: \"%s\", from: %s}" % (n, self.symbol_from[n]) for n in symbols] + [""]
         own = ["params:"]
         for (name, values), one in zip(self.params.items(), chosen):
             row = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) if number(v) else '"%s"' % v for v in values)
