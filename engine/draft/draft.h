@@ -107,6 +107,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     uint64_t extent; /* number of elements up to the last accessed one */
     bool beyond;     /* the whole grid accesses more than the first and the last block */
     bool unwritten;  /* the run did not write it */
+    bool same;       /* the run wrote one value everywhere */
     const char *shape;
     const char *symbol; /* the variable of the source to which the buffer is copied; NULL: it is an argument */
     const char *given; /* the value that the launch passes, as an expression of the spec; NULL: not known */

@@ -363,16 +363,16 @@ static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
     draft->tunable_count++;
 }
 
+static const char *type_of_range(kiln__draft *draft, kiln__range range);
+
 /* Sets the type that the launch gives to a parameter of the template, if it is a type of a spec. */
 static bool take_type(kiln__draft *draft, kiln__range range, kiln__tunable *tunable)
 {
-    const char *type;
-    int lanes;
-    char *word = range.to == range.from + 1 ? kiln__word_copy(draft->scan, range.from) : NULL;
-    if (!word || !kiln__element_named(word, strlen(word), &type, &lanes) || lanes > 1)
+    const char *name = type_of_range(draft, range);
+    if (!name)
         return false;
-    tunable->values = tunable->chosen = word;
-    tunable->why = "the type that the launch in this file gives";
+    tunable->values = tunable->chosen = name;
+    tunable->why = "the type that the launch gives";
     return true;
 }
 
@@ -553,6 +553,15 @@ static kiln__range find_alias(const kiln__scan *scan, size_t name)
     return (kiln__range){0, 0};
 }
 
+/* Returns the name in sources of an element type: "__nv_bfloat16" for "bf16". */
+static const char *source_name(const char *type)
+{
+    for (size_t i = 0; i < KILN__COUNT(types); i++)
+        if (types[i].lanes == 1 && strcmp(types[i].type, type) == 0)
+            return types[i].word;
+    return NULL;
+}
+
 bool kiln__is_floating(const char *type) { return type[0] == 'f' || strcmp(type, "bf16") == 0; }
 
 /* Guesses the type from its words, for the case that the compiler does not tell it. */
@@ -597,6 +606,14 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
         argument->type = "u8";
     argument->floating = kiln__is_floating(argument->type) || kiln__word_is(scan, from, argument->type);
     argument->role = pointer ? KILN__ROLE_BUFFER : KILN__ROLE_SCALAR;
+}
+
+/* Returns the name of the type that an argument of a template is, without aliases. NULL: a type that no spec has. */
+static const char *type_of_range(kiln__draft *draft, kiln__range range)
+{
+    kiln__draft_argument made = {0};
+    read_type(draft, range.from, range.to, &made);
+    return made.odd || made.lanes != 1 || made.role == KILN__ROLE_BUFFER ? NULL : source_name(made.type);
 }
 
 /* Returns true if the kernel compares something with a name, as loops and guards do with extents. `p.name` counts
@@ -705,8 +722,12 @@ static void add_size(kiln__draft *draft, const char *name, bool bake)
 /* Sets sizes that are multiples of usual blocks and tiles. They all differ, so that a run can distinguish them. */
 void kiln__set_sizes(kiln__draft *draft)
 {
+    int64_t next = 1; /* the distance of rows is larger than a row */
+    for (int far = 0; far < 2; far++)
+        for (size_t i = 0; i < draft->size_count; i++)
+            if (HAS(draft->sizes[i].name, "stride", "step", "pitch") == far)
+                draft->sizes[i].tiny = draft->size_count == 1 ? 4096 : 64 * next++;
     for (size_t i = 0; i < draft->size_count; i++) {
-        draft->sizes[i].tiny = draft->size_count == 1 ? 4096 : 64 * (int64_t)(i + 1);
         draft->sizes[i].whole = draft->size_count == 1 ? 1 << 24 : draft->size_count == 2 ? 4096 : 1024;
         if (draft->sizes[i].given)
             draft->sizes[i].whole = draft->sizes[i].given;

@@ -107,6 +107,7 @@ struct kiln__frame { /* the arguments of a macro while its body is read */
 typedef struct reader {
     kiln__draft *draft;
     size_t at, to, depth; /* depth: the number of definitions that were followed */
+    size_t before;        /* definitions count up to this word; 0: up to the launch */
     const frame *macro;
     bool failed;
 } reader;
@@ -141,7 +142,7 @@ static kiln__tree *read_expression(reader *r, int least);
 
 static kiln__tree *read_range(const reader *up, kiln__range range, const frame *macro)
 {
-    reader r = {.draft = up->draft, .at = range.from, .to = range.to, .depth = up->depth + 1, .macro = macro};
+    reader r = {.draft = up->draft, .at = range.from, .to = range.to, .depth = up->depth + 1, .before = up->before, .macro = macro};
     if (range.to <= range.from || r.depth > MOST_FOLLOWED)
         return NULL;
     kiln__tree *tree = read_expression(&r, 0);
@@ -163,6 +164,21 @@ static bool is_plain_name(const kiln__draft *draft, kiln__range range, size_t na
     return range.to == range.from + 1 && same_word(draft, range.from, name);
 }
 
+/* Returns true if the statement around a word declares variables of type dim3. */
+static bool is_dim3(const kiln__draft *draft, size_t at)
+{
+    size_t depth = 0;
+    for (size_t i = at; i-- > 1;) {
+        depth += kind(draft, i) == ')' || kind(draft, i) == '}';
+        if (depth == 0 && strchr(";{", kind(draft, i)))
+            return false;
+        depth -= depth > 0 && (kind(draft, i) == '(' || kind(draft, i) == '{');
+        if (depth == 0 && is(draft, i, "dim3"))
+            return true;
+    }
+    return false;
+}
+
 /* Finds the definition of a variable before the launch, or of a constant: `int blocks = (n + 255) / 256;`. Returns the
  * words of its value. {0, 0}: none that can be read. */
 static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range where, bool constant)
@@ -173,8 +189,8 @@ static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range
             continue;
         bool typed = kind(draft, i - 1) == 'w' || kind(draft, i - 1) == ',' || kind(draft, i - 1) == '>';
         bool set = kind(draft, i + 1) == '=' && kind(draft, i + 2) != '=';
-        bool built = typed && kind(draft, i - 1) != ',' && (kind(draft, i + 1) == '(' || kind(draft, i + 1) == '{') &&
-                     !is(draft, i - 1, "return");
+        bool built = typed && (kind(draft, i - 1) != ',' || is_dim3(draft, i)) &&
+                     (kind(draft, i + 1) == '(' || kind(draft, i + 1) == '{') && !is(draft, i - 1, "return");
         if (constant) { /* a constant at namespace scope */
             bool fixed = false;
             for (size_t k = i; k-- > 1 && !strchr(";{}()", kind(draft, k));)
@@ -254,7 +270,9 @@ static kiln__tree *resolve_name(reader *r, size_t name)
         return make_name(r, tunable->name, true);
     if (strcmp(text, "warpSize") == 0)
         return make_number(r, 32);
-    kiln__range value = find_value(draft, name, (kiln__range){host->scope.from, host->at}, false);
+    kiln__range value = find_value(draft, name, (kiln__range){host->scope.from, r->before ? r->before : host->at}, false);
+    reader inner = *r;
+    inner.before = value.from ? value.from - 1 : r->before; /* blocks = blocks + 1 */
     if (value.from == 0 && host->in_macro) { /* the macro that makes grid and block stands behind the one that launches */
         for (size_t i = 0; i < draft->scan->macro_count && value.from == 0; i++)
             if (draft->scan->macros[i].from > host->at)
@@ -266,7 +284,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     const kiln__macro *macro = kiln__macro_find(draft->scan, text);
     if (value.from == 0 && macro && !macro->function)
         value = (kiln__range){macro->from, macro->to};
-    kiln__tree *tree = value.from ? read_range(r, value, host->pasted) : NULL;
+    kiln__tree *tree = value.from ? read_range(&inner, value, host->pasted) : NULL;
     if (tree && tree->op == '0' && !tree->text)
         tree->text = text; /* the number's name */
     return tree ? tree : make_name(r, text, false);
@@ -394,7 +412,7 @@ static kiln__tree *read_primary(reader *r)
         }
         return NULL;
     }
-    if (kind(draft, r->at) == '.' || kind(draft, r->at) == '[' || kind(draft, r->at) == ':')
+    if (kind(draft, r->at) == '.' || kind(draft, r->at) == '[' || are_joined(draft, r->at, "::"))
         return NULL; /* x.size(0) */
     return resolve_name(r, at);
 }
@@ -663,7 +681,7 @@ bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
         kiln__range before = {host->scope.from, host->at}, value = find_value(draft, range.from, before, false);
         bool dim3 = false;
         for (size_t i = before.from + 1; i < before.to; i++)
-            dim3 |= same_word(draft, i, range.from) && is(draft, i - 1, "dim3");
+            dim3 |= same_word(draft, i, range.from) && kind(draft, i - 1) != '.' && is_dim3(draft, i);
         for (size_t i = 0; i < draft->scan->macro_count && host->in_macro && value.from == 0; i++) {
             kiln__range other = {draft->scan->macros[i].from, draft->scan->macros[i].to};
             if (other.from > host->at && (value = find_value(draft, range.from, other, false)).from)

@@ -183,7 +183,11 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
             write_fill(draft, argument, out);
         kiln__text_printf(out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
                           argument->symbol && !argument->odd ? "; copied to this variable before each run"
+                          : argument->odd && !output        ? "; check: no type that a spec has, so bytes, all zero: give "
+                                                              "a content"
                           : argument->odd                   ? "; check: no type that a spec has, so bytes"
+                          : argument->same && output        ? "; check: a run wrote the same value everywhere, so a "
+                                                              "comparison says little: give inputs that matter"
                           : argument->beyond                ? "; check: a run went past the end of less"
                           : argument->unwritten             ? "; check: a run did not write it, so it begins with 0"
                           : argument->atomic && output      ? "; check: atomics add to it, so it begins with 0"

@@ -903,7 +903,7 @@ class Writer:
                 lines.append("  %s: {against: {variant: reference}%s}" % (name, tolerance))
             elif expected is not None and not isinstance(answer, Unknown):
                 references.append((index, name))
-            elif re.search(r"\b%s\s*\[[^\]]*\b(gridDim|blockIdx)\b(?![^\]]*threadIdx)[^\]]*\]\s*[-+*]?=" % declared[index][1], self.text):
+            elif re.search(r"%s\s*\[[^\]]*\b(gridDim|blockIdx)\b(?![^\]]*threadIdx)[^\]]*\]\s*[-+*]?=" % declared[index][1], self.text):
                 self.note("'%s' has an element for each block, so it depends on the params and is not verified" % name)
             else:
                 same = "".join(", params: {%s}" % ", ".join("%s: %s" % (n, n) for n in self.problem_params())
