@@ -248,6 +248,9 @@ const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /
 /* Computes a tree with the sizes of the set `tiny`, or with the default ones (`whole`). Names that are not known have
  * the value `otherwise`; 0: the function returns false for them. */
 bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value);
+/* Computes a tree that has no names. Returns false if it has names, or is NULL. */
+bool kiln__tree_constant(const kiln__draft *draft, const kiln__tree *tree, int64_t *value);
+bool kiln__tree_has_names(const kiln__tree *tree);              /* tree may be NULL */
 bool kiln__tree_uses(const kiln__tree *tree, const char *name); /* tree may be NULL */
 const char *kiln__tree_free(const kiln__tree *tree);            /* the first name without a definition, or NULL */
 void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* gives free names a meaning */

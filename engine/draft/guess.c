@@ -397,8 +397,8 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
     } else if (param->type) {
         tunable->values = tunable->chosen = "float";
         tunable->why = "a type: float, double, half";
-    } else if (tree && tree->op == '0' && !param->flag) {
-        set_around(draft, tunable, tree->value);
+    } else if (!param->flag && kiln__tree_constant(draft, tree, &value)) {
+        set_around(draft, tunable, value);
     } else if (param->flag && tree && tree->op == 'w' && !tree->free) {
         tunable->values = "false, true";
         tunable->chosen = tree->text;
@@ -804,7 +804,7 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
         grid = grid ? kiln__arena_printf(draft->arena, "%s * %s", grid, draft->axes[a].grid) : draft->axes[a].grid;
     }
     for (size_t i = 0; i < sizes; i++)
-        for (size_t k = i; k < sizes && count < room; k++)
+        for (size_t k = i + 1; k < sizes && count < room; k++)
             list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[k].name),
                                         (uint64_t)(s[i].tiny * s[k].tiny)};
     if (count < room && grid)
@@ -818,6 +818,9 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
         list[count++] = (candidate){kiln__arena_printf(draft->arena, "%llu * %s * %s", (unsigned long long)parts[k],
                                                        s[0].name, s[1].name),
                                     parts[k] * (uint64_t)(s[0].tiny * s[1].tiny)};
+    for (size_t i = 0; i < sizes && count < room; i++)
+        list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[i].name),
+                                    (uint64_t)(s[i].tiny * s[i].tiny)};
     if (sizes >= 3 && count < room)
         list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s * %s", s[0].name, s[1].name, s[2].name),
                                     (uint64_t)(s[0].tiny * s[1].tiny * s[2].tiny)};

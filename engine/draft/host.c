@@ -402,7 +402,7 @@ static kiln__tree *read_primary(reader *r)
     const kiln__macro *macro = text ? kiln__macro_find(draft->scan, text) : NULL;
     if (kind(draft, r->at) == '(')
         return macro && macro->function ? read_macro_call(r, macro) : read_call(r, at);
-    if (kind(draft, r->at) == '.' && kind(draft, r->at + 1) == 'w' && r->at + 2 == r->to) { /* block.x */
+    if (kind(draft, r->at) == '.' && kind(draft, r->at + 1) == 'w' && kind(draft, r->at + 2) != '(') { /* block.x */
         char axis = draft->scan->words[r->at + 1].text[0];
         kiln__tree *axes[3] = {NULL, NULL, NULL};
         if (draft->scan->words[r->at + 1].length == 1 && axis >= 'x' && axis <= 'z' &&
@@ -499,9 +499,9 @@ static kiln__tree *rounded_dividend(const kiln__tree *sum, const kiln__tree *div
     return NULL;
 }
 
+/* Makes the tree of an operator. Numbers are not computed here, because a number of the block may become a param. */
 static kiln__tree *combine(const reader *r, char op, kiln__tree *a, kiln__tree *b)
 {
-    int64_t value;
     kiln__tree *dividend = op == '/' ? rounded_dividend(a, b) : NULL;
     if (dividend)
         return make_tree(r, 'C', dividend, b);
@@ -509,8 +509,6 @@ static kiln__tree *combine(const reader *r, char op, kiln__tree *a, kiln__tree *
         return a;
     if (op == '*' && is_number(a, 1))
         return b;
-    if (a->op == '0' && b->op == '0' && !a->text && !b->text && fold(op, a->value, b->value, &value))
-        return make_number(r, value);
     return make_tree(r, op, a, b);
 }
 
@@ -639,6 +637,16 @@ bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool who
         return true;
     }
     return tree->b && kiln__tree_value(draft, tree->b, whole, otherwise, &b) && fold(tree->op, a, b, value);
+}
+
+bool kiln__tree_constant(const kiln__draft *draft, const kiln__tree *tree, int64_t *value)
+{
+    return tree && !kiln__tree_has_names(tree) && kiln__tree_value(draft, tree, false, 0, value);
+}
+
+bool kiln__tree_has_names(const kiln__tree *tree)
+{
+    return tree && (tree->op == 'w' || kiln__tree_has_names(tree->a) || kiln__tree_has_names(tree->b));
 }
 
 bool kiln__tree_uses(const kiln__tree *tree, const char *name)

@@ -56,8 +56,9 @@ static void bind_sizes(kiln__draft *draft)
             continue;
         }
         size->host = kiln__word_copy(draft->scan, word);
-        if (tree && tree->op == '0' && tree->value > 0)
-            size->given = tree->value;
+        int64_t value = 0;
+        if (kiln__tree_constant(draft, tree, &value) && value > 0)
+            size->given = value;
     }
 }
 
@@ -78,8 +79,9 @@ static void take_arguments(kiln__draft *draft)
         const kiln__tree *number = tree && tree->op == 'n' ? tree->a : tree;
         if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !strchr("0.", number->op)))
             continue;
-        if (size && tree->op == '0') { /* a literal number of the launch: the kernel may need just this one */
-            size->fixed = size->given = tree->value > 0 ? tree->value : 1;
+        int64_t value = 0;
+        if (size && kiln__tree_constant(draft, tree, &value)) { /* a literal number of the launch: the kernel may need just this one */
+            size->fixed = size->given = value > 0 ? value : 1;
         } else if (!size || !kiln__tree_uses(tree, argument->name)) {
             argument->given = kiln__tree_text(draft, tree);
             if (size)
@@ -179,8 +181,30 @@ static bool strides_by_block(const kiln__draft *draft)
     return false;
 }
 
+/* A literal number that the launch gives to the template, and that stands in its grid or block too, is the same param:
+ * `sum<256><<<n / 256, 256>>>`. */
+static void tie_templates(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
+{
+    const kiln__host_launch *host = &draft->host;
+    for (size_t i = 0; i < host->template_count && i < draft->kernel->template_count; i++) {
+        const kiln__tree *number = host->trees[i];
+        const kiln__tunable *tunable = kiln__tunable_find(draft, draft->kernel->templates[i].name);
+        bool alone = number && number->op == '0' && !number->text && number->value > 1 && tunable;
+        for (size_t k = 0; k < host->template_count && alone; k++)
+            alone = k == i || !host->trees[k] || host->trees[k]->op != '0' || host->trees[k]->value != number->value;
+        for (int axis = 0; axis < 3 && alone; axis++) {
+            replace_number(block[axis], number, tunable->name);
+            replace_number(grid[axis], number, tunable->name);
+        }
+        if (alone)
+            replace_number(shared, number, tunable->name);
+    }
+}
+
+static bool is_zero(const kiln__tree *tree) { return tree->op == '0' && tree->value == 0; }
+
 /* If the kernel reads its number of threads from blockDim, and the launch has a number that the kernel does not know,
- * other numbers work too: the number becomes a param. A number that is an argument of the template is that param. */
+ * other numbers work too: the number becomes a param. */
 static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
 {
     int used = (block[1] && block[1]->value > 1) + (block[2] && block[2]->value > 1);
@@ -188,19 +212,15 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
         if (!block[axis] || block[axis]->op != '0' || block[axis]->value < 2)
             continue;
         const kiln__tree number = *block[axis];
-        const kiln__tunable *tied = NULL;
-        for (size_t i = 0; i < draft->tunable_count && !used; i++)
-            if (draft->tunables[i].kind == KILN__TUNABLE_TEMPLATE && draft->tunables[i].number == number.value &&
-                number.value >= 32 && kiln__name_is_block(draft->tunables[i].source))
-                tied = &draft->tunables[i];
         char digits[24];
         kiln__format(digits, sizeof digits, "%lld", (long long)number.value);
         bool known = number.value < (used ? 2 : 64) || (number.text && kiln__is_used_by_device(draft, number.text)) ||
                      (!number.text && (used || kiln__is_used_by_device(draft, digits))) ||
                      !kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim") ||
                      !(has_number(grid[0], &number) || has_number(grid[1], &number) || has_number(grid[2], &number) ||
-                       strides_by_block(draft));
-        const char *name = tied ? tied->name : known ? NULL : kiln__add_threads(draft, axis, used > 0, number.value);
+                       strides_by_block(draft)) ||
+                     (shared && !has_number(shared, &number) && !is_zero(shared));
+        const char *name = known ? NULL : kiln__add_threads(draft, axis, used > 0, number.value);
         for (int k = 0; name && k < 3; k++) {
             replace_number(block[k], &number, name);
             replace_number(grid[k], &number, name);
@@ -377,11 +397,12 @@ bool kiln__host_apply(kiln__draft *draft)
             shared = NULL;
     }
     if (read) {
+        tie_templates(draft, block, grid, shared);
         set_threads(draft, block, grid, shared);
         round_sizes(draft, grid);
         fit_sizes(draft, block);
         set_axes(draft, grid, block);
-        draft->shared = shared && !(shared->op == '0' && shared->value == 0) ? kiln__tree_text(draft, shared) : NULL;
+        draft->shared = shared && !is_zero(shared) ? kiln__tree_text(draft, shared) : NULL;
     }
     add_constraints(draft);
     return read;

@@ -94,6 +94,19 @@ static bool is_in_source(const kiln__draft *draft, const char *name)
     return false;
 }
 
+/* Returns true if the source only calls a name, so that it is a function, or if the name is like those of types of C
+ * (wide_t). Neither is a param. */
+static bool is_function_or_type(const kiln__draft *draft, const char *name)
+{
+    size_t length = strlen(name);
+    if (length > 2 && strcmp(name + length - 2, "_t") == 0)
+        return true;
+    for (size_t i = 1; i + 1 < draft->scan->count; i++)
+        if (kiln__word_is(draft->scan, i, name) && draft->scan->words[i + 1].kind != '(')
+            return false;
+    return true;
+}
+
 /* Makes a param of every name that the compiler does not know. Returns false if there is no such name. */
 static bool add_missing(kiln__draft *draft, const char *log)
 {
@@ -105,7 +118,8 @@ static bool add_missing(kiln__draft *draft, const char *log)
         if (strncmp(at + length, behind, sizeof behind - 1) != 0)
             continue;
         char *name = kiln__arena_strndup(draft->arena, at, length);
-        if (name && !kiln__macro_find(draft->scan, name) && is_in_source(draft, name))
+        if (name && !kiln__macro_find(draft->scan, name) && is_in_source(draft, name) &&
+            !is_function_or_type(draft, name))
             kiln__guess_tunable(draft, name);
     }
     return draft->tunable_count > known;

@@ -38,39 +38,49 @@ static const char *read_extents(kiln__draft *draft, size_t at)
     return product ? product : "1";
 }
 
-/* Adds the variable whose declaration begins behind the word `at`, if the kernel reads what the host put there. */
-static void add_symbol(kiln__draft *draft, size_t at, bool constant)
+/* Adds one variable, the word `name`, whose type is the words type..type_end. */
+static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t stop, bool constant)
 {
-    const kiln__scan *scan = draft->scan;
-    size_t end = at, name = 0;
-    while (end < scan->count && !strchr(";={(", kind(draft, end)) && !scan->words[end].directive) {
-        if (kind(draft, end) == 'w' && kind(draft, end - 1) != '[')
-            name = end;
-        if (kind(draft, end) == '[' && name)
-            break;
-        end++;
-    }
-    size_t stop = end;
-    while (kind(draft, stop) == '[')
-        stop = kiln__word_close(scan, stop) + 1;
-    char *text = name > at ? kiln__word_copy(scan, name) : NULL;
-    if (!text || kind(draft, stop) != ';' || draft->argument_count == KILN__MOST_ARGUMENTS ||
-        !kiln__is_used_by_device(draft, text) || !(constant || is_filled_by_host(draft, text)))
+    const kiln__word *words = draft->scan->words;
+    char *text = kiln__word_copy(draft->scan, name);
+    if (!text || draft->argument_count == KILN__MOST_ARGUMENTS || !kiln__is_used_by_device(draft, text) ||
+        !(constant || is_filled_by_host(draft, text)))
         return;
     for (size_t i = 0; i < draft->argument_count; i++) /* declared before */
         if (draft->arguments[i].symbol && strcmp(draft->arguments[i].symbol, text) == 0)
             return;
-    const char *extents = read_extents(draft, end);
-    if (!extents || !kiln__guess_field(draft, at, name, name, 1, 1, KILN__NO_PARENT))
+    const char *extents = read_extents(draft, name + 1);
+    if (!extents || !kiln__guess_field(draft, type.from, type.to, name, 1, 1, KILN__NO_PARENT))
         return;
     kiln__draft_argument *argument = &draft->arguments[draft->argument_count - 1];
     argument->symbol = text;
     argument->constant = true;
-    argument->declared = kiln__arena_printf(draft->arena, "%s %.*s", constant ? "__constant__" : "__device__",
-                                            (int)(scan->words[stop - 1].text + scan->words[stop - 1].length -
-                                                  scan->words[at].text),
-                                            scan->words[at].text);
-    argument->shape = extents;
+    argument->declared = kiln__arena_printf(
+        draft->arena, "%s %.*s %.*s", constant ? "__constant__" : "__device__",
+        (int)(words[type.to - 1].text + words[type.to - 1].length - words[type.from].text), words[type.from].text,
+        (int)(words[stop - 1].text + words[stop - 1].length - words[name].text), words[name].text);
+    argument->shape = argument->lanes > 1 ? kiln__arena_printf(draft->arena, "%d * %s", argument->lanes, extents)
+                                          : extents;
+}
+
+/* Reads a declaration behind __constant__ or __device__: `float mask[9], scale;`. Variables with a value are left out. */
+static void read_declaration(kiln__draft *draft, size_t at, bool constant)
+{
+    const kiln__scan *scan = draft->scan;
+    kiln__range type = {at, at};
+    while (kind(draft, type.to) == 'w' && (kind(draft, type.to + 1) == 'w' || kind(draft, type.to + 1) == ':'))
+        type.to++;
+    for (size_t name = type.to; type.to > type.from && kind(draft, name) == 'w';) {
+        size_t stop = name + 1;
+        while (kind(draft, stop) == '[' && stop < scan->count)
+            stop = kiln__word_close(scan, stop) + 1;
+        if (kind(draft, stop) != ',' && kind(draft, stop) != ';')
+            return;
+        add_symbol(draft, type, name, stop, constant);
+        if (kind(draft, stop) == ';')
+            return;
+        name = stop + 1;
+    }
 }
 
 void kiln__guess_symbols(kiln__draft *draft)
@@ -80,7 +90,7 @@ void kiln__guess_symbols(kiln__draft *draft)
     for (size_t i = 1; i + 2 < draft->scan->count; i++) {
         bool constant = kiln__word_is(draft->scan, i, "__constant__");
         if (!draft->scan->words[i].directive && (constant || kiln__word_is(draft->scan, i, "__device__")))
-            add_symbol(draft, i + 1, constant);
+            read_declaration(draft, i + 1, constant);
     }
     draft->host = kept;
 }

@@ -14,6 +14,8 @@ TYPES = {"float16": "f16", "half": "f16", "float32": "f32", "single": "f32", "fl
          "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "int": "i64", "intc": "i32", "uint8": "u8",
          "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool", "bool_": "bool", "complex64": "complex64",
          "complex128": "complex128"}
+RESERVED = {"in", "and", "or", "not", "if", "else", "true", "false", "null", "min", "max", "abs", "float", "int", "ceil", "floor",
+            "sqrt", "device", "ceil_div", "round_up", "ilog2", "ceil_log2", "is_pow2"}  # words of the expression language
 MOST_STEPS, MOST_LIST, MOST_TRIED = 200000, 65536, 200000
 
 
@@ -833,7 +835,8 @@ class Writer:
                 if isinstance(thing, Unknown) or (thing.fill == "derived" and thing.dtype[0] in "iu"):
                     thing = self.array_of_script(i, name, thing, declaration)
                     seen[id(given[i])] = name
-                if name in self.params or name in self.reader.sizes:
+                if name in self.params or name in RESERVED or any(n == name for n, _, _ in self.reader.trace
+                                                                  if isinstance(self.call["scope"].get(n), Number)):
                     name += "_"
                 out = (isinstance(answer, (list, tuple)) and i < len(answer) and answer[i] is not None) or (
                     not isinstance(answer, (list, tuple)) and "const" not in declaration.split("*")[0] and (
@@ -1090,6 +1093,8 @@ class Writer:
             wheres = ["%s <= device.max_threads_per_block" % " * ".join(b for b in block if b != "1")] + wheres
         if wheres:
             own += ["where:"] + ["  - \"%s\"" % w.replace('"', "'") for w in wheres]
+        while len(grid) > 1 and grid[-1] == block[-1] == "1":
+            grid, block = grid[:-1], block[:-1]
         launch = ["launch:", "  kernel: %s" % kernel, "  grid: [%s]" % ", ".join('"%s"' % g for g in grid),
                   "  block: [%s]" % ", ".join(block)]
         if shared:
