@@ -1,5 +1,5 @@
 /* sim_speed.c - how fast the simulated device is beside plain C on one core: sim_speed.cu's kernels interpreted, compiled
- * (engine/sim/jit), and the same work as scalar loops. Prints a row for each: seconds of the processor, and lanes of instructions a second.
+ * (engine/sim/device/jit), and the same work as scalar loops. Prints a row for each: seconds of the processor, and lanes of instructions a second.
  * With a number of threads it instead measures, by the clock on the wall and with more blocks, how much sooner a launch
  * ends on so many threads than on one. The peer is as many devices of one thread each, all running at once: what the
  * host gives to so many threads that share nothing.

@@ -11,7 +11,7 @@
  * It fails if a scheme of the catalogue has a larger median, 99.9 % or largest error than plain single precision.
  *
  * Plain single precision is one chain of fused multiply-adds in order of k, as in cuBLAS SGEMM and in `coarsened`. The
- * tensor core is that of compute capability 9.0 as the simulated device has it (engine/sim/ops/README.md): an
+ * tensor core is that of compute capability 9.0 as the simulated device has it (engine/sim/device/ops/README.md): an
  * instruction takes 32 bytes of k, cuts the addend and each product towards zero to 25 bits below the largest one's
  * power of two, and cuts their sum to single precision.
  *

@@ -2,7 +2,7 @@
 #include <cuda.h>
 
 #include "vm_check.h"
-#include "cu_objects.h"
+#include "cu_graph.h"
 
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
 #define PARTS_MOST 8
