@@ -183,6 +183,7 @@ typedef struct kiln__draft {
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
     kiln__host_launch host;
+    size_t looked, nested; /* names that were looked up, and dim3 inside dim3, which are limited */
     const char *unread; /* the reason why the launch in the source could not be used; NULL: it was used, or none */
     const char *shared; /* the launch's bytes of shared memory; NULL: not known */
     const char *wheres[16]; /* constraints of static_assert */
@@ -244,6 +245,8 @@ bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
 void kiln__host_templates(kiln__draft *draft);                                /* reads the template's arguments */
 bool kiln__host_is_argument(const kiln__draft *draft, const char *name);      /* the launch passes this variable */
 bool kiln__host_apply(kiln__draft *draft);                                    /* sets sizes, arguments, axes */
+/* Returns the number that the launch gives to parameter number `param` of the template. NULL: not read. */
+const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param);
 const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* for a spec */
 /* Computes a tree with the sizes of the set `tiny`, or with the default ones (`whole`). Names that are not known have
  * the value `otherwise`; 0: the function returns false for them. */

@@ -228,6 +228,10 @@ static kiln__tunable *add_tunable(kiln__draft *draft, kiln__tunable_kind kind, c
 static bool is_declared(const kiln__scan *scan, const char *name)
 {
     static const char *const no_types[] = {"return", "else", "case", "goto", "new", "delete", "unroll", "operator"};
+    for (size_t k = 0; k < scan->kernel_count; k++) /* parameters of kernels, whatever their type */
+        for (size_t i = scan->kernels[k].params_from; i < scan->kernels[k].params_to; i++)
+            if (kiln__word_is(scan, i, name) && strchr(",)=", scan->words[i + 1].kind))
+                return true;
     for (size_t i = 2; i + 1 < scan->count; i++) {
         char before = scan->words[i - 1].kind;
         if (scan->words[i].directive || !kiln__word_is(scan, i, name) || !strchr(",;=)[(:{", scan->words[i + 1].kind))
@@ -576,7 +580,7 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
         argument->constant |= !pointer && kiln__word_is(scan, i, "const");
         pointer |= scan->words[i].kind == '*' || scan->words[i].kind == '[';
         kiln__range here = {i, i + 1};
-        for (int follow = 0; argument->odd && here.from && follow < 4; follow++) {
+        for (int follow = 0; argument->odd && here.from && follow < 4 && draft->looked < 2000; follow++) {
             size_t at = here.from;
             while (at + 1 < here.to && (kiln__word_is(scan, at, "const") || kiln__word_is(scan, at, "unsigned")))
                 is_unsigned |= kiln__word_is(scan, at++, "unsigned");
@@ -591,6 +595,7 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
                 argument->type = tunable->name;
                 argument->odd = false;
             }
+            draft->looked++;
             here = macro && !macro->function && !tunable ? (kiln__range){macro->from, macro->to}
                                                          : find_alias(scan, at);
         }

@@ -9,7 +9,9 @@
 
 #include "draft.h"
 
-enum { MOST_FOLLOWED = 12, MOST_LIST = 64 };
+/* Limits, because the source is untrusted text: definitions that are followed in each other, definitions that are looked up
+ * in all, words of a statement, launches that are tried, namespaces around a place. */
+enum { MOST_FOLLOWED = 12, MOST_LIST = 64, MOST_LOOKED = 2000, MOST_STATEMENT = 256, MOST_TRIED = 200, MOST_SPACES = 256 };
 
 /* ---- words ---- */
 
@@ -69,14 +71,16 @@ static size_t split_list(const kiln__draft *draft, size_t from, size_t to, bool 
 static kiln__range enclosing_function(const kiln__draft *draft, size_t word)
 {
     const kiln__scan *scan = draft->scan;
-    for (size_t i = 1; i < word; i++) {
+    size_t spaces = 0;
+    for (size_t i = 1; i < word && spaces < MOST_SPACES; i++) {
         if (scan->words[i].directive || kind(draft, i) != '{')
             continue;
         bool space = is(draft, i - 1, "namespace") || (i > 1 && is(draft, i - 2, "namespace")) ||
                      kind(draft, i - 1) == '"' || (i > 2 && is(draft, i - 3, "namespace"));
-        size_t close = kiln__word_close(scan, i);
+        spaces += space;
         if (space)
             continue;
+        size_t close = kiln__word_close(scan, i);
         if (close > word)
             return (kiln__range){i + 1, close};
         i = close;
@@ -168,7 +172,7 @@ static bool is_plain_name(const kiln__draft *draft, kiln__range range, size_t na
 static bool is_dim3(const kiln__draft *draft, size_t at)
 {
     size_t depth = 0;
-    for (size_t i = at; i-- > 1;) {
+    for (size_t i = at; i-- > 1 && at - i < MOST_STATEMENT;) {
         depth += kind(draft, i) == ')' || kind(draft, i) == '}';
         if (depth == 0 && strchr(";{", kind(draft, i)))
             return false;
@@ -193,7 +197,7 @@ static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range
                      (kind(draft, i + 1) == '(' || kind(draft, i + 1) == '{') && !is(draft, i - 1, "return");
         if (constant) { /* a constant at namespace scope */
             bool fixed = false;
-            for (size_t k = i; k-- > 1 && !strchr(";{}()", kind(draft, k));)
+            for (size_t k = i; k-- > 1 && i - k < MOST_STATEMENT && !strchr(";{}()", kind(draft, k));)
                 fixed |= is(draft, k, "const") || is(draft, k, "constexpr");
             if (!fixed || !set)
                 continue;
@@ -256,7 +260,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
         for (size_t i = 0; i < f->count; i++)
             if (same_word(draft, f->names[i], name))
                 return read_range(r, f->values[i], f->up);
-    char *text = kiln__word_copy(draft->scan, name);
+    char *text = draft->looked++ < MOST_LOOKED ? kiln__word_copy(draft->scan, name) : NULL;
     if (!text)
         return NULL;
     for (size_t i = 0; i < draft->size_count; i++) /* a size of the kernel, by its name at the launch */
@@ -382,8 +386,12 @@ static kiln__tree *read_primary(reader *r)
     if (c == '0')
         return read_number(r);
     if (c == '-' || c == '+') {
+        if (r->depth >= MOST_FOLLOWED)
+            return NULL;
         r->at++;
+        r->depth++;
         kiln__tree *operand = read_primary(r);
+        r->depth--;
         return !operand || c == '+' ? operand : make_tree(r, 'n', operand, NULL);
     }
     if (c == '(') {
@@ -522,8 +530,9 @@ static kiln__tree *read_expression(reader *r, int least)
         kiln__tree *right = read_expression(r, level);
         left = right ? combine(r, op, left, right) : NULL;
     }
-    if (left && least == 0 && kind(r->draft, r->at) == '?' && r->at < r->to) {
+    if (left && least == 0 && r->depth < MOST_FOLLOWED && kind(r->draft, r->at) == '?' && r->at < r->to) {
         r->at++;
+        r->depth++;
         kiln__tree *yes = read_expression(r, 0), *no = NULL;
         if (yes && kind(r->draft, r->at) == ':') {
             r->at++;
@@ -531,6 +540,7 @@ static kiln__tree *read_expression(reader *r, int least)
         }
         kiln__tree *both = no ? make_tree(r, ':', yes, no) : NULL;
         left = both ? make_tree(r, '?', left, both) : NULL;
+        r->depth--;
     }
     r->failed |= !left;
     return left;
@@ -679,8 +689,22 @@ void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to)
 
 /* ---- dim3 ---- */
 
-/* Reads up to three extents: `n`, `dim3(a, b)`, `{a, b, 1}`, or a variable of type dim3. */
+static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
+
+/* A dim3 may be made from another one (block.x), but not from itself without end. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
+{
+    enum { MOST_NESTED = 4 };
+    if (draft->nested >= MOST_NESTED || draft->looked++ >= MOST_LOOKED)
+        return false;
+    draft->nested++;
+    bool read = read_axes(draft, range, axes);
+    draft->nested--;
+    return read;
+}
+
+/* Reads up to three extents: `n`, `dim3(a, b)`, `{a, b, 1}`, or a variable of type dim3. */
+static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
 {
     kiln__range list[MOST_LIST];
     size_t count = 0;
@@ -886,8 +910,10 @@ static bool read_launch_call(kiln__draft *draft, size_t at)
 
 void kiln__host_find(kiln__draft *draft)
 {
-    for (size_t i = 2; i + 4 < draft->scan->count; i++) {
+    size_t tried = 0;
+    for (size_t i = 2; i + 4 < draft->scan->count && tried < MOST_TRIED; i++) {
         draft->host = (kiln__host_launch){0};
+        tried += are_three(draft, i, '<') || is(draft, i, "cudaLaunchKernelEx");
         if (are_three(draft, i, '<') && read_chevrons(draft, i)) {
             draft->host.found = true;
             return;

@@ -361,6 +361,11 @@ void kiln__host_templates(kiln__draft *draft)
         host->trees[i] = draft->kernel->templates[i].type ? NULL : kiln__host_read(draft, host->templates[i]);
 }
 
+const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param)
+{
+    return param < draft->host.template_count ? draft->host.trees[param] : NULL;
+}
+
 bool kiln__host_is_argument(const kiln__draft *draft, const char *name)
 {
     for (size_t i = 0; i < draft->host.argument_count; i++) {

@@ -46,7 +46,8 @@ static const char *instance(const kiln__draft *draft)
         const kiln__tunable *tunable = kiln__tunable_find(draft, draft->kernel->templates[i].name);
         const char *text = tunable ? tunable->chosen : NULL;
         int64_t value;
-        if (!tunable && draft->host.trees[i] && kiln__tree_value(draft, draft->host.trees[i], false, 256, &value))
+        const kiln__tree *tree = kiln__template_tree(draft, i);
+        if (!tunable && tree && kiln__tree_value(draft, tree, false, 256, &value))
             text = kiln__arena_printf(draft->arena, "%lld", (long long)value);
         if (text)
             arguments = arguments ? kiln__arena_printf(draft->arena, "%s, %s", arguments, text) : text;

@@ -43,8 +43,8 @@ static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t
 {
     const kiln__word *words = draft->scan->words;
     char *text = kiln__word_copy(draft->scan, name);
-    if (!text || draft->argument_count == KILN__MOST_ARGUMENTS || !kiln__is_used_by_device(draft, text) ||
-        !(constant || is_filled_by_host(draft, text)))
+    if (!text || draft->argument_count == KILN__MOST_ARGUMENTS || !(constant || is_filled_by_host(draft, text)) ||
+        !kiln__is_used_by_device(draft, text))
         return;
     for (size_t i = 0; i < draft->argument_count; i++) /* declared before */
         if (draft->arguments[i].symbol && strcmp(draft->arguments[i].symbol, text) == 0)
@@ -87,10 +87,12 @@ void kiln__guess_symbols(kiln__draft *draft)
 {
     const kiln__host_launch kept = draft->host;
     draft->host = (kiln__host_launch){.in_kernel = true}; /* extents are constants and params, not variables */
-    for (size_t i = 1; i + 2 < draft->scan->count; i++) {
+    enum { MOST_TRIED = 256 };
+    size_t tried = 0;
+    for (size_t i = 1; i + 2 < draft->scan->count && tried < MOST_TRIED; i++) {
         bool constant = kiln__word_is(draft->scan, i, "__constant__");
         if (!draft->scan->words[i].directive && (constant || kiln__word_is(draft->scan, i, "__device__")))
-            read_declaration(draft, i + 1, constant);
+            read_declaration(draft, i + 1, constant), tried += constant;
     }
     draft->host = kept;
 }

@@ -340,9 +340,8 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
                              "threadIdx).\nlaunch:\n  kernel: ");
     for (size_t i = 0; i < draft->kernel->template_count; i++) {
         const kiln__tunable *tunable = kiln__tunable_find(draft, draft->kernel->templates[i].name);
-        const char *text = tunable                ? tunable->name
-                           : draft->host.trees[i] ? kiln__tree_text(draft, draft->host.trees[i])
-                                                  : NULL;
+        const kiln__tree *tree = kiln__template_tree(draft, i);
+        const char *text = tunable ? tunable->name : tree ? kiln__tree_text(draft, tree) : NULL;
         if (text)
             kiln__text_printf(out, first ? "\"%s<{%s}" : "%s, {%s}", first ? draft->kernel->name : "", text);
         first = first && !text;

@@ -26,7 +26,7 @@ static bool is_other_notation(kiln__reader *r, const kiln__spec_node *node)
         kiln__diag_add(r->diag, node->pos, "several values are a list: write [%.*s, %.*s, ...]", (int)first, text,
                        (int)last, behind);
     else
-        kiln__diag_add(r->diag, node->pos, "'%s' is Python: write {from: 1, to: 4}, whose last value is included", text);
+        kiln__diag_add(r->diag, node->pos, "'%s' is Python: write {from: FIRST, to: LAST}; LAST is a value too", text);
     return true;
 }
 

@@ -149,7 +149,9 @@ static void check_host(const char *text, const char *want)
     for (size_t i = 0; i < draft.kernel->template_count; i++) {
         const kiln__tunable *tunable = kiln__tunable_find(&draft, draft.kernel->templates[i].name);
         snprintf(got + strlen(got), sizeof got - strlen(got), " %s",
-                 tunable ? tunable->chosen : draft.host.trees[i] ? kiln__tree_text(&draft, draft.host.trees[i]) : "?");
+                 tunable                           ? tunable->chosen
+                 : kiln__template_tree(&draft, i) ? kiln__tree_text(&draft, kiln__template_tree(&draft, i))
+                                                  : "?");
     }
     snprintf(got + strlen(got), sizeof got - strlen(got), " |");
     for (size_t i = 0; i < draft.argument_count; i++)
