@@ -672,7 +672,7 @@ bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, 
                        size_t parent)
 {
     const kiln__word *words = draft->scan->words;
-    const kiln__draft_argument *of = &draft->arguments[parent - 1];
+    const char *of = parent == KILN__NO_PARENT ? "the source" : draft->arguments[parent - 1].name;
     if (draft->argument_count == KILN__MOST_ARGUMENTS || stars > 2)
         return false;
     kiln__draft_argument *field = &draft->arguments[draft->argument_count];
@@ -687,7 +687,7 @@ bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, 
         field->role = KILN__ROLE_SIZE;
     field->declared = kiln__arena_printf(draft->arena, "%.*s %.*s%s of %s",
                                          (int)(words[to - 1].text + words[to - 1].length - words[from].text),
-                                         words[from].text, (int)stars, "**", plain, of->name);
+                                         words[from].text, (int)stars, "**", plain, of);
     field->name = free_name(draft, plain);
     if (field->name && field->declared)
         draft->argument_count++;
