@@ -287,8 +287,7 @@ static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error
     else
         kiln__text_printf(&text, ": %s\n", try->nvrtc->nvrtcGetErrorString(result));
     kiln__compile_log_format(&text, try->log ? try->log : "", try->ptx);
-    kiln__header_hints(&text, try->nvrtc->include, request->includes, request->include_count,
-                       try->log ? try->log : "");
+    kiln__header_hints(&text, try->nvrtc->include, request->includes, request->include_count, try->log ? try->log : "");
     if (!*try->nvrtc->include && try->log && strstr(try->log, "open source file"))
         kiln__text_puts(&text, "(the CUDA headers were not found; install them, or set KILN_CUDA_INCLUDE to their "
                                "folder)\n");

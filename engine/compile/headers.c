@@ -252,15 +252,67 @@ static const char torch_text[] = ONCE
 /* Names of headers, or the beginnings of names where the last character is '/' or '*'. */
 static const char *const torch_names[] = {"torch/", "ATen/", "c10/", "THC/"};
 static const char *const empty_names[] = {
-    "cublas*",     "cudnn*",         "cufft*",       "cusparse*",  "cusolver*",       "cutensor*", "curand.h",
-    "nccl.h",      "nvml.h",         "npp*",         "nvjpeg.h",   "nvToolsExt.h",    "nvtx3/",    "cuda_profiler_api.h",
-    "cudaProfiler.h", "cuda_runtime_api.h", "cudaGL.h", "cuda_gl_interop.h", "nvrtc.h", "mpi.h",   "omp.h",
-    "Python.h",    "pybind11/",      "numpy/",       "gtest/",     "gmock/",          "benchmark/", "catch2/",
-    "glog/",       "gflags/",        "fmt/",         "spdlog/",    "opencv2/",        "opencv/",   "Eigen/",
-    "boost/",      "absl/",          "GL/",          "GLFW/",      "tensorflow/",     "paddle/",   "tvm/",
-    "dlpack/",     "nlohmann/",      "hdf5.h",       "png.h",      "pthread.h",       "dlfcn.h",   "fcntl.h",
-    "sys/stat.h",  "sys/mman.h",     "strings.h",    "getopt.h",   "dirent.h",        "x86intrin.h", "immintrin.h",
-    "execution",   "thrust/host_vector.h", "thrust/device_vector.h", "thrust/sort.h", "thrust/device_ptr.h",
+    "cublas*",
+    "cudnn*",
+    "cufft*",
+    "cusparse*",
+    "cusolver*",
+    "cutensor*",
+    "curand.h",
+    "nccl.h",
+    "nvml.h",
+    "npp*",
+    "nvjpeg.h",
+    "nvToolsExt.h",
+    "nvtx3/",
+    "cuda_profiler_api.h",
+    "cudaProfiler.h",
+    "cuda_runtime_api.h",
+    "cudaGL.h",
+    "cuda_gl_interop.h",
+    "nvrtc.h",
+    "mpi.h",
+    "omp.h",
+    "Python.h",
+    "pybind11/",
+    "numpy/",
+    "gtest/",
+    "gmock/",
+    "benchmark/",
+    "catch2/",
+    "glog/",
+    "gflags/",
+    "fmt/",
+    "spdlog/",
+    "opencv2/",
+    "opencv/",
+    "Eigen/",
+    "boost/",
+    "absl/",
+    "GL/",
+    "GLFW/",
+    "tensorflow/",
+    "paddle/",
+    "tvm/",
+    "dlpack/",
+    "nlohmann/",
+    "hdf5.h",
+    "png.h",
+    "pthread.h",
+    "dlfcn.h",
+    "fcntl.h",
+    "sys/stat.h",
+    "sys/mman.h",
+    "strings.h",
+    "getopt.h",
+    "dirent.h",
+    "x86intrin.h",
+    "immintrin.h",
+    "execution",
+    "thrust/host_vector.h",
+    "thrust/device_vector.h",
+    "thrust/sort.h",
+    "thrust/device_ptr.h",
 };
 
 static bool is_listed(const char *const *names, size_t count, const char *name)
@@ -342,10 +394,10 @@ const char *kiln__header_implied(const char *log, const char **text)
 
 /* Types of CUDA's own headers, which no compiler has without the #include. */
 static const char *const declared_in[][2] = {
-    {"half", "cuda_fp16.h"},           {"__half", "cuda_fp16.h"},         {"half2", "cuda_fp16.h"},
-    {"__half2", "cuda_fp16.h"},        {"__nv_bfloat16", "cuda_bf16.h"},  {"__nv_bfloat162", "cuda_bf16.h"},
-    {"__nv_fp8_e4m3", "cuda_fp8.h"},   {"__nv_fp8_e5m2", "cuda_fp8.h"},   {"cuFloatComplex", "cuComplex.h"},
-    {"cuComplex", "cuComplex.h"},      {"cuDoubleComplex", "cuComplex.h"},
+    {"half", "cuda_fp16.h"},         {"__half", "cuda_fp16.h"},          {"half2", "cuda_fp16.h"},
+    {"__half2", "cuda_fp16.h"},      {"__nv_bfloat16", "cuda_bf16.h"},   {"__nv_bfloat162", "cuda_bf16.h"},
+    {"__nv_fp8_e4m3", "cuda_fp8.h"}, {"__nv_fp8_e5m2", "cuda_fp8.h"},    {"cuFloatComplex", "cuComplex.h"},
+    {"cuComplex", "cuComplex.h"},    {"cuDoubleComplex", "cuComplex.h"},
 };
 
 /* Copies the quoted text behind `before` to room[], at most size - 1 bytes. Returns where `before` is in the log; NULL:
@@ -396,10 +448,11 @@ static void advise_empty_headers(kiln__text *text, const kiln__include *headers,
         first = false;
     }
     if (!first)
-        kiln__text_puts(text, ": Kiln has no such libraries of the host, and takes these headers as empty. If the kernel "
-                              "needs a name that one of them declares, give the folder of the library with -I, or "
-                              "write a header of this name that declares it: kiln init --stub NAME makes an empty "
-                              "one)\n");
+        kiln__text_puts(text,
+                        ": Kiln has no such libraries of the host, and takes these headers as empty. If the kernel "
+                        "needs a name that one of them declares, give the folder of the library with -I, or "
+                        "write a header of this name that declares it: kiln init --stub NAME makes an empty "
+                        "one)\n");
 }
 
 /* Looks for known messages of NVRTC in the log, one kind after the other, and adds the advice for the first. */

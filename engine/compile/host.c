@@ -156,7 +156,8 @@ static void split_declarations(reader *r)
         size_t head = i;
         bool scope = here == '{' && d.scope && !d.value && !d.called;
         /* the arguments of a template, which may have parentheses: struct nth<0, void (*)(int)> { ... }; */
-        bool angles = here == '<' && (is_text(r, i - 1, "template") || (d.type && !d.called && get_kind(r, i - 1) == 'w'));
+        bool angles = here == '<' &&
+                      (is_text(r, i - 1, "template") || (d.type && !d.called && get_kind(r, i - 1) == 'w'));
         if (here == '(' || here == '[' || (here == '{' && !scope) || angles) {
             i = find_close(r, i);
             if (i >= r->count)

@@ -278,8 +278,9 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     kiln__guess_sizes(draft);
     if (!kiln__host_apply(draft)) {
         if (draft->host.found)
-            draft->unread = kiln__arena_printf(draft->arena, "the launch that the host code has is not read: an expression has "
-                                                                    "another form");
+            draft->unread = kiln__arena_printf(draft->arena,
+                                               "the launch that the host code has is not read: an expression has "
+                                               "another form");
         draft->host.found = false;
         kiln__guess_launch(draft);
     }
@@ -306,8 +307,8 @@ kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_o
                                    taken.defines, taken.define_count));
     KILN__TRY(kiln__check_names(engine->mem, error, __func__, "options.includes", "options.include_count",
                                 taken.includes, taken.include_count));
-    KILN__TRY(kiln__check_names(engine->mem, error, __func__, "options.options", "options.option_count",
-                                taken.options, taken.option_count));
+    KILN__TRY(kiln__check_names(engine->mem, error, __func__, "options.options", "options.option_count", taken.options,
+                                taken.option_count));
     KILN__NEEDS(engine->mem, error, show);
     KILN__TRY(kiln__engine_device(engine, error));
     KILN__TRY(kiln__engine_nvrtc(engine, error));

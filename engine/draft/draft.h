@@ -110,7 +110,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     bool same;       /* the run wrote one value everywhere */
     const char *shape;
     const char *symbol; /* the variable of the source to which the buffer is copied; NULL: it is an argument */
-    const char *given; /* the value that the launch passes, as an expression of the spec; NULL: not known */
+    const char *given;  /* the value that the launch passes, as an expression of the spec; NULL: not known */
 } kiln__draft_argument;
 
 #define KILN__SHARED_EACH 8 /* the first guess */
@@ -183,9 +183,9 @@ typedef struct kiln__draft {
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
     kiln__host_launch host;
-    size_t looked, nested; /* names that were looked up, and dim3 inside dim3, which are limited */
-    const char *unread; /* the reason why the launch in the source could not be used; NULL: it was used, or none */
-    const char *shared; /* the launch's bytes of shared memory; NULL: not known */
+    size_t looked, nested;  /* names that were looked up, and dim3 inside dim3, which are limited */
+    const char *unread;     /* the reason why the launch in the source could not be used; NULL: it was used, or none */
+    const char *shared;     /* the launch's bytes of shared memory; NULL: not known */
     const char *wheres[16]; /* constraints of static_assert */
     size_t where_count;
     unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0: the first guess */
@@ -242,9 +242,9 @@ void kiln__host_find(kiln__draft *draft); /* finds the launch of the kernel in t
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
 /* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
-void kiln__host_templates(kiln__draft *draft);                                /* reads the template's arguments */
-bool kiln__host_is_argument(const kiln__draft *draft, const char *name);      /* the launch passes this variable */
-bool kiln__host_apply(kiln__draft *draft);                                    /* sets sizes, arguments, axes */
+void kiln__host_templates(kiln__draft *draft);                           /* reads the template's arguments */
+bool kiln__host_is_argument(const kiln__draft *draft, const char *name); /* the launch passes this variable */
+bool kiln__host_apply(kiln__draft *draft);                               /* sets sizes, arguments, axes */
 /* Returns the number that the launch gives to parameter number `param` of the template. NULL: not read. */
 const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param);
 const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* for a spec */

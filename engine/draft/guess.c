@@ -249,7 +249,9 @@ static bool is_declared(const kiln__scan *scan, const char *name)
 
 void kiln__guess_tunable(kiln__draft *draft, const char *name)
 {
-    kiln__tunable *tunable = kiln__tunable_find(draft, name) || is_declared(draft->scan, name) ? NULL : add_tunable(draft, KILN__TUNABLE_MACRO, name);
+    kiln__tunable *tunable = kiln__tunable_find(draft, name) || is_declared(draft->scan, name)
+                                 ? NULL
+                                 : add_tunable(draft, KILN__TUNABLE_MACRO, name);
     if (!tunable)
         return;
     tunable->size = !is_type(draft->scan, name) && is_problem_size(draft, name);
@@ -346,7 +348,8 @@ static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
 {
     int64_t value;
     const kiln__scan *scan = draft->scan;
-    if (!macro->guarded || macro->from >= scan->own || macro->function || macro->to != macro->from + 1 || kiln__tunable_find(draft, macro->name))
+    if (!macro->guarded || macro->from >= scan->own || macro->function || macro->to != macro->from + 1 ||
+        kiln__tunable_find(draft, macro->name))
         return;
     bool whole = kiln__word_whole(scan, macro->from, &value);
     if (!whole && (scan->words[macro->from].kind != 'w' || !is_type(scan, macro->name)))
@@ -497,7 +500,8 @@ static const struct {
     {"cuComplex", "f32", 2},
     {"cuFloatComplex", "f32", 2},
     {"cuDoubleComplex", "f64", 2},
-#define VECTOR(name, type) {name "2", type, 2}, {name "3", type, 3}, {name "4", type, 4}
+#define VECTOR(name, type)                                                                                             \
+    {name "2", type, 2}, {name "3", type, 3}, { name "4", type, 4 }
     VECTOR("float", "f32"),
     VECTOR("double", "f64"),
     VECTOR("char", "i8"),
@@ -596,8 +600,7 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
                 argument->odd = false;
             }
             draft->looked++;
-            here = macro && !macro->function && !tunable ? (kiln__range){macro->from, macro->to}
-                                                         : find_alias(scan, at);
+            here = macro && !macro->function && !tunable ? (kiln__range){macro->from, macro->to} : find_alias(scan, at);
         }
     }
     if (is_unsigned)
@@ -641,7 +644,8 @@ static bool is_factor(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
     for (size_t i = draft->kernel->body_from; i < draft->kernel->body_to; i++)
-        if (kiln__word_is(scan, i, name) && (strchr("*/%", scan->words[i - 1].kind) || strchr("*/%", scan->words[i + 1].kind)))
+        if (kiln__word_is(scan, i, name) &&
+            (strchr("*/%", scan->words[i - 1].kind) || strchr("*/%", scan->words[i + 1].kind)))
             return true;
     return false;
 }
@@ -817,12 +821,13 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
     static const uint64_t parts[] = {2, 3, 4, 8, 16}; /* several numbers for each element: a box, a complex number */
     for (size_t k = 0; k < KILN__COUNT(parts); k++)
         for (size_t i = 0; i < sizes && count < room; i++)
-            list[count++] = (candidate){kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)parts[k], s[i].name),
-                                        parts[k] * (uint64_t)s[i].tiny};
+            list[count++] =
+                (candidate){kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)parts[k], s[i].name),
+                            parts[k] * (uint64_t)s[i].tiny};
     for (size_t k = 0; k < KILN__COUNT(parts) && sizes == 2 && count < room; k++)
-        list[count++] = (candidate){kiln__arena_printf(draft->arena, "%llu * %s * %s", (unsigned long long)parts[k],
-                                                       s[0].name, s[1].name),
-                                    parts[k] * (uint64_t)(s[0].tiny * s[1].tiny)};
+        list[count++] = (candidate){
+            kiln__arena_printf(draft->arena, "%llu * %s * %s", (unsigned long long)parts[k], s[0].name, s[1].name),
+            parts[k] * (uint64_t)(s[0].tiny * s[1].tiny)};
     for (size_t i = 0; i < sizes && count < room; i++)
         list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[i].name),
                                     (uint64_t)(s[i].tiny * s[i].tiny)};

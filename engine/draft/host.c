@@ -11,7 +11,14 @@
 
 /* Limits, because the source is untrusted text: definitions that are followed in each other, definitions that are looked up
  * in all, words of a statement, launches that are tried, namespaces around a place. */
-enum { MOST_FOLLOWED = 12, MOST_LIST = 64, MOST_LOOKED = 2000, MOST_STATEMENT = 256, MOST_TRIED = 200, MOST_SPACES = 256 };
+enum {
+    MOST_FOLLOWED = 12,
+    MOST_LIST = 64,
+    MOST_LOOKED = 2000,
+    MOST_STATEMENT = 256,
+    MOST_TRIED = 200,
+    MOST_SPACES = 256
+};
 
 /* ---- words ---- */
 
@@ -41,8 +48,7 @@ static bool are_three(const kiln__draft *draft, size_t at, char c)
 static bool are_joined(const kiln__draft *draft, size_t at, const char *text)
 {
     for (size_t i = 0; text[i]; i++)
-        if (kind(draft, at + i) != text[i] ||
-            (i && draft->scan->words[at + i].text != draft->scan->words[at].text + i))
+        if (kind(draft, at + i) != text[i] || (i && draft->scan->words[at + i].text != draft->scan->words[at].text + i))
             return false;
     return true;
 }
@@ -146,7 +152,12 @@ static kiln__tree *read_expression(reader *r, int least);
 
 static kiln__tree *read_range(const reader *up, kiln__range range, const frame *macro)
 {
-    reader r = {.draft = up->draft, .at = range.from, .to = range.to, .depth = up->depth + 1, .before = up->before, .macro = macro};
+    reader r = {.draft = up->draft,
+                .at = range.from,
+                .to = range.to,
+                .depth = up->depth + 1,
+                .before = up->before,
+                .macro = macro};
     if (range.to <= range.from || r.depth > MOST_FOLLOWED)
         return NULL;
     kiln__tree *tree = read_expression(&r, 0);
@@ -274,14 +285,16 @@ static kiln__tree *resolve_name(reader *r, size_t name)
         return make_name(r, tunable->name, true);
     if (strcmp(text, "warpSize") == 0)
         return make_number(r, 32);
-    kiln__range value = find_value(draft, name, (kiln__range){host->scope.from, r->before ? r->before : host->at}, false);
+    kiln__range value = find_value(draft, name, (kiln__range){host->scope.from, r->before ? r->before : host->at},
+                                   false);
     reader inner = *r;
     inner.before = value.from ? value.from - 1 : r->before; /* blocks = blocks + 1 */
-    if (value.from == 0 && host->in_macro) { /* the macro that makes grid and block stands behind the one that launches */
+    if (value.from == 0 &&
+        host->in_macro) { /* the macro that makes grid and block stands behind the one that launches */
         for (size_t i = 0; i < draft->scan->macro_count && value.from == 0; i++)
             if (draft->scan->macros[i].from > host->at)
-                value = find_value(draft, name,
-                                   (kiln__range){draft->scan->macros[i].from, draft->scan->macros[i].to}, false);
+                value = find_value(draft, name, (kiln__range){draft->scan->macros[i].from, draft->scan->macros[i].to},
+                                   false);
     }
     if (value.from == 0)
         value = find_value(draft, name, (kiln__range){2, draft->scan->count}, true);
@@ -301,8 +314,7 @@ static kiln__tree *read_number(reader *r)
     r->at++;
     if (!text)
         return NULL;
-    bool real = memchr(word->text, '.', word->length) ||
-                (memchr(word->text, 'e', word->length) && !strchr(text, 'x'));
+    bool real = memchr(word->text, '.', word->length) || (memchr(word->text, 'e', word->length) && !strchr(text, 'x'));
     if (!real) {
         long long value = strtoll(text, &end, 0);
         return *end && !strchr("uUlL", *end) ? NULL : make_number(r, value);
@@ -357,8 +369,8 @@ static kiln__tree *read_call(reader *r, size_t name)
 /* Skips a cast at r->at: (int), static_cast<int>. */
 static void skip_cast(reader *r)
 {
-    static const char *const types[] = {"int",      "unsigned", "long",    "size_t",  "uint32_t", "int32_t",
-                                        "uint64_t", "int64_t",  "float",   "double",  "uint"};
+    static const char *const types[] = {"int",      "unsigned", "long",  "size_t", "uint32_t", "int32_t",
+                                        "uint64_t", "int64_t",  "float", "double", "uint"};
     size_t at = r->at + 1;
     bool type = false;
     for (bool more = true; kind(r->draft, r->at) == '(' && more; at += more) {
@@ -432,9 +444,9 @@ static int operator_at(const reader *r, char *op, size_t *words)
         const char *text;
         char op;
         int level;
-    } list[] = {{"<<", 'L', 5}, {">>", 'R', 5}, {"==", 'e', 3}, {"<=", 'l', 4}, {">=", 'g', 4}, {"&&", 'a', 2},
-                {"||", 'o', 1}, {"!=", 'd', 3}, {"*", '*', 7},  {"/", '/', 7},  {"%", '%', 7},  {"+", '+', 6},
-                {"-", '-', 6},  {"<", '<', 4},  {">", '>', 4}};
+    } list[] = {{"<<", 'L', 5}, {">>", 'R', 5}, {"==", 'e', 3}, {"<=", 'l', 4}, {">=", 'g', 4},
+                {"&&", 'a', 2}, {"||", 'o', 1}, {"!=", 'd', 3}, {"*", '*', 7},  {"/", '/', 7},
+                {"%", '%', 7},  {"+", '+', 6},  {"-", '-', 6},  {"<", '<', 4},  {">", '>', 4}};
     if (r->at < r->to && is(r->draft, r->at, "and")) {
         *op = 'a';
         *words = 1;
@@ -560,10 +572,19 @@ static int level_of(char op)
     case '?': return 1;
     case 'o': return 2;
     case 'a': return 3;
-    case '<': case '>': case 'l': case 'g': case 'e': case 'd': return 4;
-    case 'L': case 'R': return 5;
-    case '+': case '-': return 6;
-    case '*': case '/': case '%': return 7;
+    case '<':
+    case '>':
+    case 'l':
+    case 'g':
+    case 'e':
+    case 'd': return 4;
+    case 'L':
+    case 'R': return 5;
+    case '+':
+    case '-': return 6;
+    case '*':
+    case '/':
+    case '%': return 7;
     case 'n': return 8;
     default: return 9;
     }
@@ -571,10 +592,10 @@ static int level_of(char op)
 
 static void print_tree(const kiln__tree *tree, int least, kiln__text *out)
 {
-    static const char *const names[] = {['+'] = " + ", ['-'] = " - ", ['*'] = " * ", ['/'] = " // ", ['%'] = " % ",
-                                        ['L'] = " << ", ['R'] = " >> ", ['<'] = " < ", ['>'] = " > ", ['l'] = " <= ",
-                                        ['g'] = " >= ", ['e'] = " == ", ['d'] = " != ", ['a'] = " and ",
-                                        ['o'] = " or "};
+    static const char *const names[] = {
+        ['+'] = " + ",  ['-'] = " - ",  ['*'] = " * ",  ['/'] = " // ",  ['%'] = " % ",
+        ['L'] = " << ", ['R'] = " >> ", ['<'] = " < ",  ['>'] = " > ",   ['l'] = " <= ",
+        ['g'] = " >= ", ['e'] = " == ", ['d'] = " != ", ['a'] = " and ", ['o'] = " or "};
     int level = level_of(tree->op);
     const char *call = tree->op == 'C' ? "ceil_div" : tree->op == 'm' ? "min" : tree->op == 'M' ? "max" : NULL;
     if (tree->op == '0') {
@@ -731,11 +752,13 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
                 if (axis < 3)
                     list[axis] = (kiln__range){i + 4, end};
             }
-        if (count == 1 && value.from && list[0].from && (is(draft, list[0].from, "dim3") || kind(draft, list[0].from) == '{'))
+        if (count == 1 && value.from && list[0].from &&
+            (is(draft, list[0].from, "dim3") || kind(draft, list[0].from) == '{'))
             return kiln__host_axes(draft, list[0], axes);
     } else if (kind(draft, range.from) == '{') {
         count = split_list(draft, range.from + 1, range.to - 1, false, list);
-    } else if (is(draft, range.from, "dim3") && (kind(draft, range.from + 1) == '(' || kind(draft, range.from + 1) == '{')) {
+    } else if (is(draft, range.from, "dim3") &&
+               (kind(draft, range.from + 1) == '(' || kind(draft, range.from + 1) == '{')) {
         count = split_list(draft, range.from + 2, range.to - 1, false, list);
     }
     if (count == 0)

@@ -283,7 +283,7 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
         return NULL;
     while (name && kiln__words_have(draft->scan, 1, draft->scan->count, name))
         name = kiln__arena_printf(draft->arena, "%s_", name);
-    if (chosen && chosen % 2) /* half of an odd number is no number of threads */
+    if (chosen && chosen % 2) /* half of an odd number of threads is not whole */
         list = kiln__arena_printf(draft->arena, "%lld", (long long)chosen);
     else if (chosen)
         list = kiln__arena_printf(draft->arena, 2 * chosen <= 1024 ? "%lld, %lld, %lld" : "%lld, %lld",
@@ -291,8 +291,8 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
     const char *text = kiln__arena_printf(draft->arena, "%lld", (long long)number);
     if (!name || !list || !text)
         return NULL;
-    draft->tunables[draft->tunable_count++] = (kiln__tunable){
-        .kind = KILN__TUNABLE_THREADS, .name = name, .values = list, .chosen = text, .number = number};
+    draft->tunables[draft->tunable_count++] =
+        (kiln__tunable){.kind = KILN__TUNABLE_THREADS, .name = name, .values = list, .chosen = text, .number = number};
     return name;
 }
 

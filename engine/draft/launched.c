@@ -80,7 +80,8 @@ static void take_arguments(kiln__draft *draft)
         if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !strchr("0.", number->op)))
             continue;
         int64_t value = 0;
-        if (size && kiln__tree_constant(draft, tree, &value)) { /* a literal number of the launch: the kernel may need just this one */
+        if (size && kiln__tree_constant(
+                        draft, tree, &value)) { /* a literal number of the launch: the kernel may need just this one */
             size->fixed = size->given = value > 0 ? value : 1;
         } else if (!size || !kiln__tree_uses(tree, argument->name)) {
             argument->given = kiln__tree_text(draft, tree);
@@ -101,7 +102,8 @@ static bool add_free(kiln__draft *draft, kiln__tree *tree)
             if (draft->sizes[i].host && strcmp(draft->sizes[i].host, name) == 0)
                 made = draft->sizes[i].name;
         for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count && !made; i++) {
-            size_t word = only_word(draft, draft->host.arguments[i]); /* a number of the kernel that the grid needs too */
+            size_t word = only_word(draft,
+                                    draft->host.arguments[i]); /* a number of the kernel that the grid needs too */
             if (word && kiln__word_is(draft->scan, word, name) && (made = kiln__guess_size_of(draft, i)) != NULL)
                 draft->sizes[draft->size_count - 1].host = name;
         }
@@ -143,9 +145,10 @@ bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
 /* Returns true if a tree has the number. A number is recognised by its name, or by its value if it has no name. */
 static bool has_number(const kiln__tree *tree, const kiln__tree *number)
 {
-    return tree && ((tree->op == '0' && tree->value == number->value && (tree->text != NULL) == (number->text != NULL) &&
-                     (!tree->text || strcmp(tree->text, number->text) == 0)) ||
-                    has_number(tree->a, number) || has_number(tree->b, number));
+    return tree &&
+           ((tree->op == '0' && tree->value == number->value && (tree->text != NULL) == (number->text != NULL) &&
+             (!tree->text || strcmp(tree->text, number->text) == 0)) ||
+            has_number(tree->a, number) || has_number(tree->b, number));
 }
 
 /* Replaces a number of the block by a param, in a tree of the launch. */
@@ -276,10 +279,12 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
     }
     for (int axis = 0; axis < 3; axis++) {
         const kiln__tree *tree = grid[axis];
-        kiln__size *size = tree && (tree->op == 'C' || tree->op == '/') && tree->a->op == 'w' ? find_size(draft, tree->a->text)
-                                                                                           : NULL;
+        kiln__size *size = tree && (tree->op == 'C' || tree->op == '/') && tree->a->op == 'w'
+                               ? find_size(draft, tree->a->text)
+                               : NULL;
         int64_t share = 0;
-        if (!size || size->fixed || !kiln__tree_value(draft, tree->b, false, 0, &share) || share < 2 || share > MOST_SHARE)
+        if (!size || size->fixed || !kiln__tree_value(draft, tree->b, false, 0, &share) || share < 2 ||
+            share > MOST_SHARE)
             continue;
         int64_t rounded = (size->tiny + share - 1) / share * share;
         for (size_t i = 0; i < draft->size_count; i++)
@@ -322,9 +327,8 @@ static void add_constraints(kiln__draft *draft)
     const kiln__host_launch kept = draft->host;
     if (kept.found)
         take_asserts(draft, (kiln__range){kept.scope.from, kept.at});
-    draft->host = (kiln__host_launch){.scope = {draft->kernel->body_from, draft->kernel->body_to},
-                               .at = draft->kernel->body_to,
-                               .in_kernel = true};
+    draft->host = (kiln__host_launch){
+        .scope = {draft->kernel->body_from, draft->kernel->body_to}, .at = draft->kernel->body_to, .in_kernel = true};
     take_asserts(draft, draft->host.scope);
     draft->host = kept;
 }

@@ -132,8 +132,9 @@ static bool add_missing(kiln__draft *draft, const char *log)
 static const struct {
     char letter;
     const char *type;
-} letters[] = {{'f', "f32"}, {'d', "f64"}, {'i', "i32"}, {'j', "u32"}, {'l', "i64"}, {'m', "u64"}, {'x', "i64"}, {'y', "u64"},
-               {'s', "i16"}, {'t', "u16"}, {'c', "i8"},  {'a', "i8"},  {'h', "u8"},  {'b', "u8"},  {'v', "u8"}};
+} letters[] = {{'f', "f32"}, {'d', "f64"}, {'i', "i32"}, {'j', "u32"}, {'l', "i64"},
+               {'m', "u64"}, {'x', "i64"}, {'y', "u64"}, {'s', "i16"}, {'t', "u16"},
+               {'c', "i8"},  {'a', "i8"},  {'h', "u8"},  {'b', "u8"},  {'v', "u8"}};
 
 /* Finds the element type of a mangled type: "f", or "6float4" with the length of the name before it. */
 static bool find_element(const char *at, size_t length, const char **type, int *lanes)
@@ -248,18 +249,19 @@ static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_e
         kiln__text_printf(&options, " -p %s=VALUE,VALUE", tunable->source);
     }
     kiln_status status =
-        !names.length ? KILN_OK
-                      : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
-                                   "%s:%u: kernel %s: nothing in the source gives a value for %s. %s Give the values to "
-                                   "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=8,16,32",
-                                   draft->shown, draft->kernel->line, draft->kernel->name, kiln__text_get(&names),
-                                   kind == KILN__TUNABLE_TEMPLATE
-                                       ? "These are parameters of the kernel's template without a default, and this "
-                                         "file has no launch of the kernel (<<<grid, block>>>)."
-                                       : "The source uses these names and does not define them.",
-                                   draft->shown, draft->kernel->plain, kiln__text_get(&options),
-                                   kiln__arena_strndup(draft->arena, kiln__text_get(&names),
-                                                       strcspn(kiln__text_get(&names), ",")));
+        !names.length
+            ? KILN_OK
+            : kiln__fail(
+                  draft->mem, error, KILN_ERROR_NOT_FOUND,
+                  "%s:%u: kernel %s: nothing in the source gives a value for %s. %s Give the values to "
+                  "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=8,16,32",
+                  draft->shown, draft->kernel->line, draft->kernel->name, kiln__text_get(&names),
+                  kind == KILN__TUNABLE_TEMPLATE
+                      ? "These are parameters of the kernel's template without a default, and this "
+                        "file has no launch of the kernel (<<<grid, block>>>)."
+                      : "The source uses these names and does not define them.",
+                  draft->shown, draft->kernel->plain, kiln__text_get(&options),
+                  kiln__arena_strndup(draft->arena, kiln__text_get(&names), strcspn(kiln__text_get(&names), ",")));
     kiln__text_free(&names);
     kiln__text_free(&options);
     return status;

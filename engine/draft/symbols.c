@@ -13,7 +13,8 @@ static char kind(const kiln__draft *draft, size_t word)
 static bool is_filled_by_host(const kiln__draft *draft, const char *name)
 {
     for (size_t i = 1; i + 2 < draft->scan->count; i++)
-        if (kiln__word_is(draft->scan, i, "cudaMemcpyToSymbol") || kiln__word_is(draft->scan, i, "cudaMemcpyToSymbolAsync"))
+        if (kiln__word_is(draft->scan, i, "cudaMemcpyToSymbol") ||
+            kiln__word_is(draft->scan, i, "cudaMemcpyToSymbolAsync"))
             for (size_t k = i + 2; k < i + 5; k++)
                 if (kiln__word_is(draft->scan, k, name))
                     return true;

@@ -139,8 +139,8 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
     for (size_t i = 0; i < draft->scan->macro_count; i++) {
         const kiln__macro *macro = &draft->scan->macros[i];
         int64_t value;
-        if (macro->from >= draft->scan->own || macro->function || macro->to != macro->from + 1 || !kiln__word_whole(draft->scan, macro->from, &value) ||
-            kiln__tunable_find(draft, macro->name))
+        if (macro->from >= draft->scan->own || macro->function || macro->to != macro->from + 1 ||
+            !kiln__word_whole(draft->scan, macro->from, &value) || kiln__tunable_find(draft, macro->name))
             continue;
         kiln__text_printf(
             out, hints ? ", %s" : "# To tune these too, write #ifndef NAME and #endif around their #define: %s",
@@ -183,14 +183,14 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
             write_fill(draft, argument, out);
         kiln__text_printf(out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
                           argument->symbol && !argument->odd ? "; copied to this variable before each run"
-                          : argument->odd && !output        ? "; check: no type that a spec has, so bytes, all zero: give "
-                                                              "a content"
-                          : argument->odd                   ? "; check: no type that a spec has, so bytes"
-                          : argument->same && output        ? "; check: a run wrote the same value everywhere, so a "
-                                                              "comparison says little: give inputs that matter"
-                          : argument->beyond                ? "; check: a run went past the end of less"
-                          : argument->unwritten             ? "; check: a run did not write it, so it begins with 0"
-                          : argument->atomic && output      ? "; check: atomics add to it, so it begins with 0"
+                          : argument->odd && !output   ? "; check: no type that a spec has, so bytes, all zero: give "
+                                                         "a content"
+                          : argument->odd              ? "; check: no type that a spec has, so bytes"
+                          : argument->same && output   ? "; check: a run wrote the same value everywhere, so a "
+                                                         "comparison says little: give inputs that matter"
+                          : argument->beyond           ? "; check: a run went past the end of less"
+                          : argument->unwritten        ? "; check: a run did not write it, so it begins with 0"
+                          : argument->atomic && output ? "; check: atomics add to it, so it begins with 0"
                           : !argument->seen && draft->tried ? "; check: the run did not use it"
                           : !argument->constant && !output  ? "; only read"
                           : !argument->floating && !output  ? "; check: as indices these numbers mean little"
@@ -306,8 +306,8 @@ static void write_argument(const kiln__draft *draft, size_t number, kiln__text *
 
 static bool is_unsure(const kiln__draft_argument *argument)
 {
-    return (argument->role == KILN__ROLE_SCALAR && !argument->given) || argument->role == KILN__ROLE_BYTES || argument->indirect ||
-           (argument->role == KILN__ROLE_STRUCT && argument->type);
+    return (argument->role == KILN__ROLE_SCALAR && !argument->given) || argument->role == KILN__ROLE_BYTES ||
+           argument->indirect || (argument->role == KILN__ROLE_STRUCT && argument->type);
 }
 
 static void write_arguments(const kiln__draft *draft, kiln__text *out)

@@ -74,11 +74,17 @@ static int64_t name_seed(const char *name) { return kiln__hash_short(name, strle
 /* Reports a fill that is a word, unless the spec has a value of this name. */
 static bool is_word(kiln__reader *r, const kiln__spec_node *node)
 {
-    static const char *const words[][2] = {
-        {"iota", "{iota: [0, 1]}"},     {"arange", "{iota: [0, 1]}"},   {"uniform", "{uniform: [-1, 1]}"},
-        {"random", "{uniform: [-1, 1]}"}, {"rand", "{uniform: [0, 1]}"}, {"normal", "{normal: [0, 1]}"},
-        {"randn", "{normal: [0, 1]}"},  {"zipf", "{zipf: [1000, 1]}"},  {"zeros", "0"},
-        {"zero", "0"},                  {"ones", "1"}};
+    static const char *const words[][2] = {{"iota", "{iota: [0, 1]}"},
+                                           {"arange", "{iota: [0, 1]}"},
+                                           {"uniform", "{uniform: [-1, 1]}"},
+                                           {"random", "{uniform: [-1, 1]}"},
+                                           {"rand", "{uniform: [0, 1]}"},
+                                           {"normal", "{normal: [0, 1]}"},
+                                           {"randn", "{normal: [0, 1]}"},
+                                           {"zipf", "{zipf: [1000, 1]}"},
+                                           {"zeros", "0"},
+                                           {"zero", "0"},
+                                           {"ones", "1"}};
     for (size_t i = 0; i < KILN__COUNT(words); i++)
         if (strcmp(node->text, words[i][0]) == 0 && !kiln__find_name(r, node->text)) {
             kiln__diag_add(r->diag, node->pos, "'%s' alone is no content: write 'fill: %s'", node->text, words[i][1]);
@@ -96,8 +102,8 @@ static void check_bounds(kiln__reader *r, kiln__pos pos, const kiln__fill *fill)
         return;
     double low = a.kind == KILN_FLOAT ? a.as.f : (double)a.as.i, high = b.kind == KILN_FLOAT ? b.as.f : (double)b.as.i;
     if (low > high)
-        kiln__diag_add(r->diag, pos, "'uniform' takes [low, high], and here the first number is larger: write [%g, %g]", high,
-                       low);
+        kiln__diag_add(r->diag, pos, "'uniform' takes [low, high], and here the first number is larger: write [%g, %g]",
+                       high, low);
 }
 
 static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer *buffer)

@@ -20,8 +20,8 @@ static bool is_other_notation(kiln__reader *r, const kiln__spec_node *node)
     if ((!list && !range) || (node->quoted && (range || *rest == '-' || *rest == ':'))) /* a quoted text is a name */
         return false;
     if (list && sign && *rest != ',')
-        kiln__diag_add(r->diag, node->pos, "'%s' is no range: write {from: %.*s, to: %.*s}, or a list: [%.*s, %.*s]", text,
-                       (int)first, text, (int)last, behind, (int)first, text, (int)last, behind);
+        kiln__diag_add(r->diag, node->pos, "'%s' is no range: write {from: %.*s, to: %.*s}, or a list: [%.*s, %.*s]",
+                       text, (int)first, text, (int)last, behind, (int)first, text, (int)last, behind);
     else if (list)
         kiln__diag_add(r->diag, node->pos, "several values are a list: write [%.*s, %.*s, ...]", (int)first, text,
                        (int)last, behind);

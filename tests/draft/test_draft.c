@@ -85,7 +85,8 @@ static void test_types(void)
 static void guess(kiln__arena *arena, const char *text, size_t number, kiln__scan *scan, kiln__draft *draft)
 {
     memset(draft, 0, sizeof *draft);
-    if (kiln__scan_source(arena, text, strlen(text), strlen(text), scan, NULL) != KILN_OK || number >= scan->kernel_count)
+    if (kiln__scan_source(arena, text, strlen(text), strlen(text), scan, NULL) != KILN_OK ||
+        number >= scan->kernel_count)
         return;
     *draft = (kiln__draft){.mem = arena->mem,
                            .arena = arena,
@@ -136,7 +137,8 @@ static void check_host(const char *text, const char *want)
     char got[1024] = "";
     kiln__arena arena = {0};
     kiln__scan scan;
-    kiln__draft draft = {.arena = &arena, .path = "x.cu", .shown = "x.cu", .name = "x", .source = "x.cu", .scan = &scan};
+    kiln__draft draft = {
+        .arena = &arena, .path = "x.cu", .shown = "x.cu", .name = "x", .source = "x.cu", .scan = &scan};
     CHECK(kiln__scan_source(&arena, text, strlen(text), strlen(text), &scan, NULL) == KILN_OK && scan.kernel_count > 0);
     draft.kernel = &scan.kernels[0];
     kiln__host_find(&draft);
@@ -146,13 +148,16 @@ static void check_host(const char *text, const char *want)
     bool read = kiln__host_apply(&draft);
     for (int block = 0; block < 2 && read; block++)
         for (int axis = 0; axis < 3 && draft.axes[axis].used; axis++)
-            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", axis ? ", " : block ? " | " : "",
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s",
+                     axis    ? ", "
+                     : block ? " | "
+                             : "",
                      block ? draft.axes[axis].block : draft.axes[axis].grid);
     snprintf(got + strlen(got), sizeof got - strlen(got), " | %s |", draft.shared ? draft.shared : "");
     for (size_t i = 0; i < draft.kernel->template_count; i++) {
         const kiln__tunable *tunable = kiln__tunable_find(&draft, draft.kernel->templates[i].name);
         snprintf(got + strlen(got), sizeof got - strlen(got), " %s",
-                 tunable                           ? tunable->chosen
+                 tunable                          ? tunable->chosen
                  : kiln__template_tree(&draft, i) ? kiln__tree_text(&draft, kiln__template_tree(&draft, i))
                                                   : "?");
     }
@@ -167,7 +172,8 @@ static void check_host(const char *text, const char *want)
     kiln__arena_free(&arena);
 }
 
-#define SAXPY "__global__ void k(int n, float a, const float *x, float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; }\n"
+#define SAXPY                                                                                                          \
+    "__global__ void k(int n, float a, const float *x, float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; }\n"
 
 /* Each form of a launch: constants, dim3, macros, templates, names that only the host has. */
 static void test_host(void)
@@ -175,17 +181,20 @@ static void test_host(void)
     check_host(SAXPY "int main() { const int N = 1 << 20; int threads = 256, blocks = (N + threads - 1) / threads; "
                      "k<<<blocks, threads>>>(N, 2.5f, x, y); }",
                "ceil_div(n, THREADS) | THREADS |  | | n 2.5 x y |");
-    check_host(SAXPY "void run(int count) { k<<<(count + 255) / 256, 256, 4 * 256, stream>>>(count, -1e-3f, nullptr, y); }",
+    check_host(SAXPY
+               "void run(int count) { k<<<(count + 255) / 256, 256, 4 * 256, stream>>>(count, -1e-3f, nullptr, y); }",
                "ceil_div(n, THREADS) | THREADS | 4 * THREADS | | n -1e-3 null y |");
-    check_host(SAXPY "void run(int n) { dim3 block(128), grid; grid.x = div_up(n, block.x); k<<<grid, block>>>(n, 1, x, y); }",
-               "ceil_div(n, THREADS) | THREADS |  | | n 1 x y |");
-    check_host("#define CEIL_DIV(a, b) (((a) + (b)-1) / (b))\n"
-               "template <const int BM, const int BN, typename T> __global__ void k(int M, int N, T *C) {}\n"
-               "void run(int M, int N, half *C) { const uint BM = 64; constexpr int TILE_N = 32;\n"
-               "static_assert(BM % 16 == 0, \"BM\"); dim3 grid(CEIL_DIV(N, TILE_N), CEIL_DIV(M, BM)); dim3 block((BM * TILE_N) / 8);\n"
-               "k<BM, TILE_N, half><<<grid, block>>>(M, N, C); }",
-               "ceil_div(N, BN_VALUE), ceil_div(M, BM_VALUE) | BM_VALUE * BN_VALUE // 8, 1 |  | 64 32 half | M N C | "
-               "BM_VALUE % 16 == 0");
+    check_host(
+        SAXPY "void run(int n) { dim3 block(128), grid; grid.x = div_up(n, block.x); k<<<grid, block>>>(n, 1, x, y); }",
+        "ceil_div(n, THREADS) | THREADS |  | | n 1 x y |");
+    check_host(
+        "#define CEIL_DIV(a, b) (((a) + (b)-1) / (b))\n"
+        "template <const int BM, const int BN, typename T> __global__ void k(int M, int N, T *C) {}\n"
+        "void run(int M, int N, half *C) { const uint BM = 64; constexpr int TILE_N = 32;\n"
+        "static_assert(BM % 16 == 0, \"BM\"); dim3 grid(CEIL_DIV(N, TILE_N), CEIL_DIV(M, BM)); dim3 block((BM * TILE_N) / 8);\n"
+        "k<BM, TILE_N, half><<<grid, block>>>(M, N, C); }",
+        "ceil_div(N, BN_VALUE), ceil_div(M, BM_VALUE) | BM_VALUE * BN_VALUE // 8, 1 |  | 64 32 half | M N C | "
+        "BM_VALUE % 16 == 0");
     check_host("template <int THREADS> __global__ void k(const float *x, float *y, int rows, int K) {}\n"
                "#define LAUNCH(K) \\\n    k<(K) / 4><<<grid, block>>>(x, y, N, (K));\n"
                "#define DISPATCH(N, K) \\\n    dim3 block((K) / 4); \\\n    dim3 grid((N));\n",
@@ -199,9 +208,11 @@ static void test_host(void)
                "config.gridDim = nblks; config.blockDim = nthrs; config.dynamicSmemBytes = 4 * 4;\n"
                "auto kernel = k<8, float>; cudaLaunchKernelEx(&config, kernel, x, d); }",
                "batch, 1 | 32, 4 | 4 * 4 | 8 float | x d |");
-    check_host(SAXPY "void run(int n) { int blocks = n / 64; blocks = n % 64 == 0 ? blocks : blocks + 1; k<<<blocks, 64>>>(n, 1, x, "
-                     "y); }",
-               "n // THREADS if n % THREADS == 0 else n // THREADS + 1 | THREADS |  | | n 1 x y |");
+    check_host(
+        SAXPY
+        "void run(int n) { int blocks = n / 64; blocks = n % 64 == 0 ? blocks : blocks + 1; k<<<blocks, 64>>>(n, 1, x, "
+        "y); }",
+        "n // THREADS if n % THREADS == 0 else n // THREADS + 1 | THREADS |  | | n 1 x y |");
     check_host(SAXPY "void run(int n) { k<<<(n + 255) / 256, 256, 4096>>>(n, 1, x, y); }",
                "ceil_div(n, 256) | 256 | 4096 | | n 1 x y |");
     check_host(SAXPY "void run(std::vector<int> v) { k<<<v[3], 64>>>(n, 1, x, y); }", "not read");
@@ -211,12 +222,14 @@ static void test_host(void)
 /* Which names of the host become params of threads: a number that the kernel knows stays. */
 static void test_host_threads(void)
 {
-    check_host("#define WARP 32\n__global__ void k(float *x, int n) { __shared__ float s[WARP]; x[blockIdx.x * blockDim.x] = 0; }\n"
-               "void run(int n) { k<<<(n + WARP - 1) / WARP, WARP>>>(x, n); }",
-               "ceil_div(n, 32) | 32 |  | | x n |");
-    check_host("__global__ void k(float *x, int n) { for (int i = threadIdx.x; i < n; i += blockDim.x) x[blockIdx.x * n + i] = 0; }\n"
-               "void run(int rows, int n) { k<<<rows, 128>>>(x, n); }",
-               "rows | THREADS |  | | x n |");
+    check_host(
+        "#define WARP 32\n__global__ void k(float *x, int n) { __shared__ float s[WARP]; x[blockIdx.x * blockDim.x] = 0; }\n"
+        "void run(int n) { k<<<(n + WARP - 1) / WARP, WARP>>>(x, n); }",
+        "ceil_div(n, 32) | 32 |  | | x n |");
+    check_host(
+        "__global__ void k(float *x, int n) { for (int i = threadIdx.x; i < n; i += blockDim.x) x[blockIdx.x * n + i] = 0; }\n"
+        "void run(int rows, int n) { k<<<rows, 128>>>(x, n); }",
+        "rows | THREADS |  | | x n |");
     check_host("__global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = 0; }\n"
                "void run() { k<<<4, 128>>>(x, 512); }",
                "4 | 128 |  | | x n |");
@@ -390,10 +403,11 @@ static void check_memory(const char *text)
 static void test_memory(void)
 {
     check_memory(source);
-    check_memory("#define DIV(a, b) (((a) + (b)-1) / (b))\n__constant__ float mask[2 * 3];\nusing T = half;\n"
-                 "template <int B> __global__ void k(const T *x, T *y, int n, float a) { y[threadIdx.x + blockDim.x] = mask[0]; }\n"
-                 "void run(int n, int rows) { static_assert(64 % 2 == 0, \"\"); const int S = 64; dim3 block(S, 2), grid(DIV(n, S), rows);\n"
-                 "k<S><<<grid, block, 4 * S>>>(x, y, n, 1e-5f); }\n");
+    check_memory(
+        "#define DIV(a, b) (((a) + (b)-1) / (b))\n__constant__ float mask[2 * 3];\nusing T = half;\n"
+        "template <int B> __global__ void k(const T *x, T *y, int n, float a) { y[threadIdx.x + blockDim.x] = mask[0]; }\n"
+        "void run(int n, int rows) { static_assert(64 % 2 == 0, \"\"); const int S = 64; dim3 block(S, 2), grid(DIV(n, S), rows);\n"
+        "k<S><<<grid, block, 4 * S>>>(x, y, n, 1e-5f); }\n");
 }
 
 static const check_case tests[] = {{"kernels and macros", test_kernels},

@@ -55,10 +55,26 @@ static const struct {
     {{"-Xptxas", "--ptxas-options"}, "--ptxas-options", true},
 };
 /* Options whose value is the next word, and which do not matter for a kernel in a spec. */
-static const char *const with_value[] = {"-o", "--output-file", "-arch", "--gpu-architecture", "-gencode",
-                                         "--generate-code", "-code", "--gpu-code", "-Xcompiler", "--compiler-options",
-                                         "-Xlinker", "-ccbin", "--compiler-bindir", "-x", "-L", "-l", "-t", "--threads",
-                                         "-MF", "-isystem"};
+static const char *const with_value[] = {"-o",
+                                         "--output-file",
+                                         "-arch",
+                                         "--gpu-architecture",
+                                         "-gencode",
+                                         "--generate-code",
+                                         "-code",
+                                         "--gpu-code",
+                                         "-Xcompiler",
+                                         "--compiler-options",
+                                         "-Xlinker",
+                                         "-ccbin",
+                                         "--compiler-bindir",
+                                         "-x",
+                                         "-L",
+                                         "-l",
+                                         "-t",
+                                         "--threads",
+                                         "-MF",
+                                         "-isystem"};
 
 /* Returns the value of the option `name` at word *i: "-std=c++17", "-std c++17". NULL: it is another word. */
 static const char *value_of(const cli_list *words, size_t *i, const char *name)
@@ -105,9 +121,9 @@ static void add_define(init_plan *plan, const char *text)
             memcpy(more, plan->defines, plan->define_count * sizeof *more);
         plan->defines = more;
     }
-    plan->defines[plan->define_count++] =
-        (kiln_setting){equals ? cli_strndup(text, (size_t)(equals - text)) : text,
-                       equals ? init_value(equals + 1) : (kiln_value){.kind = KILN_INT, .as.i = 1}};
+    plan->defines[plan->define_count++] = (kiln_setting){equals ? cli_strndup(text, (size_t)(equals - text)) : text,
+                                                         equals ? init_value(equals + 1)
+                                                                : (kiln_value){.kind = KILN_INT, .as.i = 1}};
 }
 
 /* ---- the command line of nvcc ---- */
@@ -123,7 +139,8 @@ int init_read_nvcc(cli *c, init_plan *plan)
         if (strncmp(word, "-I", 2) == 0 && (word[2] || i + 1 < words.count)) {
             add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
             taken = true;
-        } else if ((value = value_of(&words, &i, "--include-path")) != NULL || (value = value_of(&words, &i, "-isystem")) != NULL) {
+        } else if ((value = value_of(&words, &i, "--include-path")) != NULL ||
+                   (value = value_of(&words, &i, "-isystem")) != NULL) {
             add_include(c, plan, value);
             taken = true;
         } else if (strncmp(word, "-D", 2) == 0 && (word[2] || i + 1 < words.count)) {
@@ -133,8 +150,9 @@ int init_read_nvcc(cli *c, init_plan *plan)
             add_define(plan, value);
             taken = true;
         } else if (strcmp(word, "-include") == 0 || strcmp(word, "--pre-include") == 0) {
-            return cli_usage(c, "--nvcc: %s puts a header before the source, which a spec cannot do: write the #include "
-                                "into the source",
+            return cli_usage(c,
+                             "--nvcc: %s puts a header before the source, which a spec cannot do: write the #include "
+                             "into the source",
                              word);
         }
         for (size_t k = 0; k < CLI_COUNT(kept) && !taken; k++)
@@ -178,9 +196,10 @@ int init_make_stubs(cli *c, init_plan *plan)
         const char *path = cli_printf("%s/stubs/%s", plan->folder, name);
         if (stat(path, &info) == 0)
             continue;
-        const char *text = cli_printf("#pragma once\n/* %s for kernels. It is empty: kiln init --stub %s made it. Declare "
-                                      "here what a kernel needs of it. */\n",
-                                      name, name);
+        const char *text =
+            cli_printf("#pragma once\n/* %s for kernels. It is empty: kiln init --stub %s made it. Declare "
+                       "here what a kernel needs of it. */\n",
+                       name, name);
         if (!make_folders(path))
             return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
         int code = cli_write_file(c, path, text, strlen(text));

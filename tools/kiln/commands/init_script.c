@@ -50,7 +50,8 @@ static int read_script(cli *c, const char *script, json_t **answer)
     failed = ready ? run_python(script, c->args.kernel, from, to, &status) : errno;
     if (failed == ENOENT)
         code = cli_fail(c, KILN_ERROR_NOT_FOUND,
-                        "%s is a script in Python, and reading it needs the program python3, which is not installed", script);
+                        "%s is a script in Python, and reading it needs the program python3, which is not installed",
+                        script);
     else if (failed)
         code = cli_fail(c, KILN_ERROR_IO, "python3: %s", strerror(failed));
     else if (fstat(fileno(to), &info) != 0 || info.st_size > (off_t)LARGEST_ANSWER)
@@ -61,8 +62,8 @@ static int read_script(cli *c, const char *script, json_t **answer)
         size_t length = fread(text, 1, (size_t)info.st_size, to);
         *answer = json_loadb(text, length, 0, NULL);
         if (!json_is_object(*answer))
-            code = cli_fail(c, KILN_ERROR_UNSUPPORTED, "%s: the reader of scripts ended with an error (python3, status %d)",
-                            script, status);
+            code = cli_fail(c, KILN_ERROR_UNSUPPORTED,
+                            "%s: the reader of scripts ended with an error (python3, status %d)", script, status);
     }
     const char *error = code ? NULL : json_string_value(json_object_get(*answer, "error"));
     if (error)
@@ -120,10 +121,11 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     json_t *answer = NULL;
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
-    const char *source_folder = strrchr(script, '/') ? cli_strndup(script, (size_t)(strrchr(script, '/') - script)) : ".";
+    const char *source_folder = strrchr(script, '/') ? cli_strndup(script, (size_t)(strrchr(script, '/') - script))
+                                                     : ".";
     if (to && realpath(source_folder, whole) && realpath(folder, base) && strcmp(whole, base) != 0)
-        return cli_usage(c, "the spec of a script belongs into the script's folder, beside the kernel: -o %s/%s", source_folder,
-                         strrchr(to, '/') ? strrchr(to, '/') + 1 : to);
+        return cli_usage(c, "the spec of a script belongs into the script's folder, beside the kernel: -o %s/%s",
+                         source_folder, strrchr(to, '/') ? strrchr(to, '/') + 1 : to);
     int code = cli_engine(c);
     if (!code)
         code = read_script(c, script, &answer);
@@ -131,7 +133,8 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     const char *text = json_string_value(json_object_get(answer, "spec"));
     const char *name = to ? to : cli_printf("%s/script.yaml", source_folder);
     if (!code && json_object_size(files) > 0 && !to)
-        code = cli_usage(c, "the spec of %s needs files beside it (its kernel, or a reference in Python): give -o FILE", script);
+        code = cli_usage(c, "the spec of %s needs files beside it (its kernel, or a reference in Python): give -o FILE",
+                         script);
     if (!code && kiln_spec_parse(c->engine, text, strlen(text), name, &spec, &error) != KILN_OK)
         code = cli_error(c, error);
     kiln_spec_free(spec);
