@@ -87,6 +87,9 @@
 #ifndef BATCHED
 #define BATCHED 0 // wgmma_specialised: 1: tensor maps have the number of the product as a third coordinate
 #endif
+#ifndef EPILOGUE
+#define EPILOGUE 0 // the sum of 1: a bias for each column, 2: GELU, 4: a residual, a matrix like C
+#endif
 #ifndef STAGED
 #define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps; 0: threads write it
 #endif
@@ -113,6 +116,96 @@ __device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m
     const unsigned height = min(walk, tiles_m - first);
     return {first + rest % height, rest / height};
 }
+
+// ---- the epilogue of a product ----
+
+#if EPILOGUE
+// GELU(sum + bias) + residual, while the sums are in registers. A kernel of its own would read C and write it once more.
+// bias has N elements and residual is M x N, both of C's type. A part that EPILOGUE lacks is not read.
+struct epilogue {
+    const result *bias, *residual;
+    unsigned M, N;
+    bool pairs; // no row ends between two neighbours, and they are aligned
+
+    __device__ __forceinline__ epilogue(const result *bias_, const result *residual_, unsigned M_, unsigned N_)
+        : bias(bias_), residual(residual_), M(M_), N(N_),
+          pairs(N_ % 2 == 0 && is_aligned<2 * sizeof(result)>(bias_, residual_))
+    {
+    }
+
+    // 0.5 x (1 + tanh(y)) = x / (1 + exp(-2 y)), y = sqrt(2 / pi) (x + 0.044715 x^3). Results of 16 bits take the unit's
+    // tanh, whose error is below 2^-10.
+    static __device__ __forceinline__ float gelu(float x)
+    {
+        const float y = x * fmaf(0.035677408f * x, x, 0.79788456f);
+        if (sizeof(result) == 4)
+            return __fdividef(x, 1 + __expf(fminf(-2 * y, 80))); // below, the quotient is 0
+        float tangent;
+        asm("tanh.approx.f32 %0, %1;" : "=f"(tangent) : "f"(y));
+        return fmaf(0.5f * x, tangent, 0.5f * x);
+    }
+
+    // Two neighbours, at `from` or, outside of C, at the first element, whose values nobody uses: a load without a branch
+    // does not keep the next one waiting. `left`: how many elements the row has from the first neighbour on.
+    template <bool paired> static __device__ __forceinline__ float2 read(const result *from, unsigned left)
+    {
+        if (paired)
+            return load_pair(from);
+        return {load_one(from), load_one(from + (left > 1 ? 1 : 0))};
+    }
+
+    template <bool paired> __device__ __forceinline__ float2 bias_of(unsigned c) const
+    {
+        return EPILOGUE & 1 ? read<paired>(bias + (c < N ? c : 0), c < N ? N - c : 1) : float2{};
+    }
+
+    __device__ __forceinline__ const result *row_of_residual(unsigned r) const
+    {
+        return EPILOGUE & 4 ? residual + (offset)(r < M ? r : 0) * N : nullptr;
+    }
+
+    template <bool paired> __device__ __forceinline__ float2 residual_of(const result *row, unsigned c) const
+    {
+        return EPILOGUE & 4 ? read<paired>(row + (c < N ? c : 0), c < N ? N - c : 1) : float2{};
+    }
+
+    static __device__ __forceinline__ void apply(float &first, float &second, float2 bias, float2 residual)
+    {
+        first += bias.x, second += bias.y;
+        if (EPILOGUE & 2)
+            first = gelu(first), second = gelu(second);
+        first += residual.x, second += residual.y;
+    }
+};
+#endif
+
+// The epilogue that the kernel of the product has itself: none if gemm_finish follows.
+#ifdef GEMM_FINISH
+#define FUSED 0
+#else
+#define FUSED EPILOGUE
+#endif
+#if FUSED
+#define EPILOGUE_PARAMS , const result *__restrict__ bias, const result *__restrict__ residual
+#else
+#define EPILOGUE_PARAMS
+#endif
+
+#if FUSED & 4
+// One thread begins to bring a tile of the residual to the L2, a row at a time, while the tile is multiplied. Rows are
+// whole pieces of 16 bytes.
+__device__ __forceinline__ void ask_for_residual(const result *residual, unsigned row, unsigned column, unsigned M,
+                                                 unsigned N)
+{
+#if __CUDA_ARCH__ >= 900
+    if (column >= N || N % (16 / sizeof(result)) || !is_aligned<16>(residual))
+        return;
+    const unsigned bytes = min(TILE_N, N - column) * (unsigned)sizeof(result);
+    for (unsigned r = row; r < min(row + TILE_M, M); ++r)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(residual + (offset)r * N + column), "r"(bytes));
+#endif
+}
+#endif
 
 // ---- tiles in shared memory that threads fill ----
 
@@ -398,6 +491,35 @@ struct warp_product {
                     store_inside(C, r, c, M, N, pairs, sums[i][j][2 * half], sums[i][j][2 * half + 1]);
                 }
     }
+
+#if FUSED
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
+        if (after.M == 0 || after.N == 0)
+            return;
+        if (after.pairs)
+            finish<true>(after, first_row, first_column);
+        else
+            finish<false>(after, first_row, first_column);
+    }
+
+    template <bool paired>
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
+#pragma unroll
+        for (unsigned j = 0; j < across; ++j) {
+            const unsigned c = first_column + column + 8 * j + lane_id() % 4 * 2;
+            const float2 bias = after.bias_of<paired>(c);
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half)
+                    epilogue::apply(sums[i][j][2 * half], sums[i][j][2 * half + 1], bias,
+                                    after.residual_of<paired>(
+                                        after.row_of_residual(first_row + row + 16 * i + 8 * half + lane_id() / 4), c));
+        }
+    }
+#endif
 };
 #endif
 
@@ -435,7 +557,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 // hidden as far as the ring reaches. The ring costs shared memory, and with it blocks that run beside each other.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
-                   unsigned N, unsigned K, unsigned walk)
+                   unsigned N, unsigned K, unsigned walk EPILOGUE_PARAMS)
 {
     // the block's product of a batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
@@ -465,6 +587,9 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         const unsigned a = shared_address(room + step % STAGES * product::stage);
         sums.add(a, a + product::tile_a::size);
     }
+#if FUSED
+    sums.finish(epilogue(bias, residual, M, N), row, column);
+#endif
     sums.store(C, row, column, M, N);
 }
 #endif
@@ -837,6 +962,45 @@ struct group_product {
                 }
     }
 
+#if FUSED
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
+        if (after.pairs)
+            finish<true>(after, first_row, first_column);
+        else
+            finish<false>(after, first_row, first_column);
+    }
+
+    // A thread asks for AHEAD pairs of the residual before it needs the first: no other warp hides how long they take.
+    template <bool paired>
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
+        const unsigned r0 = first_row + warp_id() % 4 * 16 + lane_id() / 4, c0 = first_column + lane_id() % 4 * 2;
+        enum : unsigned { AHEAD = 16, across = AHEAD / 2 };
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i) {
+            const result *upper = after.row_of_residual(r0 + 64 * i), *lower = after.row_of_residual(r0 + 64 * i + 8);
+#pragma unroll
+            for (unsigned first = 0; first < TILE_N / 8; first += across) {
+                float2 residuals[AHEAD], biases[across];
+#pragma unroll
+                for (unsigned l = 0; l < across; ++l) {
+                    const unsigned c = c0 + 8 * (first + l);
+                    biases[l] = after.bias_of<paired>(c);
+                    residuals[2 * l] = after.residual_of<paired>(upper, c);
+                    residuals[2 * l + 1] = after.residual_of<paired>(lower, c);
+                }
+#pragma unroll
+                for (unsigned l = 0; l < across; ++l) {
+                    float *d = sums[i] + 4 * (first + l);
+                    epilogue::apply(d[0], d[1], biases[l], residuals[2 * l]);
+                    epilogue::apply(d[2], d[3], biases[l], residuals[2 * l + 1]);
+                }
+            }
+        }
+    }
+#endif
+
     // The same for one quad alone, which thread `thread` of its group has as its i-th: two neighbours in each of two rows.
     static __device__ __forceinline__ void store_quad(float4 quad, unsigned i, unsigned thread, result *C,
                                                       unsigned first_row, unsigned first_column, unsigned M, unsigned N)
@@ -955,6 +1119,28 @@ struct group_product {
 #endif
 #endif
 
+#if defined(GEMM_FINISH)
+// The epilogue as a kernel of its own, for comparison: C is read and written once more. A thread has two neighbours.
+extern "C" __global__ void __launch_bounds__(256)
+    gemm_finish(result *C, unsigned M, unsigned N, const result *__restrict__ bias, const result *__restrict__ residual)
+{
+    const epilogue after(bias, residual, M, N);
+    const unsigned r = blockIdx.x, c = (blockIdx.y * 256 + threadIdx.x) * 2;
+    if (c >= N)
+        return;
+    result *to = C + (offset)r * N + c;
+    float2 sums;
+    if (after.pairs) {
+        sums = epilogue::read<true>(to, N - c);
+        epilogue::apply(sums.x, sums.y, after.bias_of<true>(c), after.residual_of<true>(after.row_of_residual(r), c));
+    } else {
+        sums = epilogue::read<false>(to, N - c);
+        epilogue::apply(sums.x, sums.y, after.bias_of<false>(c), after.residual_of<false>(after.row_of_residual(r), c));
+    }
+    store_inside(C, r, c, M, N, after.pairs, sums.x, sums.y);
+}
+#endif
+
 #if defined(GEMM_PAD) || !defined(GEMM_ONE)
 // Copies rows of any length to rows of whole pieces of 16 bytes, as tensor maps take them, with zeros behind. A block has
 // 128 pieces of a row, a thread one.
@@ -1030,7 +1216,7 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                            const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
-                           unsigned batch, unsigned walk)
+                           unsigned batch, unsigned walk EPILOGUE_PARAMS)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
@@ -1051,6 +1237,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             for (unsigned tile = blockIdx.x; tile < all; tile += gridDim.x) {
                 const unsigned product = BATCHED ? tile / tiles : 0;
                 const tile_place at = find_tile(tile - product * tiles, tiles_m, tiles_n, walk);
+#if FUSED & 4
+                ask_for_residual(residual, at.row * TILE_M, at.column * TILE_N, M, N);
+#endif
                 for (unsigned step = 0; step < steps; ++step, ++count) {
                     barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                     stage::load(ring.at(count), map_a, map_b, at.row * TILE_M, at.column * TILE_N, step * TILE_K,
@@ -1068,6 +1257,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         const tile_place at = find_tile(tile - number * tiles, tiles_m, tiles_n, walk);
         group_product product;
         product.consume(ring, group, steps, count);
+#if FUSED
+        product.finish(epilogue(bias, residual, M, N), at.row * TILE_M + down, at.column * TILE_N);
+#endif
         if (STAGED)
             product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N, number);
         else
@@ -1110,7 +1302,8 @@ struct partners {
 // stage is free when all that a block writes to have read it, so the blocks of a cluster keep step.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_cluster(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
-                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K, unsigned walk)
+                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                       unsigned walk EPILOGUE_PARAMS)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
@@ -1132,6 +1325,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             for (unsigned tile = blockIdx.x / blocks; tile < tiles_m * tiles_n; tile += gridDim.x / blocks) {
                 const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
                 const unsigned row = (at.row * CLUSTER_M + m) * TILE_M, column = (at.column * CLUSTER_N + n) * TILE_N;
+#if FUSED & 4
+                ask_for_residual(residual, row, column, M, N);
+#endif
                 for (unsigned step = 0; step < steps; ++step, ++count) {
                     barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                     stage::load_shares(ring.at(count), map_a, map_b, row, column, step * TILE_K, ring.full(count), m,
@@ -1152,6 +1348,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                            column = (at.column * CLUSTER_N + n) * TILE_N;
             group_product product;
             product.consume(ring, group, steps, count, release);
+#if FUSED
+            product.finish(epilogue(bias, residual, M, N), row, column);
+#endif
             if (STAGED)
                 product.store_staged(map_c, ring.room(), row, column);
             else

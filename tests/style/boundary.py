@@ -22,7 +22,8 @@ CALL = re.compile(r"\b(" + "|".join(FINDERS) + r")\s*\(")
 # Members that hold a host address of kernels' memory.
 HOST = re.compile(r"(?:->|\.)(?:host|shared|local|params|vars|storage)\s*\+(?![+=])|\breach_at\(")
 LISTED = ("device/vm", "device/ops", "device/decode", "device/jit", "device/ptx", "observe/model", "observe/count",
-          "observe/check", "driver/objects", "driver/work", "programs", "programs/runtime")
+          "observe/check", "driver/objects", "driver/work", "programs", "programs/runtime",
+          "programs/library")
 ROOMS = ("device/vm", "device/ops", "device/decode", "device/jit", "observe/count", "observe/check", "driver", "programs")
 # `shared` and `host` of these are no host addresses: numbers of a box, of a result, of a report.
 OTHERS = re.compile(r"\b(?:box|x|e|map|to|result|row|total|made)(?:->|\.)(?:shared|host|local)\s*\+")

@@ -46,7 +46,8 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* ---- nodes ---- */
+/* ---- nodes: the operation owns the bodies' handles twice. It uses the first copy. The program gets the second copy, so
+ * that it cannot change the first one. ---- */
 
 unsigned sim_condition_count(const sim_op *op)
 {
@@ -85,19 +86,19 @@ CUresult sim_condition_make(sim_context *context, sim_op *op)
         return CUDA_ERROR_INVALID_VALUE;
     if (what->ctx && sim_context_find(what->ctx) != context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    CUgraph *bodies = kiln__calloc(sim_memory(), what->size, sizeof(CUgraph));
+    CUgraph *bodies = kiln__calloc(sim_memory(), what->size, 2 * sizeof(CUgraph));
     if (!bodies)
         return CUDA_ERROR_OUT_OF_MEMORY;
     op->owned = bodies;
-    op->owned_bytes = what->size * sizeof(CUgraph);
-    what->phGraph_out = bodies;
+    op->owned_bytes = what->size * 2 * sizeof(CUgraph);
+    what->phGraph_out = bodies + what->size;
     for (unsigned k = 0; k < what->size; k++) {
         const sim_graph *made = sim_graph_new(context);
         if (!made) { /* the caller frees what there is */
             sim_op_free(context, op);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        bodies[k] = SIM_HANDLE(CUgraph, made);
+        bodies[k] = what->phGraph_out[k] = SIM_HANDLE(CUgraph, made);
     }
     return CUDA_SUCCESS;
 }
@@ -106,11 +107,11 @@ CUresult sim_condition_copy(sim_context *context, const sim_op *from, sim_op *to
 {
     CUgraph *bodies = to->owned;
     memset(bodies, 0, to->owned_bytes);
-    to->what.conditional.phGraph_out = bodies;
+    to->what.conditional.phGraph_out = bodies + to->what.conditional.size;
     for (unsigned k = 0; k < to->what.conditional.size; k++) {
         sim_graph *made = NULL;
         SIM_TRY(sim_graph_clone(context, sim_condition_body(context, from, k), &made));
-        bodies[k] = SIM_HANDLE(CUgraph, made);
+        bodies[k] = to->what.conditional.phGraph_out[k] = SIM_HANDLE(CUgraph, made);
     }
     return CUDA_SUCCESS;
 }

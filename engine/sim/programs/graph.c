@@ -284,6 +284,27 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
     return CUDA_ERROR_INVALID_VALUE; /* a cycle */
 }
 
+static bool is_captured_inside(const sim_context *context, const sim_node *node);
+
+/* Returns true if a stream is being captured into the graph, or into a graph inside it. Such a graph must stay, because
+ * the capture and its streams point to its nodes. */
+static bool is_captured(const sim_context *context, const sim_graph *graph)
+{
+    bool captured = graph->capturing;
+    for (const sim_node *node = graph->first; node && !captured; node = node->next)
+        captured = is_captured_inside(context, node);
+    return captured;
+}
+
+/* The same for the child graph or the bodies of a node. */
+static bool is_captured_inside(const sim_context *context, const sim_node *node)
+{
+    bool captured = node->op.child && is_captured(context, node->op.child);
+    for (unsigned k = 0; k < sim_condition_count(&node->op) && !captured; k++)
+        captured = is_captured(context, sim_condition_body(context, &node->op, k));
+    return captured;
+}
+
 /* Begins a call about a graph. Returns CUDA_SUCCESS with the state lock held. */
 static CUresult begin_graph(CUgraph handle, sim_context **context, sim_graph **graph)
 {
@@ -317,7 +338,7 @@ CUresult sim_cuGraphDestroy(CUgraph handle)
     sim_context *context = NULL;
     sim_graph *graph = NULL;
     SIM_TRY(begin_graph(handle, &context, &graph));
-    if (graph->owner || graph->capturing) /* freed with its node; in use */
+    if (graph->owner || is_captured(context, graph)) /* freed with its node; in use */
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_graph_close(context, graph);
     sim_end(CUDA_SUCCESS);
@@ -362,7 +383,7 @@ CUresult sim_cuGraphDestroyNode(CUgraphNode handle)
     SIM_TRY(begin_node(handle, &context, &node));
     if (node->graph->memory_nodes > 0)
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
-    if (node->graph->capturing)
+    if (node->graph->capturing || is_captured_inside(context, node))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_node_close(context, node);
     sim_end(CUDA_SUCCESS);

@@ -14,9 +14,11 @@ static CUresult run_alloc(sim_context **in, const sim_op *op)
         return CUDA_ERROR_OUT_OF_MEMORY;
     vm_set_owner(context->device, what->dptr, SIM_OWNER_GRAPH);
     uint32_t open = 0;
-    for (size_t i = 0; i < what->accessDescCount; i++)
-        if (what->accessDescs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-            open |= 1u << sim_device_ordinal(what->accessDescs[i].location.id);
+    for (size_t i = 0; i < what->accessDescCount; i++) { /* the program may have changed them, by cuGraph...GetParams */
+        const int ordinal = sim_device_ordinal(what->accessDescs[i].location.id);
+        if (ordinal >= 0 && what->accessDescs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            open |= 1u << ordinal;
+    }
     vm_open(context->device, what->dptr, open);
     context->graph_used += what->bytesize;
     context->graph_most = context->graph_used > context->graph_most ? context->graph_used : context->graph_most;
@@ -142,9 +144,11 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
         return sim_condition_copy(context, from, to);
     if (result != CUDA_SUCCESS)
         return result;
-    void **pointers = to->owned; /* NULL: there are none */
-    for (size_t i = 0; pointers && i < to->pointers; i++)
-        pointers[i] = (char *)to->owned + ((char *)pointers[i] - (char *)from->owned);
+    void **pointers = to->owned;                            /* NULL: there are none */
+    for (size_t i = 0; pointers && i < to->pointers; i++) { /* the program has them too, and may have changed them */
+        const uintptr_t offset = (uintptr_t)pointers[i] - (uintptr_t)from->owned;
+        pointers[i] = offset < to->owned_bytes ? (char *)to->owned + offset : NULL;
+    }
     if (to->what.type == CU_GRAPH_NODE_TYPE_KERNEL)
         to->what.kernel.kernelParams = pointers;
     else if (to->what.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)

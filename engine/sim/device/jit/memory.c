@@ -257,7 +257,7 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
 {
     char type[32], order[128 * 10];
     const unsigned count = a->i->count;
-    unsigned value[4] = {0};
+    unsigned value[JIT_ELEMENTS] = {0};
     for (unsigned k = 0; k < count; k++)
         value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
     if (a->pattern == JIT_ONE) { /* the last lane's value stays */
@@ -339,7 +339,7 @@ static void emit_scattered(jit_emitter *e, const access *a, unsigned first)
 {
     const char *typed = e->u->typed ? a->type : "";
     char pointer[24], all[32 * 9] = "";
-    unsigned value[4] = {0};
+    unsigned value[JIT_ELEMENTS] = {0};
     snprintf(pointer, sizeof pointer, "<32 x %s>", jit_pointer(e, a->type));
     for (unsigned l = 0; l < VM_LANES; l++)
         snprintf(all + l * 9, sizeof all - l * 9, "i1 true%s", l < 31 ? ", " : "");

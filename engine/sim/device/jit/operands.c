@@ -30,9 +30,15 @@ static void add_use(jit_insn *out, uint32_t slot, unsigned width, bool write)
         out->uses[out->use_count++] = (jit_use){slot, (uint8_t)width, write};
 }
 
+/* Finds the registers of a load or store. A region does not hold an access beyond the limits of region.h. */
 static void find_memory_uses(const vm_code *i, const jit_shape *shape, jit_insn *out)
 {
     const uint32_t *slots = i->extra;
+    const int64_t offset = (int64_t)i->imm;
+    if (i->count > JIT_ELEMENTS || (!shape->shared && (offset > JIT_OFFSET_MOST || offset < -JIT_OFFSET_MOST))) {
+        out->kind = JIT_STOP;
+        return;
+    }
     add_use(out, i->a, shape->shared ? JIT_32 : JIT_64, false);
     for (uint32_t k = 0; k < i->count; k++)
         add_use(out, i->count == 1 ? i->d : slots[k], get_width(shape->d), shape->form == JIT_LOAD);

@@ -37,6 +37,10 @@ typedef struct jit_use {
     bool write;
 } jit_use;
 enum { JIT_USES = 24 };
+/* Limits of the accesses that regions hold: elements of a lane, and the offset of an address in bytes, forward or back.
+ * The offset's limit keeps sums of offsets within 64 bits. */
+enum { JIT_ELEMENTS = 8 };
+#define JIT_OFFSET_MOST ((int64_t)1 << 40)
 
 /* How a region handles an instruction. STOP: the region ends before it. PLAIN: the region computes it. CALL: the region
  * calls the interpreter's handler. BRANCH, MEET: control flow. UPDATE: an atomic operation on words of the block's

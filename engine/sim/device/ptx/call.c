@@ -17,14 +17,14 @@ static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_oper
         !raw.offset) {
         const ptx_symbol *symbol = &p->symbols[binding->index];
         *operand = (ptx_operand){.kind = PTX_OPERAND_SYMBOL, .type = symbol->type, .index = binding->index};
-        return symbol->bytes == bytes || bytes == UINT64_MAX ||
+        return symbol->bytes == bytes ||
                ptx_error(p, line, "'%s' has %" PRIu64 " bytes, but the callee's parameter has %" PRIu64, raw.name->text,
                          symbol->bytes, bytes);
     }
     static const ptx_type by_width[] = {[1] = PTX_B8, [2] = PTX_B16, [4] = PTX_B32, [8] = PTX_B64};
     if (binding && binding->kind == PTX_BIND_REG && binding->type != PTX_PRED && !raw.offset) {
         *operand = (ptx_operand){.kind = PTX_OPERAND_REG, .type = binding->type, .index = binding->index};
-        return ptx_type_bytes((ptx_type)binding->type) == bytes || bytes == UINT64_MAX ||
+        return ptx_type_bytes((ptx_type)binding->type) == bytes ||
                ptx_error(p, line, "register '%s' is passed, but the callee's parameter has %" PRIu64 " bytes",
                          raw.name->text, bytes);
     }

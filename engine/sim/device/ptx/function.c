@@ -368,5 +368,6 @@ bool ptx_alias(ptx_parser *p)
     *function = *real;
     function->name = alias;
     function->linkage = linkage;
+    function->alias_of = real->alias_of ? real->alias_of : b->index + 1;
     return true;
 }

@@ -23,8 +23,9 @@ typedef struct linker {
     uint32_t count;
     bool (*builtin)(const char *name);
     meaning *table;
-    size_t mask, used;
+    size_t mask;
     uint32_t **functions, **symbols; /* by module: the new index of each, or GONE */
+    uint32_t **owners;               /* by module and function: the new index of the one that has its body, or GONE */
     unsigned errors;
     bool memory;
 } linker;
@@ -225,6 +226,21 @@ static bool is_chosen(const meaning *known, uint32_t m, uint32_t index)
     return !known || (known->module == m && known->index == index);
 }
 
+/* Numbers the functions that are kept. A body whose own function is replaced belongs to the first alias of it. */
+static void number_functions(linker *l, uint32_t m, ptx_module *out)
+{
+    const ptx_module *module = l->inputs[m].module;
+    for (uint32_t f = 0; f < module->function_count; f++) {
+        l->functions[m][f] = is_chosen(function_meaning(l, m, f), m, f) ? out->function_count++ : GONE;
+        l->owners[m][f] = l->functions[m][f];
+    }
+    for (uint32_t f = 0; f < module->function_count; f++) {
+        uint32_t body = module->functions[f].alias_of;
+        if (body && l->owners[m][body - 1] == GONE)
+            l->owners[m][body - 1] = l->functions[m][f];
+    }
+}
+
 /* Numbers what is kept, module by module; everything else gets the number of the definition that replaces it. */
 static bool number(linker *l, ptx_module *out)
 {
@@ -232,14 +248,15 @@ static bool number(linker *l, ptx_module *out)
         const ptx_module *module = l->inputs[m].module;
         l->functions[m] = kiln__alloc(l->mem, ((size_t)module->function_count + 1) * sizeof **l->functions);
         l->symbols[m] = kiln__alloc(l->mem, ((size_t)module->symbol_count + 1) * sizeof **l->symbols);
-        if (!l->functions[m] || !l->symbols[m])
+        l->owners[m] = kiln__alloc(l->mem, ((size_t)module->function_count + 1) * sizeof **l->owners);
+        if (!l->functions[m] || !l->symbols[m] || !l->owners[m])
             return false;
-        for (uint32_t f = 0; l->inputs[m].used && f < module->function_count; f++)
-            l->functions[m][f] = is_chosen(function_meaning(l, m, f), m, f) ? out->function_count++ : GONE;
+        if (l->inputs[m].used)
+            number_functions(l, m, out);
         for (uint32_t s = 0; l->inputs[m].used && s < module->symbol_count; s++) {
             uint32_t owner = module->symbols[s].function;
             bool kept = owner == UINT32_MAX ? is_chosen(symbol_meaning(l, m, s), m, s)
-                                            : owner < module->function_count && l->functions[m][owner] != GONE;
+                                            : owner < module->function_count && l->owners[m][owner] != GONE;
             l->symbols[m][s] = kept ? out->symbol_count++ : GONE;
         }
     }
@@ -363,8 +380,12 @@ static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
         if (!params)
             return false;
         for (uint32_t k = 0; k < count; k++)
-            params[k] = l->symbols[m][function->params[k]];
+            params[k] = move_symbol(l, m, function->params[k]);
         function->params = params;
+        if (function->alias_of) {
+            uint32_t body = l->owners[m][function->alias_of - 1];
+            function->alias_of = body == l->functions[m][f] ? 0 : body + 1;
+        }
     }
     for (uint32_t s = 0; s < module->symbol_count; s++) {
         const ptx_symbol *from = &module->symbols[s];
@@ -376,7 +397,7 @@ static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
         if (from->linkage == PTX_COMMON && known)
             symbol->align = known->align;
         if (from->function != UINT32_MAX)
-            symbol->function = l->functions[m][from->function];
+            symbol->function = l->owners[m][from->function];
         ptx_reloc *relocs = own(from->relocs);
         for (size_t k = 0; k < from->reloc_count; k++)
             relocs[k].index = relocs[k].function ? move_function(l, m, relocs[k].index)
@@ -439,8 +460,9 @@ ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count
     ptx_module *out = kiln__calloc(mem, 1, sizeof *out);
     l.functions = kiln__calloc(mem, (size_t)count + 1, sizeof *l.functions);
     l.symbols = kiln__calloc(mem, (size_t)count + 1, sizeof *l.symbols);
+    l.owners = kiln__calloc(mem, (size_t)count + 1, sizeof *l.owners);
     *module = NULL;
-    bool whole = out && l.functions && l.symbols && make_table(&l);
+    bool whole = out && l.functions && l.symbols && l.owners && make_table(&l);
     if (whole) {
         out->arena.mem = mem;
         resolve(&l);
@@ -454,9 +476,11 @@ ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count
         inputs[m].module = NULL;
         kiln__free(mem, l.functions ? l.functions[m] : NULL);
         kiln__free(mem, l.symbols ? l.symbols[m] : NULL);
+        kiln__free(mem, l.owners ? l.owners[m] : NULL);
     }
     kiln__free(mem, l.functions);
     kiln__free(mem, l.symbols);
+    kiln__free(mem, l.owners);
     kiln__free(mem, l.table);
     if (whole && l.errors == 0) {
         *module = out;

@@ -550,6 +550,7 @@ typedef struct ptx_function {
     const char *name;
     bool entry, defined, noreturn;
     uint8_t linkage;
+    uint32_t alias_of; /* 1 + index of the function whose body and parameters it has; 0: its own */
     uint32_t line;
     uint32_t param_count, return_count; /* returns first in `params` */
     const uint32_t *params;             /* symbol indices; offsets laid out by natural alignment: entry: the launch

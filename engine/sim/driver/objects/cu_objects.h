@@ -344,7 +344,8 @@ CUresult sim_module_load(sim_context *context, const void *image, size_t length,
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
 CUresult sim_file_read(const char *path, char **data, size_t *length);
 void sim_link_drop(sim_object *link); /* frees its contents, not the object */
-/* The module of a library of that image in a context of another device; NULL: none. Under the state lock. */
+/* Returns the module of a library of that image on the device, or on any other one, or NULL. Need the state lock. */
+const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
 /* The stream for synchronous copies and fills. They end captures of blocking streams, in every mode, and no other

@@ -250,18 +250,26 @@ CUresult sim_cuModuleLoadFatBinary(CUmodule *module, const void *image)
     return sim_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
 
-/* A library of the same image on another device: a managed variable is one for all devices. */
-const sim_module *sim_module_twin(const sim_context *context, const void *image)
+const sim_module *sim_module_on(unsigned ordinal, const void *image)
 {
-    for (unsigned i = 0; i < sim_device_count(); i++) {
-        const sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
-        for (const sim_object *object = other ? other->objects : NULL; object; object = object->next)
-            if (object->kind == SIM_MODULE && ((const sim_module *)object)->image == image)
-                return (const sim_module *)object;
-    }
+    const sim_context *context = sim_context_on(ordinal);
+    for (const sim_object *object = context ? context->objects : NULL; object; object = object->next)
+        if (object->kind == SIM_MODULE && ((const sim_module *)object)->image == image)
+            return (const sim_module *)object;
     return NULL;
 }
 
+/* A library of the same image on another device: a managed variable is one for all devices. */
+const sim_module *sim_module_twin(const sim_context *context, const void *image)
+{
+    const sim_module *twin = NULL;
+    for (unsigned i = 0; i < sim_device_count() && !twin; i++)
+        twin = i != context->ordinal ? sim_module_on(i, image) : NULL;
+    return twin;
+}
+
+/* Frees a module. Managed variables that modules of the same image on other devices use too become theirs. A program may
+ * have changed the image from one device to the next, so any of those modules may lack a variable. */
 void sim_module_close(sim_context *context, sim_module *module)
 {
     sim_count_forget(context, module);
@@ -271,10 +279,12 @@ void sim_module_close(sim_context *context, sim_module *module)
         kiln__free(sim_memory(), function->old_params);
         sim_object_free(context, function);
     }
-    const sim_module *heir = module->image ? sim_module_twin(context, module->image) : NULL;
     if (context->order) /* its managed variables may be guarded */
         context->order_let(context);
-    if (heir) {
+    for (unsigned i = 0; module->image && i < sim_device_count(); i++) {
+        const sim_module *heir = i != context->ordinal ? sim_module_on(i, module->image) : NULL;
+        if (!heir)
+            continue;
         vm_module_give(module->vm, heir->vm);
         track_variables(heir->object.context);
     }

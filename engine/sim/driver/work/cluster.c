@@ -76,7 +76,10 @@ static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, 
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!config || (config->numAttrs > 0 && !config->attrs))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    const uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    const unsigned block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    uint64_t threads = 1;
+    for (int axis = 0; axis < 3; axis++) /* each side is at most the whole block, so no product overflows */
+        threads *= block[axis] <= (*function)->resources.max_threads ? block[axis] : 0;
     if (threads == 0 || threads > (*function)->resources.max_threads ||
         config->sharedMemBytes > (unsigned)(*function)->dynamic_limit)
         return sim_end(CUDA_ERROR_INVALID_VALUE);

@@ -226,9 +226,13 @@ static bool write_register(scheduler *s, uint32_t reg, uint32_t at)
     return ok;
 }
 
-/* Loads keep their order with the stores of their space, except read-only ones; fences with all of memory. */
+/* Adds the dependences through memory. Loads keep their order with the stores of their space, except read-only ones.
+ * Fences keep their order with all of memory. `oldest` is the first access that a store or a fence is compared with: the
+ * one behind the last fence, or REACH instructions before the last store. The latter limits the work. The stores of a
+ * space are in order in any case. */
 static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
 {
+    enum { REACH = 256 };
     uint32_t fence = UINT32_MAX, store[8], oldest = 0;
     memset(store, 0xff, sizeof store);
     for (uint32_t k = 0; k < count; k++) {
@@ -258,8 +262,7 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
             memset(store, 0xff, sizeof store);
         } else if (c->act == VM_ACT_STORE) {
             store[space] = k;
-            /* limits the work; stores are ordered in any case */
-            oldest = oldest > k - (k < 256 ? k : 256) ? oldest : k - 256;
+            oldest = k > REACH && oldest < k - REACH ? k - REACH : oldest;
         }
     }
     return true;

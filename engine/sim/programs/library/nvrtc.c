@@ -11,7 +11,7 @@
 /* As nvrtc.h has them; the header of one version would be for both. */
 typedef int result;
 typedef void *program;
-enum { OUT_OF_MEMORY = 1, INTERNAL_ERROR = 11 };
+enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INTERNAL_ERROR = 11 };
 
 #define FUNCTIONS(X)                                                                                                   \
     X(nvrtcVersion, (int *major, int *minor), (major, minor))                                                          \
@@ -152,6 +152,8 @@ PUBLIC result nvrtcCompileProgram(program p, int count, const char *const *optio
 result nvrtcCompileProgram(program p, int count, const char *const *options)
 {
     static const char *const names[] = {"-arch=sm_", "--gpu-architecture=sm_", "-arch sm_", "sm_"};
+    if (count > 0 && !options)
+        return INVALID_INPUT;
     load();
     if (!real.nvrtcCompileProgram)
         return INTERNAL_ERROR;

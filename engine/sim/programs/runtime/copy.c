@@ -321,22 +321,27 @@ cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cud
 
 /* ---- three dimensions ---- */
 
-/* Positions in arrays, and the extent where an array takes part, are counted in elements. */
+/* Converts the parameters of a copy. Positions in arrays, and the extent where an array takes part, are counted in
+ * elements. Returns an error if a position or the extent has more bytes than 64 bits hold. */
 cudaError_t kiln__rt_copy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 {
     size_t from = p->srcArray ? kiln__rt_element((CUarray)p->srcArray) : 1;
     size_t to = p->dstArray ? kiln__rt_element((CUarray)p->dstArray) : 1;
+    size_t source, target, width;
     if (!right_kind(p->kind))
         return cudaErrorInvalidMemcpyDirection;
     if (from == 0 || to == 0 || (p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
         return cudaErrorInvalidValue;
-    *c = (CUDA_MEMCPY3D){.srcXInBytes = p->srcPos.x * from,
+    if (__builtin_mul_overflow(p->srcPos.x, from, &source) || __builtin_mul_overflow(p->dstPos.x, to, &target) ||
+        __builtin_mul_overflow(p->extent.width, p->srcArray ? from : to, &width))
+        return cudaErrorInvalidValue;
+    *c = (CUDA_MEMCPY3D){.srcXInBytes = source,
                          .srcY = p->srcPos.y,
                          .srcZ = p->srcPos.z,
-                         .dstXInBytes = p->dstPos.x * to,
+                         .dstXInBytes = target,
                          .dstY = p->dstPos.y,
                          .dstZ = p->dstPos.z,
-                         .WidthInBytes = p->extent.width * (p->srcArray ? from : to),
+                         .WidthInBytes = width,
                          .Height = p->extent.height,
                          .Depth = p->extent.depth};
     if (p->srcArray) {
@@ -468,15 +473,25 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, s
     return fill(to, pitch, value, width, height, true, stream);
 }
 
+/* Fills layer by layer. Layers without rows between them are filled at once. Returns an error if the last layer begins
+ * more bytes behind the first one than 64 bits hold. */
 static cudaError_t fill_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent, bool async,
                            cudaStream_t stream)
 {
-    if (extent.height == to.ysize) /* layers without rows between them */
-        return fill(to.ptr, to.pitch, value, extent.width, extent.height * extent.depth, async, stream);
+    size_t rows, layer, last;
+    if (extent.width == 0 || extent.height == 0 || extent.depth == 0)
+        return fill(to.ptr, to.pitch, value, 0, 0, async, stream);
+    RT_NEED(!__builtin_mul_overflow(extent.height, extent.depth, &rows) &&
+            !__builtin_mul_overflow(to.ysize, to.pitch, &layer) &&
+            !__builtin_mul_overflow(layer, extent.depth - 1, &last));
+    if (extent.height == to.ysize)
+        return fill(to.ptr, to.pitch, value, extent.width, rows, async, stream);
     cudaError_t error = cudaSuccess;
-    for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++)
-        error = fill((char *)to.ptr + z * to.ysize * to.pitch, to.pitch, value, extent.width, extent.height, async,
-                     stream);
+    for (size_t at = 0; at <= last && error == cudaSuccess; at += layer) {
+        error = fill((char *)((uintptr_t)to.ptr + at), to.pitch, value, extent.width, extent.height, async, stream);
+        if (layer == 0 || last - at < layer)
+            break;
+    }
     return error;
 }
 

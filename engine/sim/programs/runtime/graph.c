@@ -126,7 +126,7 @@ static cudaError_t symbol_copy(const void *symbol, bool to_symbol, void *to, con
 #define MADE_3D (p ? kiln__rt_copy3d(p, &c) : cudaErrorInvalidValue)
 #define ADD add_copy(node, graph, after, dependencies, error, &c)
 #define SET set_copy(NULL, node, error, &c)
-#define SET_EXEC set_copy(exec, node, error, &c)
+#define SET_EXEC exec ? set_copy(exec, node, error, &c) : kiln__rt_record(cudaErrorInvalidValue)
 COPY_NODE(cudaGraphAddMemcpyNode, (ADDED, const struct cudaMemcpy3DParms *p), MADE_3D, ADD)
 COPY_NODE(cudaGraphAddMemcpyNode1D, (ADDED, ROW), MADE_ROW, ADD)
 COPY_NODE(cudaGraphAddMemcpyNodeFromSymbol, (ADDED, FROM_SYMBOL), MADE_FROM, ADD)

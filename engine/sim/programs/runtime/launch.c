@@ -53,6 +53,8 @@ static cudaError_t launched(CUresult result, dim3 grid, dim3 block)
     bool bad = threads == 0 || grid.x == 0 || grid.y == 0 || grid.z == 0;
     if (!bad && CU(cuCtxGetDevice)(&device) == CUDA_SUCCESS)
         bad = threads > (uint64_t)kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
+              block.x > (unsigned)kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X) ||
+              block.y > (unsigned)kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y) ||
               block.z > (unsigned)kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z) ||
               grid.x > (unsigned)kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X) ||
               grid.y > (unsigned)kiln__rt_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y) ||
@@ -251,9 +253,12 @@ cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, co
 
 cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int count, cudaLibrary_t library)
 {
+    unsigned there = 0;
     RT_ENTER();
     CUresult result = CU(cuLibraryEnumerateKernels)((CUkernel *)kernels, count, (CUlibrary)library);
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < count && kernels[i]; i++)
+    if (result == CUDA_SUCCESS)
+        result = CU(cuLibraryGetKernelCount)(&there, (CUlibrary)library);
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < count && i < there; i++) /* the rest is not written */
         kiln__rt_known((CUkernel)kernels[i]);
     return kiln__rt_result(result);
 }

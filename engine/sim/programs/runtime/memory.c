@@ -45,9 +45,12 @@ cudaError_t cudaMallocPitch(void **to, size_t *pitch, size_t width, size_t heigh
 
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *to, struct cudaExtent extent)
 {
+    size_t rows;
     RT_NEED(to);
     *to = (struct cudaPitchedPtr){.xsize = extent.width, .ysize = extent.height};
-    return cudaMallocPitch(&to->ptr, &to->pitch, extent.width, extent.height * extent.depth);
+    if (__builtin_mul_overflow(extent.height, extent.depth, &rows))
+        return kiln__rt_record(cudaErrorMemoryAllocation);
+    return cudaMallocPitch(&to->ptr, &to->pitch, extent.width, rows);
 }
 
 cudaError_t cudaHostAlloc(void **to, size_t bytes, unsigned int flags)

@@ -86,6 +86,15 @@ static void hide(const void *key, const entry *value)
         at->value = NULL;
 }
 
+/* With the lock held: the binary that has the handle, or NULL. A program may pass anything. */
+static binary *find_binary(void **handle)
+{
+    binary *b = binaries;
+    while (b && (void **)b != handle)
+        b = b->next;
+    return b;
+}
+
 /* ---- loading ---- */
 
 static const char hint[] =
@@ -303,15 +312,16 @@ void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
 
 void __cudaUnregisterFatBinary(void **handle)
 {
-    binary *gone = (binary *)handle;
-    if (!gone)
-        return;
     pthread_mutex_lock(&lock);
-    for (binary **at = &binaries; *at; at = &(*at)->next)
-        if (*at == gone) {
-            *at = gone->next;
-            break;
-        }
+    binary **at = &binaries;
+    while (*at && (void **)*at != handle)
+        at = &(*at)->next;
+    binary *gone = *at;
+    if (!gone) {
+        pthread_mutex_unlock(&lock);
+        return;
+    }
+    *at = gone->next;
     for (loaded *l = gone->in; l;) { /* the process ends, or the shared object with the binary is closed */
         loaded *next = l->next;
         if (l->library)
@@ -330,19 +340,21 @@ void __cudaUnregisterFatBinary(void **handle)
     pthread_mutex_unlock(&lock);
 }
 
+/* Adds a name of the program. If the handle is unknown, the symbol is NULL, or memory runs out, nothing is added, and the
+ * use of the symbol is an error. */
 static void add(void **handle, entry what)
 {
-    binary *of = (binary *)handle;
-    entry *made = of ? malloc(sizeof *made) : NULL;
-    if (!made)
-        return; /* its use is an error then */
     pthread_mutex_lock(&lock);
-    *made = what;
-    made->of = of;
-    made->next = of->entries;
-    of->entries = made;
-    insert(made->symbol, made);
-    insert(made, made);
+    binary *of = find_binary(handle);
+    entry *made = of && what.symbol ? malloc(sizeof *made) : NULL;
+    if (made) {
+        *made = what;
+        made->of = of;
+        made->next = of->entries;
+        of->entries = made;
+        insert(made->symbol, made);
+        insert(made, made);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -382,9 +394,10 @@ char __cudaInitModule(void **handle)
     CUcontext context;
     CUlibrary library;
     cudaError_t error = current(&context);
-    if (error == cudaSuccess && handle) {
+    if (error == cudaSuccess) {
         pthread_mutex_lock(&lock);
-        error = load((binary *)handle, context, &library);
+        binary *of = find_binary(handle);
+        error = of ? load(of, context, &library) : cudaErrorInvalidResourceHandle;
         pthread_mutex_unlock(&lock);
     }
     kiln__rt_record(error);
@@ -397,7 +410,7 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
     pthread_mutex_lock(&lock);
     entry *e = find(symbol);
     pthread_mutex_unlock(&lock);
-    if (!e || e->kind != KERNEL)
+    if (!kernel || !e || e->kind != KERNEL)
         return kiln__rt_record(cudaErrorInvalidDeviceFunction);
     *kernel = (cudaKernel_t)(void *)e;
     return cudaSuccess;
