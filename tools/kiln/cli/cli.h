@@ -92,8 +92,9 @@ typedef struct cli_args {
     const char *replay, *prior, *strategy, *plot, *estimates;
     const char *report_to, *gnuplot, *charts, *compare, *vega;
     const char *capture, *trace_to, *sandbox;
-    const char *kernel, *output_to, *space; /* options of `kiln init` */
-    const char *source, *ptx, *cubin;       /* files to write; NULL: do not write it, "-": standard output */
+    const char *kernel, *output_to, *space, *launch, *nvcc; /* options of `kiln init` */
+    cli_list stubs;
+    const char *source, *ptx, *cubin; /* files to write; NULL: do not write it, "-": standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
         no_isolate;

@@ -294,7 +294,36 @@ static bool unknown_option(cli *c, const char *shown, const char *name)
     for (size_t g = 0; name && g < count; g++)
         for (size_t i = 0; i < groups[g]->count; i++)
             cli_list_add(&names, groups[g]->options[i].name);
-    cli_usage(c, "unknown option '%s'%s", shown, name ? suggest("--", name, &names) : "");
+    /* names that other programs have for an option */
+    static const char *const others[][2] = {{"time", "max-seconds"},
+                                            {"seconds", "max-seconds"},
+                                            {"max-time", "max-seconds"},
+                                            {"time-limit", "max-seconds"},
+                                            {"timeout", "sample-timeout"},
+                                            {"gpu", "device"},
+                                            {"gpus", "devices"},
+                                            {"trials", "max-configurations"},
+                                            {"max-fevals", "max-configurations"},
+                                            {"iterations", "repetitions"},
+                                            {"repeat", "repetitions"},
+                                            {"reps", "repetitions"},
+                                            {"out", "output"},
+                                            {"metric", "objective"},
+                                            {"size", "size"},
+                                            {"sizes", "size"},
+                                            {"params", "param"},
+                                            {"include", "path"},
+                                            {"no-check", "no-verify"},
+                                            {"kernel", "variant"},
+                                            {"method", "strategy"}};
+    const char *near = name ? suggest("--", name, &names) : "";
+    size_t length = name ? strcspn(name, "=") : 0;
+    for (size_t i = 0; name && i < CLI_COUNT(others); i++)
+        for (size_t k = 0;
+             k < names.count && strlen(others[i][0]) == length && strncmp(others[i][0], name, length) == 0; k++)
+            if (strcmp(names.items[k], others[i][1]) == 0)
+                near = cli_printf(" (did you mean '--%s'?)", others[i][1]);
+    cli_usage(c, "unknown option '%s'%s", shown, near);
     return false;
 }
 
