@@ -225,10 +225,19 @@ extern "C" __global__ void __launch_bounds__(256)
     const unsigned row = blockIdx.x, k = (blockIdx.y * 256 + threadIdx.x) * 4;
     if (k >= pitch)
         return;
+    const double *from = A + (offset)row * columns + k;
     double x[4];
+    if (columns % 4 == 0 && k < columns && is_aligned<16>(A)) {
+        const double2 first = ((const double2 *)from)[0], second = ((const double2 *)from)[1];
+        x[0] = first.x, x[1] = first.y, x[2] = second.x, x[3] = second.y;
+    } else {
+#pragma unroll
+        for (unsigned l = 0; l < 4; ++l)
+            x[l] = k + l < columns ? from[l] : 0;
+    }
 #pragma unroll
     for (unsigned l = 0; l < 4; ++l)
-        x[l] = k + l < columns ? scaled(A[(offset)row * columns + k + l], scales[row]) : 0;
+        x[l] = scaled(x[l], scales[row]);
     write_remainders(x, to + ((offset)row * pitch + k) / 4, (offset)rows * pitch / 4);
 }
 
