@@ -54,7 +54,9 @@ of a family in the table leads to its page. `tests/bench/results.py` writes the 
   their specs say.
 - **Time.** A time is the median of many repetitions between two events. The L2 cache was flushed before each repetition if
   the buffers fit in it.
-- **Peer.** The peer is another library's kernel for the same work. It was timed in the same run and in the same way.
+- **Peer.** The peer is another library's kernel for the same work. It was timed in the same run and in the same way. The
+  picture and the table leave out peers that do a part of the work, and for mergesort CUB's radix sort. The pages of the
+  families have them.
 - **Bound.** The bound of a work is one of four measured rates: copying or reading 1 GiB by `float4`
   (`tests/bench/peers/bounds.cu`), the fp32 peak, the peak of the tensor cores, or the rate of the special functions.
 - **Share of the bound.** The share is the rate of the kernel divided by the bound. The rate counts the least traffic, or the
