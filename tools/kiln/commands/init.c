@@ -206,13 +206,13 @@ const cli_command cli_init_command = {
     .summary = "write a first spec for a kernel of a CUDA source",
     .arguments = "SOURCE",
     .about =
-        "Reads and compiles a CUDA source, and writes a spec for one of its kernels that `kiln tune` can run. Macros "
-        "that the source uses but does not define become params, and so do those that it defines within #ifndef, and "
-        "parameters of templates. Types are the compiler's. Grid and block follow from the use of blockIdx, blockDim "
-        "and threadIdx. The kernel is run once on the simulated device, to see how large its arrays are and which of "
-        "them it writes.\n\n"
-        "The spec is a first guess, and its comments say what to check. As there is no reference, each answer is "
-        "compared with that of the default configuration.",
+        "Reads and compiles a CUDA source, and writes a spec for one of its kernels. `kiln tune` can run this spec. "
+        "These become params: macros that the source uses but does not define, macros that it defines within "
+        "#ifndef, and parameters of templates. The compiler gives the types of the arguments. The use of blockIdx, "
+        "blockDim and threadIdx gives grid and block. kiln runs the kernel once on the simulated device to find the "
+        "sizes of its arrays, and which arrays it writes.\n\n"
+        "The spec is a first guess, and its comments tell you what to check. It has no reference yet: kiln compares "
+        "each answer with the answer of the default configuration.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_FILES,

@@ -382,7 +382,7 @@ static const cli_option options[] = {
     {"only", 0, CLI_WORD, CLI_OPTION_FIELD(only), "WHAT", CLI_WORDS, "variants params sizes",
      "Only the variants, the params with their values, or the size sets, one per line, for scripts."},
     {"metrics", 0, CLI_FLAG, CLI_OPTION_FIELD(metrics), NULL, CLI_NOTHING, NULL,
-     "Only the metrics of one configuration. Its inputs are made, nothing is run."},
+     "Only the metrics of one configuration. kiln makes its inputs for this, but runs nothing."},
 };
 static const cli_group group = {"Showing", options, CLI_COUNT(options)};
 

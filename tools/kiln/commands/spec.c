@@ -155,7 +155,7 @@ static int spec_run(cli *c)
 
 static const cli_option options[] = {
     {"schema", 0, CLI_FLAG, CLI_OPTION_FIELD(schema), NULL, CLI_NOTHING, NULL,
-     "Print a JSON schema (draft 2020-12), with which editors check and complete specs."},
+     "Print a JSON schema (draft 2020-12). Editors use it to check and complete specs."},
     {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown."},
 };
 static const cli_group group = {"Format", options, CLI_COUNT(options)};
@@ -164,8 +164,8 @@ const cli_command cli_spec_command = {
     .name = "spec",
     .summary = "show the keys of the spec format",
     .arguments = "",
-    .about = "Lists the keys that a spec may have: for each mapping the keys, whether they are required, and their "
-             "values.",
+    .about = "Lists the keys that a spec may have. For each mapping it shows the keys, whether they are required, "
+             "and their values.",
     .groups = (const cli_group *const[]){&group, NULL},
     .examples = (const cli_example[]){{"kiln spec", "The keys."},
                                       {"kiln spec --schema > kiln.schema.json", "For an editor's YAML checker."},
