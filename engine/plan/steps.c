@@ -570,7 +570,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
         return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has %" PRIu64 " elements; there is no element %" PRIu64,
                        read->buffer, b->elements, index);
     if (kiln__type_part(b->type) != b->type)
-        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has complex elements, which expressions have not",
+        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has complex elements, which an expression cannot use",
                        read->buffer);
     size_t size = kiln__type_bytes(b->type);
     CUresult result = w->plan->engine->driver.cuMemcpyDtoH_(&raw, b->pointer + index * size, size);

@@ -278,7 +278,7 @@ static kiln_status find_contender(kiln_store *store, const kiln_store_filter *fi
     int code = sqlite3_step(statement);
     *found = code == SQLITE_ROW && sqlite3_column_int(statement, 0);
     sqlite3_finalize(statement);
-    return code == SQLITE_ROW ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
+    return code == SQLITE_ROW ? KILN_OK : kiln__store_fail(store, code, "reading it", error);
 }
 
 /* Converts all rows of a statement to results. All of them must share the problem of the first. */
@@ -319,7 +319,7 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
                 of->spec, of->sizes, of->device, row.spec, row.sizes, row.device);
         ++*count;
     }
-    return code == SQLITE_DONE ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
+    return code == SQLITE_DONE ? KILN_OK : kiln__store_fail(store, code, "reading it", error);
 }
 
 static kiln_status save_document(kiln_store *store, const char *path, kiln_format format, json_t *root,

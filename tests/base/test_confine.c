@@ -19,7 +19,10 @@
 
 static char folder[64], inside[96], header[128], outside[128];
 
-enum { NOT_CONFINED = 100 }; /* this machine cannot; else the bits of what was possible and should not be */
+enum {
+    NOT_CONFINED = 100
+}; /* NOT_CONFINED: this machine cannot confine a process. The other bits are actions that
+                                succeeded and should have failed */
 enum { READ_OUTSIDE = 1, NO_READ = 2, WROTE = 4, CONNECTED = 8, RAN = 16, LISTED = 32 };
 
 static bool opens(const char *path, int flags)
@@ -237,7 +240,7 @@ static void test_kernels(void)
         else
             CHECK(bits == 0);
     }
-    unsigned bits = try_kernels(&(kernel_case){.off = true}); /* else the tries would show nothing */
+    unsigned bits = try_kernels(&(kernel_case){.off = true}); /* without this the tries would show nothing */
     const unsigned possible = MAY_READ | MAY_WRITE | MAY_CONNECT | MAY_START | MAY_REACH | MAY_EXECUTE | MAY_SIGNAL;
     CHECK((bits & possible) == possible);
     CHECK(kiln__file_write(NULL, outside, "s", 1, NULL) == KILN_OK &&

@@ -1,4 +1,4 @@
-/* Which files are found, by which name, and which are refused. */
+/* The files that are found, by which name, and the files that are refused. */
 #include "engine.h"
 #include "core_internal.h"
 #include "scratch.h"

@@ -144,7 +144,7 @@ static void test_npy_files(void)
     kiln__array_free(NULL, &out);
 }
 
-/* What numpy writes of each type: with ml_dtypes, elements of bf16 and of 8-bit floats are bytes without a type. */
+/* The types that numpy writes. With ml_dtypes, elements of bf16 and of 8-bit floats are bytes without a type. */
 static void test_npy_types(void)
 {
     static const struct {

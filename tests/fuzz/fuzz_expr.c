@@ -1,4 +1,4 @@
-/* Any bytes as an expression in both dialects, as a list and as a template: parsed, and what parses is evaluated. */
+/* Any bytes as an expression in both dialects, as a list and as a template. If the text parses, it is evaluated. */
 #include <string.h>
 
 #include "expr.h"

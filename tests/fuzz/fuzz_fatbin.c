@@ -1,4 +1,4 @@
-/* Any bytes as an image: what is taken out of it are texts, and an image of them gives them back. */
+/* Any bytes as an image: the extracted parts are texts, and an image of these texts gives them back. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -124,7 +124,7 @@ static void some(maker *m, const list *lists, unsigned count)
     emit(m, template, guard);
 }
 
-/* What regions write out themselves. */
+/* Instructions that regions compile themselves. */
 static const char *const native[] = {
     "<add|sub|mul.lo|min|max>.<u32|s32> $r, $r, $s",
     "<and|or|xor>.b32 $r, $r, $s",

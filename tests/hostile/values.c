@@ -111,7 +111,7 @@ static uint64_t target(hostile_source *s, const hostile_world *w, uint64_t bytes
 
 static uint64_t shared_offset(const hostile_world *w, uint64_t at) { return vm_shared_low(w->device) + at; }
 
-/* An object that the instruction can use, if there is one. */
+/* Returns an object that the instruction can use, if there is such an object. */
 static uint64_t fitting_handle(hostile_source *s, const hostile_world *w, const hostile_kernel *kernel)
 {
     const char *name = ptx_op_name(kernel->op), *geometry = kernel->geometry;

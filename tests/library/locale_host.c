@@ -1,6 +1,6 @@
 /* locale_host.c - a program that sets the user's locale, as most programs with a window do, and embeds Kiln. It tunes on
- * the simulated device, exports the samples to files of both formats, imports them again, and prints all numbers as
- * bits, and the bytes of a known-configurations file. locale.sh runs it under several locales and compares the output.
+ * the simulated device, exports the samples to files of both formats, and imports them again. It prints all numbers as bits,
+ * and the bytes of a known-configurations file. locale.sh runs it under several locales and compares the output.
  *
  *     locale_host SPEC FOLDER */
 #include <kiln_tune.h>

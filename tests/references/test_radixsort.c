@@ -93,7 +93,7 @@ static int compare_floats(double a, double b)
     return a == b ? (signbit(a) == 0) - (signbit(b) == 0) : (a > b) - (a < b);
 }
 
-/* By values. NaN of one sign are left alone: their order is that of their bits. */
+/* Compares by value. NaNs of one sign count as equal, because the order of their bits decides. */
 static int compare(const kiln_array *array, uint64_t i, uint64_t j)
 {
     const void *data = array->data;
@@ -212,9 +212,9 @@ static void test_errors(void)
         int64_t n;
         const char *message;
     } wrong[] = {
-        {"other", "u32", 1, "keys are random, sorted, reversed, few, equal or special, not 'other'"},
-        {"few", "f16", 1, "the type of keys is u32, i32, f32, u64, i64 or f64, not 'f16'"},
-        {"few", "u32", INT64_C(1) << 32, "n is 0 to 2^32 - 1"},
+        {"other", "u32", 1, "keys must be random, sorted, reversed, few, equal or special, not 'other'"},
+        {"few", "f16", 1, "the type of keys must be u32, i32, f32, u64, i64 or f64, not 'f16'"},
+        {"few", "u32", INT64_C(1) << 32, "n must be 0 to 2^32 - 1"},
     };
     for (size_t i = 0; i < KILN__COUNT(wrong); i++) {
         kiln_error *error = NULL;

@@ -1,4 +1,4 @@
-/* Arrays through the driver's table, and what is refused of arrays, textures and surfaces. */
+/* Arrays through the driver's table, and invalid requests for arrays, textures and surfaces. */
 #include "textures.h"
 
 /* ---- arrays: descriptors and copies ---- */

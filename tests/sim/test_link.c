@@ -225,7 +225,7 @@ static void libraries(void)
     kiln__text_free(&log);
 }
 
-/* Lines are those of each part's own file; a body that two names share is changed once. */
+/* Line numbers refer to the file of each part. A body that two names share is changed once. */
 static void lines_and_aliases(void)
 {
     static const char *const texts[] = {

@@ -1,4 +1,4 @@
-/* What ptx_parse() makes of texts it accepts. */
+/* The results of ptx_parse() for texts that it accepts. */
 #include "notation.h"
 #include "ptx_check.h"
 

@@ -1,4 +1,5 @@
-/* Textures and surfaces through the driver's table: what kernels read and write, by hand-computed numbers. */
+/* Textures and surfaces through the driver's table: reads and writes of kernels, compared with numbers computed by
+ * hand. */
 #include "textures.h"
 
 /* ---- addresses and filters ---- */

@@ -217,8 +217,9 @@ static void against_the_host(void)
     vm_bench_end(&b);
 }
 
-/* Reciprocal roots are those of doubles, rounded once: of words whose results lie nearest to the middle between two
- * numbers, and of every 4099th of all. A warp with nothing but normal numbers takes another way than one with others. */
+/* Reciprocal square roots equal the results in double precision, rounded once. The operands are those whose results
+ * lie nearest to the middle between two numbers, and every 4099th of all words. A warp with only normal numbers runs
+ * other code than a warp with special numbers. */
 static void reciprocal_roots(void)
 {
     static const char text[] =

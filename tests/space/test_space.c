@@ -418,7 +418,8 @@ static void test_large(void)
     kiln_spec_free(spec);
 }
 
-/* What one constraint cannot compute another may exclude; fractions, floats and texts are not for the index to compute. */
+/* A configuration for which one constraint cannot be computed may be excluded by another. The index does not compute
+ * fractions, floats and texts. */
 static void test_index_edges(void)
 {
     static const char *const bodies[] = {
@@ -692,7 +693,7 @@ static void test_halted(void)
     kiln_spec_free(spec);
 }
 
-/* What is drawn is valid, and in time all of a small space comes. */
+/* Every drawn configuration is valid, and after some time all configurations of a small space are drawn. */
 static void test_sampler(void)
 {
     kiln_spec *spec = parse(HEAD "params: {A: [1, 2, 3, 4], B: [1, 2, 3, 4], C: [1, 2, 3, 4], D: [x, y, z]}\n"

@@ -1,4 +1,5 @@
-/* Files of best-known configurations: what is written reads back, whatever the texts are; what is wrong has its place. */
+/* Files of best-known configurations. A written file reads back with any texts, and an error message has the place
+ * of the error. */
 #include <math.h>
 
 #include "check.h"
@@ -83,7 +84,7 @@ static void what_is_written_reads_back(void)
     kiln__known_free(&again);
 }
 
-/* A file with features is of version 2; one without stays of version 1, which earlier builds read. */
+/* A file with features has version 2. A file without features keeps version 1, which earlier builds read. */
 static void features_are_written(void)
 {
     static const kiln_setting features[] = {{"rows", {KILN_INT, {.i = 300}}}, {"mean", {KILN_FLOAT, {.f = 2.5}}}};
@@ -113,7 +114,7 @@ static void the_latest_counts_and_the_best_stays(void)
     kiln__known known = make("s", "v", 3, 30);
     known.params = (kiln__settings){1, slow};
     CHECK(kiln__known_add(&list, &known));
-    known.seconds = 1; /* an earlier sample of the same is of no account */
+    known.seconds = 1; /* an earlier sample of the same configuration has no effect */
     known.made = 20;
     CHECK(kiln__known_add(&list, &known));
     known.params = (kiln__settings){1, fast};

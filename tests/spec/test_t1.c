@@ -1,4 +1,4 @@
-/* T1 files: what their keys become. Values are those that the format's description gives them. */
+/* T1 files: the conversion of their keys. The expected values come from the description of the format. */
 #include "check.h"
 #include "spec.h"
 

@@ -1,4 +1,5 @@
-/* Samples as recorded spaces: what is written makes the same samples again; what others wrote becomes samples too. */
+/* Samples as recorded spaces. An exported file gives the same samples when it is imported, and files of other
+ * programs become samples too. */
 #include <math.h>
 #include <unistd.h>
 
@@ -40,7 +41,8 @@ static void teardown(fixture *f)
     CU_ASSERT_EQUAL(system(command), 0);
 }
 
-/* Different in each field from that of another number: two variants with params of their own, each kind of end. */
+/* Adds a sample that differs in each field from the sample with another number: two variants with different params,
+ * each kind of end. */
 static void add(kiln_store *store, unsigned number)
 {
     static const kiln_status ends[] = {
@@ -135,7 +137,8 @@ static void same_samples(const fixture *f, const char *why)
     kiln__free(NULL, b);
 }
 
-/* What a spreadsheet takes for a formula is none, numbers are numbers, and all texts come back as they were. */
+/* A text that a spreadsheet would take for a formula is written as a text. Numbers are numbers. All texts come back
+ * unchanged. */
 static void no_formulas(void)
 {
     static const struct {
@@ -253,7 +256,7 @@ static void nothing_is_lost(void)
         same_samples(&f, files[i].name);
         CHECK_OK(kiln_store_import(f.other, path, &read, &taken, &error), error);
         CHECK(read == 19 && taken == 0);
-        add(f.store, 5); /* is written last, so that the sizes are those of the others */
+        add(f.store, 5); /* is written last, so that it has the sizes of the others */
         CHECK_OK(kiln_store_prune(f.other, NULL, &removed, &error), error);
         CHECK_OK(kiln_store_export(f.store, NULL, path, files[i].format, &written, &error), error);
         CHECK_OK(kiln_store_import(f.other, path, &read, &taken, &error), error);
@@ -423,7 +426,7 @@ static void what_others_write_today(void)
     teardown(&f);
 }
 
-/* Taken whole or not at all, with the place of what is wrong. */
+/* A file is imported completely or not at all, and the message has the place of the error. */
 static void what_is_wrong(void)
 {
 #define OWN(text)                                                                                                      \

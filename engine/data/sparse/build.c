@@ -405,8 +405,8 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
     *matrix = (kiln__csr){0};
     if (entries->rows >= UINT32_MAX || entries->columns >= UINT32_MAX)
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
-                          "a matrix of %" PRIu64 " x %" PRIu64 ": at most 2^32 - 2 "
-                          "rows and columns",
+                          "a matrix of %" PRIu64 " x %" PRIu64 " is too large: it can have at most 2^32 - 2 rows and "
+                          "columns",
                           entries->rows, entries->columns);
     builder b = {.from = entries, .matrix = matrix};
     atomic_init(&b.failed, false);

@@ -108,8 +108,8 @@ static const char *name_from(const char *source, const char *folder)
     size_t length = strcmp(base, "/") == 0 ? 0 : strlen(base);
     if (strncmp(whole, base, length) == 0 && whole[length] == '/')
         return cli_printf("%s", whole + length + 1);
-    cli_complain("warning: a spec reads only what lies below its own folder: write it beside the source (--output), or "
-                 "give --read-anywhere where it is used");
+    cli_complain("warning: a spec reads only files below its own folder: write it beside the source (--output), or "
+                 "use it with --read-anywhere");
     return cli_printf("%s", whole);
 }
 
@@ -149,7 +149,7 @@ static int init_run(cli *c)
     const char *source = c->args.words.items[0], *to = c->args.output_to, *folder = ".";
     if (ends_in(source, ".json") || ends_in(source, ".json.gz"))
         return cli_usage(c,
-                         "%s is no CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
+                         "%s is not a CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
                          "space gives the values of params: 'kiln init SOURCE.cu --space %s'",
                          source, source, source);
     if (to && lstat(to, &there) == 0)

@@ -47,7 +47,7 @@ static json_t *read_profile(const char *path)
         right = json_is_object(json_array_get(array, i));
     if (right)
         return array;
-    cli_complain(cli_printf("%s: is no profile of a program (version 1)", path));
+    cli_complain(cli_printf("%s is not a profile of a program (version 1)", path));
     json_decref(array);
     return NULL;
 }

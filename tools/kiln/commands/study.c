@@ -25,7 +25,7 @@ static int study_here(cli *c, void *user)
     if (code || !(cli_interrupted() || c->stopped))
         return code;
     if (!c->args.json)
-        cli_complain("interrupted; what was done until then is shown");
+        cli_complain("interrupted; showing the results so far");
     return cli_exit_code(KILN_ERROR_INTERRUPTED);
 }
 

@@ -301,7 +301,7 @@ static int tune_run(cli *c)
     else
         tune_text(c, &view, tuning);
     if (status != KILN_OK && !c->args.json)
-        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown" : view.ended);
+        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far" : view.ended);
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
         code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed, for several reasons */

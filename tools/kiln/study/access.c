@@ -104,7 +104,7 @@ static int trace(cli *c, const cli_choice *chosen, keeper *k)
                         "the block makes more than %s accesses: choose a smaller size (--size)",
                         cli_whole(MOST_ACCESSES));
     if (k->count == 0)
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no block %s, or it touches no memory",
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no block %s, or it does not access memory",
                         c->args.at_block ? c->args.at_block : "0");
     return 0;
 }
@@ -568,7 +568,7 @@ int study_carveout(cli *c)
         return cli_error(c, error);
     const split *of = split_of(device->cc_major * 10 + device->cc_minor);
     if (!of)
-        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "how sm_%d%d splits L1 and shared memory is not known",
+        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "kiln does not know how sm_%d%d splits L1 and shared memory",
                         device->cc_major, device->cc_minor);
     int code = trace(c, &chosen, &k);
     if (code)

@@ -46,7 +46,7 @@ static int sweep_start(cli *c, const char *usual, sweep *s)
     for (size_t i = 0; i < given; i++) {
         params[i] = s->chosen.choice.params[i];
         if (strcmp(params[i].name, s->param->name) == 0)
-            return cli_usage(c, "%s is what is varied; it cannot be set too (see --over)", s->param->name);
+            return cli_usage(c, "%s is the param that --over varies, so --param cannot set it", s->param->name);
     }
     s->setting = &params[given];
     s->setting->name = s->param->name;
