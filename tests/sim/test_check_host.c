@@ -152,7 +152,7 @@ static void test_oom(void)
         vm_device *device = vm_device_new(&mem, &limits);
         CHECK(device && vm_module_load(device, ptx, &module, &log) == PTX_OK);
         uint64_t address = vm_alloc(device, COUNT * 4);
-        vm_check *other = vm_check_new(&mem); /* the checks of another device, which are told of the launches at the
+        vm_check *other = vm_check_new(&mem); /* the checks of another device, which get the launches at the
                                                  end */
         oom.countdown = n;
         vm_check *check = vm_check_new(&mem);
