@@ -198,7 +198,7 @@ static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln_
     kiln__text_free(&names);
 }
 
-/* *own: it looked at the variant's own inputs, or for something that is not there. */
+/* *own is set if the function read inputs of the variant itself, or an input that does not exist. */
 static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
                            kiln_error **error)
 {

@@ -79,7 +79,8 @@ static void show_json(const cli *c, const check_view *view)
     js_print(object);
 }
 
-/* A sweep of these variants (0: of all), added to the view. A failure is said; *ended: there is nothing to show. */
+/* Sweeps these variants (0: all of them), and adds the results to the view. Prints a message if it fails. *ended is
+ * set if there is nothing to show. */
 static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const char *const *variants, size_t count,
                          bool *ended, int *code)
 {

@@ -24,7 +24,7 @@ typedef struct kept_list {
 
 static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
 
-/* The first of these files, one per line, that is there; "": none. */
+/* Returns the first of these files (one per line) that exists, or "" if none exists. */
 static const char *present_file(const char *files)
 {
     for (const char *at = files; *at;) {
@@ -160,7 +160,7 @@ static void show_problems(const cli *c, const kept_list *list)
         kiln_spec *spec = NULL;
         kiln_error *error = NULL;
         if (kiln_spec_load(c->engine, *first->file ? first->file : first->spec, &spec, &error) != KILN_OK)
-            kiln_error_free(error); /* samples may be of a spec that cannot be found any more */
+            kiln_error_free(error); /* the store may have samples of a spec that no longer exists */
         for (to = from; to < list->count && same_problem(first, list->items[to]); to++) {
             failed += list->items[to]->status != KILN_OK;
             best = is_better(spec, list->items[to], best) ? list->items[to] : best;

@@ -32,7 +32,7 @@ static const char *text_of(const json_t *row, const char *key)
     return text ? text : "";
 }
 
-/* The array of a file: the head, then rows. NULL: it was said why. */
+/* Reads the array of a file: the head, then the rows. Returns NULL after a message. */
 static json_t *read_profile(const char *path)
 {
     json_error_t error;

@@ -37,7 +37,7 @@ static int serve(cli *c)
     if (!code && kiln_ranks_serve(c->ranks, c->engine, &error) != KILN_OK)
         code = cli_error(c, error);
     signal(SIGINT, SIG_DFL);
-    kiln_engine_close(c->engine); /* a leader's is another one */
+    kiln_engine_close(c->engine); /* a rank that becomes a leader opens another engine */
     c->engine = NULL;
     return code;
 }
