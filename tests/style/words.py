@@ -5,6 +5,7 @@ has the phrases with their replacements, the patterns of such sentences, and a b
     words.py SOURCE_FOLDER            the test: exit 1 with a line for each phrase, or if a group exceeds its budget
     words.py SOURCE_FOLDER FILE...    the same for these files, and a line for each such sentence; budgets do not count
     words.py --sentences SOURCE_FOLDER GROUP    a line for each such sentence of a group
+    words.py --planted                the test of the patterns: each finds a sentence that is planted here
 
 A budget may only shrink. If a change needs fewer such sentences than the budget allows, lower the budget in words.txt.
 
@@ -113,7 +114,8 @@ def blocks(path, kind):
     for match in TOKENS.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         if match[0][0] == "/" and kind == "comments":
-            yield line, re.sub(r"^/\*+|\*+/$|(?m:^[ \t]*(//|\*)[/!<]*)", "", match[0])
+            words = re.sub(r"^/\*+|\*+/$|(?m:^[ \t]*(//|\*)[/!<]*)", "", match[0])
+            yield line, re.sub(r"(?m)^ {3,}.*$|^ *[-*] ", "", words)  # without rows of tables
         elif match[0][0] == '"' and kind == "messages":
             yield line, re.sub(r"\\n", " ", match[0][1:-1])
 
@@ -132,6 +134,32 @@ def examine(path, kind, patterns):
                 reasons.append(f"more than {MOST_WORDS} words")
             if reasons:
                 yield line, sentence, reasons
+
+
+PLANTED = (
+    ("What the kernel reads is checked before it runs.", "subject"),
+    ("The loop goes on with what the last round left.", "'what'"),
+    ("The bound is higher than that of the copy.", "'that of'"),
+    ("Give a file, else the command reads standard input.", "'else'"),
+    ("Prints the names of the files; nothing if there are none.", "verb or noun"),
+    ("The function gets so many bytes from the caller.", "old or coined"),
+    ("The name of it; the size of it; the kind of it.", "semicolons"),
+    ("Reads the name (a text), the size (a number) and the kind (a word).", "parentheses"),
+    ("The command compiles the kernel and runs it. It prints the time (in seconds).", None),
+    ("One of the files belongs to the suite, and a test of its own reads it.", None))
+
+
+def planted(patterns):
+    """Whether each planted sentence has its reason, and the plain ones have none."""
+    bad = 0
+    for text, want in PLANTED:
+        for sentence in re.split(r"(?<=[.])\s+", text):
+            reasons = [reason for reason, pattern in patterns if pattern.search(sentence)]
+            if not (any(want in reason for reason in reasons) if want else not reasons):
+                print(f"planted: \"{sentence}\": {reasons or 'nothing was found'}, wanted: {want or 'nothing'}")
+                bad += 1
+    print(f"{len(PLANTED)} planted texts: {bad or 'nothing'} wrong")
+    return 1 if bad else 0
 
 
 def files_of(source, globs, left_out):
@@ -157,9 +185,11 @@ def check_budgets(source, budgets, left_out, patterns):
 
 def main():
     arguments = sys.argv[1:]
+    files, left_out, phrases, budgets, patterns = read_list(pathlib.Path(__file__).with_name("words.txt"))
+    if arguments == ["--planted"]:
+        return planted(patterns)
     listed = arguments[0] == "--sentences"
     source = pathlib.Path(arguments[listed]).resolve()
-    files, left_out, phrases, budgets, patterns = read_list(pathlib.Path(__file__).with_name("words.txt"))
     if listed:
         _, kind, globs = budgets[arguments[2]]
         for path in files_of(source, globs, left_out):
