@@ -13,8 +13,8 @@
 #include "base.h"
 #include "kiln.h"
 
-/* The builds in which a case is left out. It prints SKIP there: other builds run the case, and a sanitizer would
- * find nothing in it. If the user names the case, it runs in every build. */
+/* The builds in which a case is left out, with a skip in the output. Other builds run the case, and a sanitizer would find
+ * nothing in it. If the user names the case, it runs in every build. */
 typedef enum check_where {
     CHECK_ANYWHERE,
     CHECK_ONE_THREAD, /* not under the thread sanitizer */

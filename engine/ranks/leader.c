@@ -134,7 +134,7 @@ static void accept_hello(kiln_ranks *ranks, kiln__member *member, const kiln__re
     if (member->known)
         return;
     if (strcmp(message->version, KILN_VERSION) != 0) {
-        give_up(ranks, member, "is of another version of Kiln");
+        give_up(ranks, member, "belongs to another version of Kiln");
         return;
     }
     member->info = *info;

@@ -159,6 +159,7 @@ static bool reaches(pid_t parent)
            ptrace(PTRACE_SEIZE, parent, NULL, NULL) == 0;
 }
 
+/* Tries every forbidden action in a confined process. Returns the bits of the actions that succeeded. */
 static unsigned what_kernels_can(const kernel_case *c, pid_t parent)
 {
     char how[256], beside[160];

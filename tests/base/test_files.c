@@ -178,6 +178,7 @@ static const char *a_device(void)
     return mknod("device", S_IFCHR | 0666, (dev_t)(1 << 8 | 3)) == 0 ? "device" : "/dev/null";
 }
 
+/* Targets that a write refuses: devices, pipes, folders, links, and paths that do not exist, each with its message. */
 static void test_targets(void)
 {
     enter();

@@ -123,6 +123,7 @@ static struct layer layer_of(char **words, int count)
                           number[6], number[7], number[8], number[9], number[10]};
 }
 
+/* Makes the inputs of a layer, or reads the results and prints their errors. */
 int main(int argc, char **argv)
 {
     if (argc == 14 && strcmp(argv[1], "make") == 0) {

@@ -197,6 +197,7 @@ typedef struct quantiles {
     double of[3];
 } quantiles;
 
+/* Computes a product by a scheme in the model of the tensor core, and returns the quantiles of its errors. */
 static quantiles measure(const scheme *s, int side, int k_count, const float *A, const float *B, double *errors)
 {
     float *parts = malloc(sizeof *parts * 2 * PARTS * (size_t)side * (size_t)k_count);
@@ -337,6 +338,7 @@ static int read_files(char **words)
     return 0;
 }
 
+/* Makes matrices, reads the product of a kernel, or computes the table of all schemes. */
 int main(int argc, char **argv)
 {
     if (argc == 8 && strcmp(argv[1], "make") == 0)

@@ -548,6 +548,7 @@ static void test_threads(void)
     clean();
 }
 
+/* Fails the first, second, ... allocation of all functions of a cache. */
 static void test_oom(void)
 {
     fresh();

@@ -322,6 +322,7 @@ static void test_stopping(void)
     kiln_error_free(error);
 }
 
+/* The format of the compiler's log: control characters, empty lines, ptxas' statistics, and a limit on its length. */
 static void test_log(void)
 {
     kiln__text text = {0};

@@ -54,6 +54,7 @@ static long said(const char *log, const char *symbol, const char *unit)
     return atol(at);
 }
 
+/* Compiles a source for an architecture, and compares the facts in the cubin with the statistics in ptxas' log. */
 static void check_arch(int arch)
 {
     const char *names[] = {"constants", "typed<double>", "shared", "spills"};

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "compile.h"
 
+/* Options that a spec may give, and options that are refused, each with the reason in the message. */
 static void test_options(void)
 {
     static const char *const good[] = {

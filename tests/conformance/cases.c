@@ -277,6 +277,8 @@ void conf_object(const conf_case *each, char name[CONF_OBJECT])
     name[length] = 0;
 }
 
+/* Writes the kernel of a case: registers, addresses of inputs and outputs, the loads of the operands, the body, the
+ * stores. */
 static void put_kernel(FILE *out, const conf_case *each, size_t number)
 {
     char object[CONF_OBJECT];

@@ -40,6 +40,7 @@ static void edge(edges *list, uint64_t value)
         list->values[list->count++] = value;
 }
 
+/* Adds the edge values of an integer type: zero, the limits, their neighbours, powers of two, and patterns of bits. */
 static void integer_edges(edges *list, int bits)
 {
     const uint64_t top = 1ull << (bits - 1);

@@ -289,6 +289,7 @@ static bool read_values(FILE *file, const conf_case *each, want *w)
     return fgetc(file) == '\n';
 }
 
+/* Reads the recording, and finds the case of each line. Returns false after a message. */
 static bool read_file(run *r)
 {
     char line[LINE];
@@ -456,6 +457,7 @@ static int usage(void)
     return 2;
 }
 
+/* Reads the options and runs the command. Returns the exit code that the head of the file lists. */
 int main(int count, char **words)
 {
     options o = {.show = 4, .every = 1};

@@ -459,6 +459,7 @@ static int count_entry(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
+/* The cache through the public functions: listing, verifying, showing, removing. */
 static void test_cache(void)
 {
     reset();
@@ -547,6 +548,7 @@ static void test_threads(void)
     kiln_engine_close(engines[1]);
 }
 
+/* Fails the first, second, ... allocation of kiln_engine_open() and of the registration of host functions. */
 static void test_oom(void)
 {
     reset();

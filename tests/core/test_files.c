@@ -382,6 +382,7 @@ static void test_folders(void)
     scratch_leave();
 }
 
+/* Fails the first, second, ... allocation of the functions that find and list specs. */
 static void test_oom(void)
 {
     scratch_enter();

@@ -98,6 +98,7 @@ static bool is_known(report *all, const char *name)
     return found;
 }
 
+/* Parses and decodes a module, and adds its times, its memory and its failure to the report. */
 static void load(report *all, const char *name, const char *text, size_t length)
 {
     vm_limits limits = {.memory = (uint64_t)1 << 30, .shared_per_block = 227u << 10, .sm_count = 4, .cc = ANY_ARCH};

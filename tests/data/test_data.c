@@ -529,6 +529,7 @@ static kiln_status try_call(int what, const kiln_allocator *mem, kiln_call *call
     return kiln__call(call, &host, (kiln__pos){&source, 1, 14}, error);
 }
 
+/* The functions of a kiln_call: arguments by kind, missing ones, outputs and exports, each with its message. */
 static void test_calls(void)
 {
     static const char *const why[] = {

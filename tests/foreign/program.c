@@ -51,6 +51,7 @@ typedef struct shape {
     const char *note;      /* a text in the file */
 } shape;
 
+/* Makes an ELF file of the given shape in memory: headers, sections, dynamic entries, and the strings that they name. */
 static void make(file *f, shape what)
 {
     memset(f, 0, sizeof *f);

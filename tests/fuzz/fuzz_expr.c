@@ -13,6 +13,8 @@ static bool find_list(void *user, const char *name, const kiln_value **values, s
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Parses the bytes as each kind of expression, and evaluates them with variables of every kind. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const kiln_setting settings[] = {{"i", {KILN_INT, {.i = 7}}},

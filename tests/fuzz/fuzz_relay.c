@@ -173,6 +173,7 @@ static void use(job *j, input *in)
         send(program->socket, "question", 8, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* Reads the steps from the bytes: messages of ranks, starts and ends of programs, and time that passes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input in = {data, size};

@@ -96,6 +96,7 @@ static void run_turns(vm_device *device, const vm_module *module, int kernel, co
 /* Textures and surfaces of every kind under the numbers 0x100, 0x200, ... that corpus/fuzz_vm/texture.ptx knows. */
 enum { OBJECTS = 9, IMAGE = 64 << 10 };
 
+/* Adds textures and surfaces of several formats and geometries to the device, so that kernels can use their handles. */
 static void add_objects(vm_device *device, unsigned char *storage, uint64_t memory)
 {
     static const struct {

@@ -256,6 +256,7 @@ static int engine_named(const char *name)
     return -1;
 }
 
+/* Reads the command line. Returns false after a message if it is wrong. */
 static bool read_options(int count, char **words, options *o)
 {
     const char *jit = getenv("KILN_SIM_JIT");

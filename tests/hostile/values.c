@@ -41,6 +41,7 @@ static uint64_t step(hostile_source *s)
 
 static uint64_t point(hostile_source *s, const hostile_world *w) { return w->points[hostile_below(s, w->point_count)]; }
 
+/* Returns a number that is often at the edge of a range, or a random one. */
 static uint64_t any_value(hostile_source *s)
 {
     static const uint64_t values[] = {0,
@@ -175,6 +176,7 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
     }
 }
 
+/* Returns a hostile value of a kind (hostile.h): an address near the ends of memory, a size, a handle, a field. */
 static uint64_t hostile(hostile_source *s, const hostile_world *w, char kind, uint64_t from)
 {
     static const uint64_t field[] = {0,  1,   2,   3,   4,    5,    12,         13,        15,

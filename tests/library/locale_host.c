@@ -64,6 +64,7 @@ static int print_file(const char *path)
     return !file || fclose(file) != 0;
 }
 
+/* Tunes a spec, exports the samples in both formats, imports them, and prints every number as bits. */
 static int tune(kiln_engine *engine, const char *spec_path, const char *folder)
 {
     char csv[512], json[512], known[512], path[512];

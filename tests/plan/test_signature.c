@@ -125,6 +125,7 @@ static void store(char kind, unsigned bytes, kiln_value value, const char *why, 
     }
 }
 
+/* Stores values as kernel arguments of each type. A value that does not fit is refused. */
 static void test_store(void)
 {
 #define INT(x)                                                                                                         \

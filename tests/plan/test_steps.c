@@ -265,7 +265,7 @@ static void test_step_errors(void)
          "argument 1 of gather has 2 bytes, but the kernel needs a structure of 16 bytes"},
         {"launch: {kernel: gather, grid: [1], block: [1], args: [x, y]}", KILN_ERROR_LAUNCH,
          "argument 1 of gather: 'x' is a buffer, but the kernel needs a structure by value"},
-        {"copy: {from: x, to: b}", KILN_ERROR_LAUNCH, "elements of 'x' are f32, those of 'b' i8"},
+        {"copy: {from: x, to: b}", KILN_ERROR_LAUNCH, "the elements of 'x' are f32, but the elements of 'b' are i8"},
         {"symbol: {name: table, from: b, count: 33}", KILN_ERROR_LAUNCH,
          "33 elements of 'b' are 33 bytes, but the symbol 'table' has 32"},
         {"symbol: {name: nowhere, from: x}", KILN_ERROR_NOT_FOUND,

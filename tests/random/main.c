@@ -221,6 +221,7 @@ static int record(const options *o, device *d, outcome *got, outcome *plain)
     return fclose(file) ? 2 : 0;
 }
 
+/* Runs the seeds of a recording on a device, and counts the results that are equal and those that differ. */
 static int check(const options *o, device *d, outcome *got)
 {
     FILE *file = fopen(o->file, "r");

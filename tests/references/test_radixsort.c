@@ -225,12 +225,12 @@ static void test_errors(void)
     sorts s = make_sort("random", "u32", 10, true);
     s.end = 33;
     check_failure(
-        &s, "host function 'radixsort_exact': BEGIN is at least 0 and less than END, and END is at most the bits of "
-            "a key");
+        &s, "host function 'radixsort_exact': BEGIN must be at least 0 and less than END, and END at most the number "
+            "of bits of a key");
     s.end = 32, s.sorted_keys.type = KILN_i32;
-    check_failure(
-        &s, "host function 'radixsort_exact': keys and sorted_keys are lines of as many numbers of 32 or 64 bits, "
-            "and values and sorted_values of as many u32, or of none");
+    check_failure(&s,
+                  "host function 'radixsort_exact': keys and sorted_keys must be one-dimensional, of one length, with "
+                  "elements of 32 or 64 bits; values and sorted_values must be of u32, and have this length or none");
     free_sort(&s);
 }
 

@@ -784,6 +784,7 @@ static void test_flat(void)
     close_world(&w);
 }
 
+/* Fails the first, second, ... allocation of each strategy. */
 static void test_memory(void)
 {
     world w;

@@ -54,6 +54,7 @@ static unsigned read_back(CUdeviceptr from)
     return value;
 }
 
+/* Queries of each device: name, uuid, memory, context, and which pairs may access each other. */
 static void queries(void)
 {
     int count = 0, can = -1, value = -1;

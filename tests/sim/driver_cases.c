@@ -111,6 +111,7 @@ static CUdeviceptr scratch;
 static void *pinned;
 static char own[8192];
 
+/* Makes calls during a capture, and prints for each mode whether the call and the capture succeed. */
 static void capture_calls(void)
 {
     unsigned value = 0;
@@ -335,6 +336,7 @@ static void graphs(void)
     MUST(cuStreamSynchronize(stream));
 }
 
+/* Cases of memory that host and device share: managed, pinned and registered memory, and managed variables. */
 static void shared_memory(void)
 {
     CUdeviceptr managed = 0, there = 0, variable = 0;

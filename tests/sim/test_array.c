@@ -155,6 +155,7 @@ static void test_refused(void)
 
 /* ---- texts that are refused ---- */
 
+/* PTX texts of textures and surfaces that are refused, each with its message. */
 static void test_texts(void)
 {
     static const struct {

@@ -49,6 +49,7 @@ static void test_potential(void)
 
 /* ---- launches ---- */
 
+/* The ways to launch a kernel: parameters as pointers and as a buffer, and launches that are refused. */
 static void test_launch(void)
 {
     open_device();

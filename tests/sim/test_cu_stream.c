@@ -58,6 +58,7 @@ static void CUDA_CB add_ten(CUstream stream, CUresult status, void *number)
     *(int *)number += status == CUDA_SUCCESS && stream == NULL ? 10 : 0;
 }
 
+/* Queries of streams and events: their contexts, flags, priorities and states. */
 static void test_stream_queries(void)
 {
     open_device();

@@ -162,6 +162,7 @@ static uint64_t size_of(const vm_bench *b, const char *name, int *value)
     return bytes;
 }
 
+/* Links weak and common symbols of several parts: the strong definition, or the largest one, stays. */
 static void weak_and_common(void)
 {
     static const char *const texts[] = {

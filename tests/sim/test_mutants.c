@@ -244,6 +244,7 @@ typedef struct outcome {
     char text[600];    /* the first one */
 } outcome;
 
+/* Runs a mutant under the checks, and collects its findings and its results. */
 static outcome run(const char *text, size_t length, const idiom *of)
 {
     vm_limits limits = {

@@ -136,6 +136,7 @@ static long long saturate(double x, double low, double high)
     return x != x ? 0 : x <= low ? (long long)low : x >= high ? (long long)high : (long long)x;
 }
 
+/* Compares the results of integer instructions and conversions for element i with C. */
 static void ints(int i)
 {
     int p = n[i], q = n[(i + 3) & 63], k = 0;

@@ -818,6 +818,7 @@ static void write_kernel(kiln__text *out, size_t n)
     kiln__text_puts(out, "\nst.global.u64 [%d5], %d0;\nret;\n}\n");
 }
 
+/* Runs each row with all combinations of the edge values and compares the results with the row's own computation. */
 static void all_rows(void)
 {
     enum { MOST = 32 * 32 * 32, BLOCK = 256 };

@@ -147,6 +147,7 @@ static void make_sparse(const product *p)
         }
 }
 
+/* Fills the matrices of a product with small integers, in shared memory, registers and metadata. */
 static void fill(const product *p)
 {
     int k = depth_of(p), kept = p->sparse ? k / 2 : k, bits = bits_of[p->a], row_bytes = 32;

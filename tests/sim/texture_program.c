@@ -42,6 +42,7 @@ static int check(void)
     return 0;
 }
 
+/* Makes the array, the texture and the surface, runs the kernel, and compares the picture. Returns the exit code. */
 static int run(CUdevice device)
 {
     CUcontext context;

@@ -155,6 +155,7 @@ static void numbered(const kiln__space *space, const kiln__variant *variant, uin
     free(seen);
 }
 
+/* Walks a space in order, and compares each configuration with a plain nested loop that tests every constraint. */
 static void compare(const kiln_spec *spec)
 {
     const kiln__variant *variant = &spec->variants[0];
@@ -346,6 +347,7 @@ static void test_failing(void)
     kiln_spec_free(spec);
 }
 
+/* Counts the spaces of T1 files of the community, and compares the numbers with known ones. */
 static void test_community(void)
 {
     static const struct {
@@ -442,6 +444,7 @@ static void test_index_edges(void)
     }
 }
 
+/* Fails the first, second, ... allocation of all functions of a space. */
 static void test_oom(void)
 {
     kiln_spec *spec = parse(fixed_text);

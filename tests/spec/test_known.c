@@ -46,6 +46,7 @@ static const char *print(const kiln__known_list *list, kiln__text *text)
     return kiln__text_get(text);
 }
 
+/* Writes known configurations with unusual texts, compares the file, reads it, and compares the list. */
 static void what_is_written_reads_back(void)
 {
     kiln__known_list list = {0}, again = {0};
@@ -154,6 +155,7 @@ static void sizes_are_sorted_as_numbers(void)
 }
 
 #define ENTRY "- spec: s\n  device: d\n  cc: '9.0'\n  sizes: {N: 1}\n  variant: v\n  params: {}\n"
+/* Broken files of known configurations. Each error has the line, the column and a reason. */
 static void errors_have_their_place(void)
 {
     static const struct {

@@ -139,6 +139,7 @@ static void test_arguments(void)
     kiln_spec_free(spec);
 }
 
+/* T1 files that are wrong, each with a part of its message. */
 static void test_wrong(void)
 {
     static const struct {

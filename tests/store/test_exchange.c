@@ -266,6 +266,8 @@ static void nothing_is_lost(void)
     }
 }
 
+/* A file of T4 or Kernel Tuner has one problem. An export of several problems is refused, and the message names two
+ * of them. */
 static void one_problem_a_file(void)
 {
     fixture f;
@@ -304,10 +306,9 @@ static void one_problem_a_file(void)
                            .measured = 1};
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
     CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_T4, NULL, &error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(
-        kiln_error_message(error),
-        "a recorded space must be of one spec at one set of sizes on one device, but these samples are of matmul, "
-        "M=512 N=64, A GPU and of matmul, M=512 N=65, A GPU: choose one of them, or CSV");
+    CHECK_TEXT(kiln_error_message(error),
+               "a recorded space must be of one spec at one set of sizes on one device, but these samples belong to "
+               "matmul, M=512 N=64, A GPU and to matmul, M=512 N=65, A GPU: choose one of them, or CSV");
     kiln_error_free(error);
     error = NULL;
     kiln_setting sizes[] = {{"N", {KILN_INT, {.i = 6}}}, {"M", {KILN_INT, {.i = 512}}}};

@@ -546,7 +546,7 @@ static void samples_of_one_name_are_kept_apart(void)
     add_of(f.store, 1, a);
     add_of(f.store, 2, a);
     CHECK(count_of(f.store, a) == 2);
-    CHECK(count_of(f.store, c) == 2 && strstr(f.log, "which has the same name, are taken"));
+    CHECK(count_of(f.store, c) == 2 && strstr(f.log, "which has the same name, are used"));
     CHECK(count_of(f.store, "") == 2);
     write_file(b, "b");
     add_of(f.store, 3, b);
@@ -900,6 +900,7 @@ static void out_of_memory(void)
     teardown(&f);
 }
 
+/* Prints the time that the store takes to write and to find a sample: the mean and the worst. */
 static int print_times(void)
 {
     fixture f = {0};

@@ -272,6 +272,7 @@ static void what_waits_may_be_anything(void)
 
 /* ---- tables that do not belong to a store ---- */
 
+/* Changes the tables of a store by SQL. Opening it must then fail, with a message that names the change. */
 static void tables_of_others_are_refused(void)
 {
     static const struct {

@@ -332,6 +332,7 @@ static void of_store_and_file_the_later_counts(void)
     teardown(&f);
 }
 
+/* Fails the first, second, ... allocation of the functions for the best known configuration. */
 static void memory_may_be_out(void)
 {
     static const char text[] = "kiln-best: 1\nbest:\n" KNOWN(HERE, 150, PLAIN(64, 2), 0.2, "measured", "01");

@@ -18,6 +18,7 @@ typedef struct device {
 
 static int number_of(const kiln_sample *sample) { return (int)sample->params[0].value.as.i; }
 
+/* Measures a configuration on the planted device: it is right, rarely wrong, faulty, or ends the process. */
 static kiln_status measure(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
                            bool *ends, kiln_error **error)
 {

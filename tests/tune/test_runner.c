@@ -225,6 +225,7 @@ static void a_result_comes_back_whole(void)
     kiln__text_free(&message);
 }
 
+/* Writes each message, reads it again, and compares all of its fields. */
 static void messages_come_back(void)
 {
     const size_t skip = sizeof(kiln__message_header);

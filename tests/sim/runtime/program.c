@@ -373,6 +373,7 @@ static void textures(void)
     cudaGetLastError();
 }
 
+/* The runtime's queries of devices, functions and pointers, compared with each other. */
 static void devices(void)
 {
     struct {

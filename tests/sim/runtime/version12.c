@@ -46,6 +46,7 @@ typedef struct pointer12 {
     long after;
 } pointer12;
 
+/* Calls the functions of CUDA 12 whose structs or signatures differ from CUDA 13, and compares the results. */
 int main(void)
 {
     int (*properties)(prop *, int), (*allocate)(void **, size_t, unsigned), (*what)(pointer12 *, const void *);

@@ -57,9 +57,9 @@ static int devices_run(cli *c)
         peak_cell(&table, info->unit_flops[KILN_UNIT_TENSOR_FP8]);
     }
     table_print(&table, true);
-    out_puts(
-        "GB/s and TFLOP/s (fp32; tensor cores: fp16 and fp8 with fp32 sums, dense) are the upper limits by units, clock "
-        "and\nbus width. --json has those of all types.\n");
+    out_puts("GB/s and TFLOP/s (fp32; tensor cores: fp16 and fp8 with fp32 sums, dense) are the upper limits by units, "
+             "clock and\n"
+             "bus width. --json has the peaks of all types.\n");
     return 0;
 }
 

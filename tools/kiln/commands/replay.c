@@ -360,7 +360,7 @@ static int compare_run(cli *c)
         return list_strategies(c);
     comparison m = {.files = c->args.words.count};
     if (c->args.prior && c->args.words.count > 1)
-        return cli_usage(c, "--prior is of one recorded file: give only that");
+        return cli_usage(c, "--prior needs exactly one recorded file");
     uint64_t seeds = c->args.seeds ? c->args.seeds : 100;
     if (seeds > 1000000)
         return cli_usage(c, "--seeds must be at most 1,000,000");

@@ -257,8 +257,8 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
         filter->spec ? show_samples(&list) : show_problems(c, &list);
     if (list.count == 0 && filter->spec) {
         out_puts(cli_printf(
-            "No samples of '%s' that fit are stored; 'kiln tune %s' makes some, 'kiln results' shows of what "
-            "there are any.\n",
+            "The store has no samples of '%s' that fit; 'kiln tune %s' makes some, and 'kiln results' lists the "
+            "specs that have samples.\n",
             filter->spec, cli_shell_word(c->spec ? cli_spec_word(c, kiln_spec_path(c->spec)) : filter->spec)));
     } else if (list.count == 0) {
         out_puts("No samples are stored; 'kiln tune SPEC' makes some.\n");

@@ -401,7 +401,8 @@ const cli_command cli_show_command = {
                                       {"kiln show matmul -v coarsened --device sim", "One variant, counted for the "
                                                                                      "simulated device."},
                                       {"kiln show cutoff -v constant_device -p CAPACITY=8 -s tiny --metrics",
-                                       "What this capacity costs: how many atoms overflow, how many are near."},
+                                       "The cost of this capacity: the share of atoms that overflow, and the share "
+                                       "that are near."},
                                       {0}},
     .run = show_run,
 };

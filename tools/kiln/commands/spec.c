@@ -27,10 +27,11 @@ static void print_page(void)
     const kiln_spec_key_info *key;
     out_puts(
         "# The keys of a spec\n\n"
-        "Made by `kiln spec --page` from `keys.h`; a test fails if it is not up to date. [The page of the format]"
-        "(README.md) says how they work together. `kiln spec --schema` prints a JSON schema for editors.\n\n"
-        "The last column says what changes with a key, and so, which stored samples a sweep does not reuse: those of "
-        "the code, or of the run. A choice says which configurations and sizes there are; a sample has its own.\n");
+        "Made by `kiln spec --page` from `keys.h`; a test fails if it is not up to date. [The page of the "
+        "format](README.md) says how they work together. `kiln spec --schema` prints a JSON schema for editors.\n\n"
+        "The last column tells whether a key belongs to the code, to the run or to the choice. A sweep does not "
+        "reuse a stored sample if its code or its run has changed. A key of the choice decides which configurations "
+        "and sizes exist; each sample has its own.\n");
     for (size_t i = 0; (key = kiln_spec_key(i)) != NULL; i++) {
         if (is_first(i))
             out_printf(

@@ -96,7 +96,7 @@ const cli_command cli_study_command = {
              "At which tile width fewer blocks fit."},
             {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
             {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
-             "Which thread reads what, step by step."},
+             "The element that each thread reads, step by step."},
             {"kiln study transactions matmul -v naive", "Sectors and lines, and how much of them is used."},
             {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
             {0}},

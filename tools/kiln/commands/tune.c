@@ -352,8 +352,8 @@ static const cli_option options[] = {
      "limit exhaustive, which tries everything in order."},
     {"estimates", 0, CLI_TEXT, CLI_OPTION_FIELD(estimates), "DEVICE", CLI_NOTHING, NULL,
      "On a GPU: begin the search with a simulated device's estimates of random configurations, for at most a tenth "
-     "of --max-seconds. 'sim' takes the profile that is nearest to the GPU. Other names are those of --device, such "
-     "as sim:h200."},
+     "of --max-seconds. 'sim' takes the profile that is nearest to the GPU. Any simulated device of --device is "
+     "possible, such as sim:h200."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the search's random numbers. Default: 0. The search also depends on the times at which compiles "
      "end. With --repeatable the same seed and the same measured times give the same search."},

@@ -345,7 +345,8 @@ int study_transactions(cli *c)
         return cli_error(c, error);
     json_t *rows = js_array();
     if (!c->args.json)
-        out_printf("%s%s %s%s  requests to global memory: what one moves, and how much of that it asked for\n",
+        out_printf("%s%s %s%s  requests to global memory: the bytes that one moves, and the share that the threads "
+                   "asked for\n",
                    out_bold(), kiln_spec_name(c->spec), chosen.variant, out_plain());
     for (size_t k = 0; k < kiln_profiling_kernel_count(p); k++) {
         cli_table table;
