@@ -305,9 +305,9 @@ static void test_market_refused(void)
     refuses(HEAD "coordinate real general\n", "m:2:1: the size line is missing");
     refuses(HEAD "coordinate real general\n2 2\n", "m:2:4: the size line is 'rows columns entries'");
     refuses(HEAD "coordinate real general\n2 2 1\n3 1 1\n",
-            "m:3:1: there is no such row: rows count from 1 to what the size line says");
+            "m:3:1: there is no such row: rows count from 1 to the number in the size line");
     refuses(HEAD "coordinate real general\n2 2 1\n1 0 1\n",
-            "m:3:3: there is no such column: columns count from 1 to what the size line says");
+            "m:3:3: there is no such column: columns count from 1 to the number in the size line");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1\n", "m:3:4: the value is no finite number of single precision");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1 1e39\n",
             "m:3:9: the value is no finite number of single precision");
