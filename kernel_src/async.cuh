@@ -287,6 +287,20 @@ __device__ __forceinline__ float4 cluster_read(const float4 *at, unsigned rank)
     return value;
 }
 
+__device__ __forceinline__ float cluster_read(const float *at, unsigned rank)
+{
+    float value;
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %1, %2;\n"
+                 "ld.shared::cluster.f32 %0, [remote];\n"
+                 "}"
+                 : "=f"(value)
+                 : "r"(shared_address(at)), "r"(rank)
+                 : "memory");
+    return value;
+}
+
 // Writes what lies at the same place in block `rank` of the cluster, and then counts its four bytes on the barrier at the
 // same place as `full`, of that block. Who waits there sees it: no fence, no barrier of the cluster.
 __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float value, barrier *full)

@@ -214,7 +214,7 @@ __device__ __forceinline__ bool is_last_block(unsigned *counter)
 
 // ---- copies from global to shared memory that do not pass through registers, from sm_80 on ----
 
-// Begins to copy 4 or 16 bytes. Both addresses are multiples of as many. Before sm_80 it is a load and a store.
+// Begins to copy 4, 8 or 16 bytes. Both addresses are multiples of as many. Before sm_80 it is a load and a store.
 template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, const void *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -223,9 +223,9 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
     if (bytes == 16) // past the L1
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(global) : "memory");
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(global), "n"(bytes) : "memory");
 #else
-    typedef choose<bytes == 16, unsigned, uint4> word;
+    typedef choose<bytes / 8, unsigned, uint2, uint4> word;
     *(word *)to = *(const word *)from;
 #endif
 }
@@ -238,7 +238,8 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
     if (bytes == 16)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(read) : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global), "r"(read) : "memory");
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(global), "r"(read), "n"(bytes)
+                     : "memory");
 }
 
 // Makes a group of this thread's copies since the last call, an empty one if there are none.

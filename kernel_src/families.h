@@ -6,6 +6,7 @@
 #define KILN__FAMILIES(X)                                                                                              \
     X(attention)                                                                                                       \
     X(axpby)                                                                                                           \
+    X(barneshut)                                                                                                       \
     X(bezier)                                                                                                          \
     X(bfs)                                                                                                             \
     X(convnet)                                                                                                         \

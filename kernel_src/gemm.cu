@@ -3,12 +3,12 @@
 // single precision; C in f32, f16 or bf16. A batch of products of one shape has its matrices one after the other.
 //
 // Each kernel is a step from the one before: who brings the tiles, who waits for whom, where the sums are. The first
-// three take any M, N, K, 0 included: what lies outside of a matrix counts as zero and is not written. Where rows are
-// not whole pieces of 16 bytes, they are copied element by element. The others copy by tensor maps, which take no such
-// rows and no extent of 0: the spec says so.
+// three, and direct, take any M, N, K, 0 included: elements outside of a matrix count as zero and are not written. Their
+// rows may begin anywhere. The other kernels copy by tensor maps, which take rows of whole pieces of 16 bytes and no extent
+// of 0: the spec says so.
 //
 // A sum is added up in blocks of 32 bytes along K, in order of k, each block by the tensor core at once: it cuts what
-// lies below some 25 bits of the largest term, of f8e4m3 by wgmma below 13 (engine/sim/ops/README.md). Each kernel
+// lies below some 25 bits of the largest term, of f8e4m3 by wgmma below 13 (engine/sim/device/ops/README.md). Each kernel
 // gives the same bits in every run.
 //
 // Code of sm_90a is left out elsewhere, so that all of the file compiles for any device.
@@ -45,6 +45,24 @@
 #ifndef PAD
 #define PAD 0 // mma_*: bytes between the rows of a tile in shared memory; 0: pieces of 16 bytes change places instead
 #endif
+#ifndef DOWN
+#define DOWN 1 // direct: products of 16 rows that a warp has one below the other
+#endif
+#ifndef ACROSS
+#define ACROSS 2 // and of 8 columns beside each other
+#endif
+#ifndef WARPS_K
+#define WARPS_K 1 // direct: warps of a block that share the steps along K
+#endif
+#ifndef UNROLL
+#define UNROLL 2 // direct: steps of 64 bytes along K that are on their way at once
+#endif
+#ifndef WHOLE_A
+#define WHOLE_A 0 // direct: 1: rows of A are whole pieces of 16 bytes
+#endif
+#ifndef WHOLE_B
+#define WHOLE_B 0 // direct: 1: so are those of B by columns; rows of B by rows are whole groups of ACROSS elements
+#endif
 #ifndef STAGES
 #define STAGES 4 // tiles of the ring
 #endif
@@ -58,7 +76,7 @@
 #define CLUSTER_N 1 // and a tile of A
 #endif
 #ifndef SPLIT
-#define SPLIT 2 // split_k: blocks of a cluster that share the steps of a tile, 1 or 2
+#define SPLIT 2 // split_k, direct: blocks of a cluster that share the steps of a tile, 1 or 2, of direct up to 8
 #endif
 #ifndef PARTS
 #define PARTS 1 // split_k: clusters that do
@@ -68,6 +86,9 @@
 #endif
 #ifndef BATCHED
 #define BATCHED 0 // wgmma_specialised: 1: tensor maps have the number of the product as a third coordinate
+#endif
+#ifndef EPILOGUE
+#define EPILOGUE 0 // the sum of 1: a bias for each column, 2: GELU, 4: a residual, a matrix like C
 #endif
 #ifndef STAGED
 #define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps; 0: threads write it
@@ -96,6 +117,96 @@ __device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m
     return {first + rest % height, rest / height};
 }
 
+// ---- the epilogue of a product ----
+
+#if EPILOGUE
+// GELU(sum + bias) + residual, while the sums are in registers. A kernel of its own would read C and write it once more.
+// bias has N elements and residual is M x N, both of C's type. A part that EPILOGUE lacks is not read.
+struct epilogue {
+    const result *bias, *residual;
+    unsigned M, N;
+    bool pairs; // no row ends between two neighbours, and they are aligned
+
+    __device__ __forceinline__ epilogue(const result *bias_, const result *residual_, unsigned M_, unsigned N_)
+        : bias(bias_), residual(residual_), M(M_), N(N_),
+          pairs(N_ % 2 == 0 && is_aligned<2 * sizeof(result)>(bias_, residual_))
+    {
+    }
+
+    // 0.5 x (1 + tanh(y)) = x / (1 + exp(-2 y)), y = sqrt(2 / pi) (x + 0.044715 x^3). Results of 16 bits take the unit's
+    // tanh, whose error is below 2^-10.
+    static __device__ __forceinline__ float gelu(float x)
+    {
+        const float y = x * fmaf(0.035677408f * x, x, 0.79788456f);
+        if (sizeof(result) == 4)
+            return __fdividef(x, 1 + __expf(fminf(-2 * y, 80))); // below, the quotient is 0
+        float tangent;
+        asm("tanh.approx.f32 %0, %1;" : "=f"(tangent) : "f"(y));
+        return fmaf(0.5f * x, tangent, 0.5f * x);
+    }
+
+    // Two neighbours, at `from` or, outside of C, at the first element, whose values nobody uses: a load without a branch
+    // does not keep the next one waiting. `left`: how many elements the row has from the first neighbour on.
+    template <bool paired> static __device__ __forceinline__ float2 read(const result *from, unsigned left)
+    {
+        if (paired)
+            return load_pair(from);
+        return {load_one(from), load_one(from + (left > 1 ? 1 : 0))};
+    }
+
+    template <bool paired> __device__ __forceinline__ float2 bias_of(unsigned c) const
+    {
+        return EPILOGUE & 1 ? read<paired>(bias + (c < N ? c : 0), c < N ? N - c : 1) : float2{};
+    }
+
+    __device__ __forceinline__ const result *row_of_residual(unsigned r) const
+    {
+        return EPILOGUE & 4 ? residual + (offset)(r < M ? r : 0) * N : nullptr;
+    }
+
+    template <bool paired> __device__ __forceinline__ float2 residual_of(const result *row, unsigned c) const
+    {
+        return EPILOGUE & 4 ? read<paired>(row + (c < N ? c : 0), c < N ? N - c : 1) : float2{};
+    }
+
+    static __device__ __forceinline__ void apply(float &first, float &second, float2 bias, float2 residual)
+    {
+        first += bias.x, second += bias.y;
+        if (EPILOGUE & 2)
+            first = gelu(first), second = gelu(second);
+        first += residual.x, second += residual.y;
+    }
+};
+#endif
+
+// The epilogue that the kernel of the product has itself: none if gemm_finish follows.
+#ifdef GEMM_FINISH
+#define FUSED 0
+#else
+#define FUSED EPILOGUE
+#endif
+#if FUSED
+#define EPILOGUE_PARAMS , const result *__restrict__ bias, const result *__restrict__ residual
+#else
+#define EPILOGUE_PARAMS
+#endif
+
+#if FUSED & 4
+// One thread begins to bring a tile of the residual to the L2, a row at a time, while the tile is multiplied. Rows are
+// whole pieces of 16 bytes.
+__device__ __forceinline__ void ask_for_residual(const result *residual, unsigned row, unsigned column, unsigned M,
+                                                 unsigned N)
+{
+#if __CUDA_ARCH__ >= 900
+    if (column >= N || N % (16 / sizeof(result)) || !is_aligned<16>(residual))
+        return;
+    const unsigned bytes = min(TILE_N, N - column) * (unsigned)sizeof(result);
+    for (unsigned r = row; r < min(row + TILE_M, M); ++r)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(residual + (offset)r * N + column), "r"(bytes));
+#endif
+}
+#endif
+
 // ---- tiles in shared memory that threads fill ----
 
 // `rows` rows of `bytes` bytes. Where row and piece (of 16 bytes) lie: rows are `pad` bytes further apart than they are
@@ -121,44 +232,120 @@ struct matrix {
     unsigned rows, columns;
 };
 
-// The piece of 16 bytes that begins at (row, column), zeros where the matrix has none.
-__device__ __forceinline__ uint4 read_piece(const matrix &from, unsigned row, unsigned column)
+// `bytes` bytes, 4, 8 or 16, as words of 4.
+template <unsigned bytes> struct piece {
+    unsigned words[bytes / 4];
+};
+
+// The bytes that begin `behind` bytes behind the first of `two` pieces.
+template <unsigned bytes>
+__device__ __forceinline__ piece<bytes> read_behind(const piece<bytes> (&two)[2], unsigned behind)
 {
-    union {
-        uint4 quad;
-        element items[PIECE];
-    } piece = {};
-    if (row < from.rows)
+    enum : unsigned { count = bytes / 4 };
+    unsigned words[2 * count];
 #pragma unroll
-        for (unsigned i = 0; i < PIECE; ++i)
-            if (column + i < from.columns)
-                piece.items[i] = from.at[(offset)row * from.columns + column + i];
-    return piece.quad;
+    for (unsigned i = 0; i < 2 * count; ++i)
+        words[i] = two[i / count].words[i % count];
+#pragma unroll
+    for (unsigned distance = count / 2; distance > 0; distance /= 2) // in words; the rest are bits
+#pragma unroll
+        for (unsigned i = 0; i + distance < 2 * count; ++i)
+            words[i] = behind & 4 * distance ? words[i + distance] : words[i];
+    piece<bytes> made;
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i)
+        made.words[i] = __funnelshift_r(words[i], words[i + 1], 8 * (behind & 3));
+    return made;
 }
 
-// All threads of the block copy the tile that begins at (row, column). With `async`, copies go on after the call, if
-// the matrix has whole pieces.
+template <unsigned bytes> __device__ __forceinline__ piece<bytes> load_piece(const void *from)
+{
+    typedef choose<bytes / 8, unsigned, uint2, uint4> word;
+    union {
+        word at_once;
+        piece<bytes> made;
+    } both = {*(const word *)from};
+    return both.made;
+}
+
+// The piece that begins at element `at`, wherever that is. Where it lies in two aligned pieces, both are read whole: the
+// second must be inside the matrix, and the matrix must begin at a whole piece. `whole`: all pieces are aligned. There is no
+// branch, so that many of these are on their way at once.
+template <unsigned bytes, bool whole> __device__ __forceinline__ piece<bytes> read_anywhere(const element *at)
+{
+    if (whole)
+        return load_piece<bytes>(at);
+    const unsigned behind = (unsigned)(offset)at % bytes;
+    const char *first = (const char *)at - behind;
+    const piece<bytes> two[2] = {load_piece<bytes>(first), load_piece<bytes>(first + bytes)};
+    return read_behind(two, behind);
+}
+
+// The piece that begins at (row, column), zeros where the matrix has none.
+template <unsigned bytes>
+__device__ __forceinline__ piece<bytes> read_piece(const matrix &from, unsigned row, unsigned column)
+{
+    enum : unsigned { count = bytes / SIZE };
+    if (row >= from.rows || column >= from.columns)
+        return {};
+    const element *at = from.at + (offset)row * from.columns + column;
+    if (column + count <= from.columns && is_aligned<bytes>(at))
+        return load_piece<bytes>(at);
+    union {
+        piece<bytes> made;
+        element items[count];
+    } both = {};
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i)
+        if (column + i < from.columns)
+            both.items[i] = at[i];
+    return both.made;
+}
+
+// All threads of the block begin to copy the tile at (row, column), `bytes` bytes at a time. Rows are whole pieces of as
+// many, and aligned.
+template <class Tile, unsigned bytes, unsigned threads>
+__device__ __forceinline__ void copy_tile_async(unsigned char *to, const matrix &from, unsigned row, unsigned column)
+{
+    enum : unsigned { count = bytes / SIZE, parts = 16 / bytes }; // elements of a copy; copies of a piece of the tile
+#pragma unroll
+    for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces * parts; i += threads) {
+        const unsigned r = i / parts / Tile::pieces, c = i / parts % Tile::pieces, part = i % parts;
+        const unsigned from_row = row + r, from_column = column + c * PIECE + part * count;
+        const bool inside = from_row < from.rows && from_column < from.columns;
+        copy_async<bytes>(to + Tile::place(r, c) + part * bytes,
+                          from.at + (inside ? (offset)from_row * from.columns + from_column : 0), inside);
+    }
+}
+
+// All threads of the block copy the tile that begins at (row, column). With `async`, copies go on after the call, if rows
+// are whole pieces of 4, 8 or 16 bytes, which are what the hardware copies.
 template <class Tile, bool async, unsigned threads>
 __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from, unsigned row, unsigned column)
 {
-    if (from.columns % PIECE != 0 || !is_aligned<16>(from.at)) {
+    const unsigned bytes = from.columns * SIZE; // the last bits of it
+    if (async && bytes % 16 == 0 && is_aligned<16>(from.at))
+        copy_tile_async<Tile, 16, threads>(to, from, row, column);
+    else if (async && bytes % 8 == 0 && is_aligned<8>(from.at))
+        copy_tile_async<Tile, 8, threads>(to, from, row, column);
+    else if (async && bytes % 4 == 0 && is_aligned<4>(from.at))
+        copy_tile_async<Tile, 4, threads>(to, from, row, column);
+    else if (column + (Tile::pieces + 1) * PIECE <= from.columns && is_aligned<16>(from.at))
+#pragma unroll 4
+        for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
+            const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
+            const offset begin = (offset)min(r, from.rows - 1) * from.columns + c;
+            piece<16> made = read_anywhere<16, false>(from.at + begin);
+#pragma unroll
+            for (unsigned w = 0; w < 4; ++w)
+                made.words[w] = r < from.rows ? made.words[w] : 0;
+            *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) = made;
+        }
+    else
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads)
-            *(uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) =
-                read_piece(from, row + i / Tile::pieces, column + i % Tile::pieces * PIECE);
-        return;
-    }
-#pragma unroll
-    for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
-        const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
-        uint4 *place = (uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces));
-        const bool inside = r < from.rows && c < from.columns;
-        const element *at = from.at + (inside ? (offset)r * from.columns + c : 0);
-        if (async)
-            copy_async<16>(place, at, inside);
-        else
-            *place = inside ? *(const uint4 *)at : uint4{};
-    }
+            *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) =
+                read_piece<16>(from, row + i / Tile::pieces, column + i % Tile::pieces * PIECE);
 }
 
 #if defined(GEMM_WMMA) || !defined(GEMM_ONE)
@@ -304,6 +491,35 @@ struct warp_product {
                     store_inside(C, r, c, M, N, pairs, sums[i][j][2 * half], sums[i][j][2 * half + 1]);
                 }
     }
+
+#if FUSED
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
+        if (after.M == 0 || after.N == 0)
+            return;
+        if (after.pairs)
+            finish<true>(after, first_row, first_column);
+        else
+            finish<false>(after, first_row, first_column);
+    }
+
+    template <bool paired>
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
+#pragma unroll
+        for (unsigned j = 0; j < across; ++j) {
+            const unsigned c = first_column + column + 8 * j + lane_id() % 4 * 2;
+            const float2 bias = after.bias_of<paired>(c);
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+                for (unsigned half = 0; half < 2; ++half)
+                    epilogue::apply(sums[i][j][2 * half], sums[i][j][2 * half + 1], bias,
+                                    after.residual_of<paired>(
+                                        after.row_of_residual(first_row + row + 16 * i + 8 * half + lane_id() / 4), c));
+        }
+    }
+#endif
 };
 #endif
 
@@ -341,7 +557,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 // hidden as far as the ring reaches. The ring costs shared memory, and with it blocks that run beside each other.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
-                   unsigned N, unsigned K, unsigned walk)
+                   unsigned N, unsigned K, unsigned walk EPILOGUE_PARAMS)
 {
     // the block's product of a batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
@@ -371,7 +587,185 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         const unsigned a = shared_address(room + step % STAGES * product::stage);
         sums.add(a, a + product::tile_a::size);
     }
+#if FUSED
+    sums.finish(epilogue(bias, residual, M, N), row, column);
+#endif
     sums.store(C, row, column, M, N);
+}
+#endif
+
+#if defined(GEMM_DIRECT) || !defined(GEMM_ONE)
+enum : unsigned { LINE = ACROSS == 1 ? 4 : 2 * ACROSS }; // bytes that hold ACROSS elements of 16 bits of a row of B
+
+// Turns over 8 rows of ACROSS elements of 16 bits, so that column j has its 8 elements along K in to[j].
+__device__ __forceinline__ void turn(piece<16> (&to)[ACROSS], const piece<LINE> (&lines)[8])
+{
+#pragma unroll
+    for (unsigned j = 0; j < ACROSS; ++j)
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            to[j].words[i] = __byte_perm(lines[2 * i].words[j / 2], lines[2 * i + 1].words[j / 2], j % 2 ? 0x7632 : 0x5410);
+}
+
+// ACROSS elements of 16 bits from (row, column) on, zeros where the matrix has none.
+__device__ __forceinline__ piece<LINE> read_line(const matrix &from, unsigned row, unsigned column)
+{
+    piece<LINE> line = {};
+    const unsigned short *at = (const unsigned short *)from.at + (offset)row * from.columns + column;
+#pragma unroll
+    for (unsigned j = 0; j < ACROSS; ++j)
+        if (row < from.rows && column + j < from.columns)
+            line.words[j / 2] |= (unsigned)at[j] << j % 2 * 16;
+    return line;
+}
+
+// No shared memory on the way in: each lane reads pieces of 16 bytes straight into the registers of its fragments. A sum
+// does not care in which order its terms come, so a lane may take any elements along K, as long as it takes the same of A
+// and of B: lane 4 g + t takes the 16 bytes number t of the next 64 of row g, which are those of two products. Where B
+// lies by rows, a lane takes ACROSS neighbours of 8 rows and turns them over; product j then has every ACROSS-th column.
+//
+// Nothing waits for another warp, so small products end soon. Tiles are read from the caches as often as warps need them,
+// which large products pay for. SPLIT blocks of a cluster with WARPS_K warps each share the steps of a tile. Its sums are
+// added in their order and written in complete lines: all go through shared memory.
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
+    gemm_direct(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
+                unsigned N, unsigned K)
+{
+    // the block's product of a batch
+    A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
+    constexpr unsigned tile_warps = WARPS_M * WARPS_N, threads = WARP * tile_warps * WARPS_K;
+    constexpr unsigned rows = WARPS_M * DOWN * 16, columns = WARPS_N * ACROSS * 8, pitch = columns + 8; // of a tile
+    constexpr unsigned step = 4 * PIECE, parts = SPLIT * WARPS_K;
+    extern __shared__ __align__(16) float own[]; // the sums of this block: [part][row][column], rows `pitch` apart
+    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N}; // at their edges
+    const unsigned warp = warp_id() % tile_warps, part = warp_id() / tile_warps, rank = blockIdx.x % SPLIT;
+    const unsigned group = lane_id() / 4, lane_piece = lane_id() % 4;
+    const tile_place at = find_tile(blockIdx.x / SPLIT, ceil_div(M, rows), ceil_div(N, columns), 8);
+    const unsigned warp_row = warp / WARPS_N * DOWN * 16, warp_column = warp % WARPS_N * ACROSS * 8;
+    const unsigned row = at.row * rows + warp_row, column = at.column * columns + warp_column;
+    const bool aligned = is_aligned<16>(A, B);
+
+    float sums[DOWN][ACROSS][4] = {};
+    for (unsigned k0 = (rank * WARPS_K + part) * UNROLL * step; k0 < K; k0 += parts * UNROLL * step) {
+        piece<16> a[UNROLL][DOWN][2], b[UNROLL][ACROSS];
+        const unsigned k1 = k0 + UNROLL * step; // behind the last
+        // All that is read is inside, with what read_anywhere() reads behind it. Rows that A does not have, and columns that B
+        // does not, repeat the last one: the products that they take part in are not written.
+        const bool inside = aligned && k1 + (WHOLE_A ? 0 : PIECE) <= K &&
+                            (WHOLE_B || (COLUMNS ? k1 + PIECE <= K : k1 < K && (offset)(K - k1) * N >= 2 * ACROSS));
+        if (inside) {
+#pragma unroll
+            for (unsigned u = 0; u < UNROLL; ++u) {
+                const unsigned k = k0 + u * step + lane_piece * PIECE;
+#pragma unroll
+                for (unsigned i = 0; i < DOWN; ++i)
+#pragma unroll
+                    for (unsigned half = 0; half < 2; ++half)
+                        a[u][i][half] =
+                            read_anywhere<16, WHOLE_A>(A + (offset)min(row + 16 * i + 8 * half + group, M - 1) * K + k);
+                if (COLUMNS) {
+#pragma unroll
+                    for (unsigned j = 0; j < ACROSS; ++j)
+                        b[u][j] = read_anywhere<16, WHOLE_B>(B + (offset)min(column + 8 * j + group, N - 1) * K + k);
+                } else {
+                    piece<LINE> lines[8];
+                    const unsigned last = WHOLE_B ? N - ACROSS : N - 1, c = min(column + ACROSS * group, last);
+#pragma unroll
+                    for (unsigned r = 0; r < 8; ++r)
+                        if (ACROSS > 1)
+                            lines[r] = read_anywhere<LINE, WHOLE_B>(B + (offset)(k + r) * N + c);
+                        else
+                            lines[r].words[0] = *(const unsigned short *)(B + (offset)(k + r) * N + c);
+                    turn(b[u], lines);
+                }
+            }
+        } else {
+#pragma unroll
+            for (unsigned u = 0; u < UNROLL; ++u) {
+                const unsigned k = k0 + u * step + lane_piece * PIECE;
+#pragma unroll
+                for (unsigned i = 0; i < DOWN; ++i)
+#pragma unroll
+                    for (unsigned half = 0; half < 2; ++half)
+                        a[u][i][half] = read_piece<16>(from_a, row + 16 * i + 8 * half + group, k);
+                if (COLUMNS) {
+#pragma unroll
+                    for (unsigned j = 0; j < ACROSS; ++j)
+                        b[u][j] = read_piece<16>(from_b, column + 8 * j + group, k);
+                } else {
+                    piece<LINE> lines[8];
+#pragma unroll
+                    for (unsigned r = 0; r < 8; ++r)
+                        lines[r] = read_line(from_b, k + r, column + ACROSS * group);
+                    turn(b[u], lines);
+                }
+            }
+        }
+#pragma unroll
+        for (unsigned u = 0; u < UNROLL; ++u)
+#pragma unroll
+            for (unsigned i = 0; i < DOWN; ++i)
+#pragma unroll
+                for (unsigned j = 0; j < ACROSS; ++j)
+#pragma unroll
+                    for (unsigned w = 0; w < 4; w += 2) { // a product has words w and w + 1 of all pieces
+                        const piece<16> &upper = a[u][i][0], &lower = a[u][i][1];
+                        const unsigned of_a[4] = {upper.words[w], lower.words[w], upper.words[w + 1], lower.words[w + 1]};
+                        multiply(element(), sums[i][j], of_a, b[u][j].words[w], b[u][j].words[w + 1]);
+                    }
+    }
+
+#pragma unroll
+    for (unsigned i = 0; i < DOWN; ++i)
+#pragma unroll
+        for (unsigned l = 0; l < 4; ++l)
+#pragma unroll
+            for (unsigned j = 0; j < ACROSS; ++j) {
+                const unsigned r = warp_row + 16 * i + l / 2 * 8 + group, of_lane = lane_piece * 2 + l % 2;
+                own[(part * rows + r) * pitch + warp_column + (COLUMNS ? 8 * j + of_lane : ACROSS * of_lane + j)] =
+                    sums[i][j][l];
+            }
+    if (SPLIT > 1)
+        cluster_sync();
+    else
+        __syncthreads();
+    // A thread adds and writes four sums of a row at a time. Blocks of a cluster share the tile.
+    const bool quads = N % 4 == 0 && is_aligned<4 * sizeof(result)>(C);
+    for (unsigned item = rank * threads + threadIdx.x; item < rows * columns / 4; item += SPLIT * threads) {
+        // Where no four can be written at once, neighbours write neighbours: item 32 q + l has every 32nd from 128 q + l on.
+        constexpr unsigned stretch = columns < 128 ? columns : 128, apart = stretch / 4;
+        const unsigned begin = quads ? 4 * item : item / apart * stretch + item % apart, distance = quads ? 1 : apart;
+        const unsigned r = begin / columns, c = begin % columns;
+        const unsigned to_row = at.row * rows + r, to_column = at.column * columns + c;
+        if (to_row >= M)
+            continue;
+        float values[4] = {};
+#pragma unroll
+        for (unsigned other = 0; other < parts; ++other) {
+            const float *from = own + (other % WARPS_K * rows + r) * pitch + c;
+            if (SPLIT > 1) {
+#pragma unroll
+                for (unsigned l = 0; l < 4; ++l)
+                    values[l] += cluster_read(from + l * distance, other / WARPS_K);
+            } else {
+#pragma unroll
+                for (unsigned l = 0; l < 4; ++l)
+                    values[l] += from[l * distance];
+            }
+        }
+        result *to = C + (offset)to_row * N + to_column;
+        if (quads && to_column < N) {
+            store_pair(to, values[0], values[1]);
+            store_pair(to + 2, values[2], values[3]);
+        } else if (!quads) {
+#pragma unroll
+            for (unsigned l = 0; l < 4; ++l)
+                if (to_column + l * distance < N)
+                    store_one(to + l * distance, values[l]);
+        }
+    }
+    if (SPLIT > 1)
+        cluster_sync(); // the others have read this block's sums
 }
 #endif
 
@@ -568,6 +962,45 @@ struct group_product {
                 }
     }
 
+#if FUSED
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
+        if (after.pairs)
+            finish<true>(after, first_row, first_column);
+        else
+            finish<false>(after, first_row, first_column);
+    }
+
+    // A thread asks for AHEAD pairs of the residual before it needs the first: no other warp hides how long they take.
+    template <bool paired>
+    __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
+    {
+        const unsigned r0 = first_row + warp_id() % 4 * 16 + lane_id() / 4, c0 = first_column + lane_id() % 4 * 2;
+        enum : unsigned { AHEAD = 16, across = AHEAD / 2 };
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i) {
+            const result *upper = after.row_of_residual(r0 + 64 * i), *lower = after.row_of_residual(r0 + 64 * i + 8);
+#pragma unroll
+            for (unsigned first = 0; first < TILE_N / 8; first += across) {
+                float2 residuals[AHEAD], biases[across];
+#pragma unroll
+                for (unsigned l = 0; l < across; ++l) {
+                    const unsigned c = c0 + 8 * (first + l);
+                    biases[l] = after.bias_of<paired>(c);
+                    residuals[2 * l] = after.residual_of<paired>(upper, c);
+                    residuals[2 * l + 1] = after.residual_of<paired>(lower, c);
+                }
+#pragma unroll
+                for (unsigned l = 0; l < across; ++l) {
+                    float *d = sums[i] + 4 * (first + l);
+                    epilogue::apply(d[0], d[1], biases[l], residuals[2 * l]);
+                    epilogue::apply(d[2], d[3], biases[l], residuals[2 * l + 1]);
+                }
+            }
+        }
+    }
+#endif
+
     // The same for one quad alone, which thread `thread` of its group has as its i-th: two neighbours in each of two rows.
     static __device__ __forceinline__ void store_quad(float4 quad, unsigned i, unsigned thread, result *C,
                                                       unsigned first_row, unsigned first_column, unsigned M, unsigned N)
@@ -686,6 +1119,28 @@ struct group_product {
 #endif
 #endif
 
+#if defined(GEMM_FINISH)
+// The epilogue as a kernel of its own, for comparison: C is read and written once more. A thread has two neighbours.
+extern "C" __global__ void __launch_bounds__(256)
+    gemm_finish(result *C, unsigned M, unsigned N, const result *__restrict__ bias, const result *__restrict__ residual)
+{
+    const epilogue after(bias, residual, M, N);
+    const unsigned r = blockIdx.x, c = (blockIdx.y * 256 + threadIdx.x) * 2;
+    if (c >= N)
+        return;
+    result *to = C + (offset)r * N + c;
+    float2 sums;
+    if (after.pairs) {
+        sums = epilogue::read<true>(to, N - c);
+        epilogue::apply(sums.x, sums.y, after.bias_of<true>(c), after.residual_of<true>(after.row_of_residual(r), c));
+    } else {
+        sums = epilogue::read<false>(to, N - c);
+        epilogue::apply(sums.x, sums.y, after.bias_of<false>(c), after.residual_of<false>(after.row_of_residual(r), c));
+    }
+    store_inside(C, r, c, M, N, after.pairs, sums.x, sums.y);
+}
+#endif
+
 #if defined(GEMM_PAD) || !defined(GEMM_ONE)
 // Copies rows of any length to rows of whole pieces of 16 bytes, as tensor maps take them, with zeros behind. A block has
 // 128 pieces of a row, a thread one.
@@ -761,7 +1216,7 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                            const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
-                           unsigned batch, unsigned walk)
+                           unsigned batch, unsigned walk EPILOGUE_PARAMS)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
@@ -782,6 +1237,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             for (unsigned tile = blockIdx.x; tile < all; tile += gridDim.x) {
                 const unsigned product = BATCHED ? tile / tiles : 0;
                 const tile_place at = find_tile(tile - product * tiles, tiles_m, tiles_n, walk);
+#if FUSED & 4
+                ask_for_residual(residual, at.row * TILE_M, at.column * TILE_N, M, N);
+#endif
                 for (unsigned step = 0; step < steps; ++step, ++count) {
                     barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                     stage::load(ring.at(count), map_a, map_b, at.row * TILE_M, at.column * TILE_N, step * TILE_K,
@@ -799,6 +1257,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         const tile_place at = find_tile(tile - number * tiles, tiles_m, tiles_n, walk);
         group_product product;
         product.consume(ring, group, steps, count);
+#if FUSED
+        product.finish(epilogue(bias, residual, M, N), at.row * TILE_M + down, at.column * TILE_N);
+#endif
         if (STAGED)
             product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N, number);
         else
@@ -841,7 +1302,8 @@ struct partners {
 // stage is free when all that a block writes to have read it, so the blocks of a cluster keep step.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_cluster(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
-                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K, unsigned walk)
+                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                       unsigned walk EPILOGUE_PARAMS)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
@@ -863,6 +1325,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             for (unsigned tile = blockIdx.x / blocks; tile < tiles_m * tiles_n; tile += gridDim.x / blocks) {
                 const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
                 const unsigned row = (at.row * CLUSTER_M + m) * TILE_M, column = (at.column * CLUSTER_N + n) * TILE_N;
+#if FUSED & 4
+                ask_for_residual(residual, row, column, M, N);
+#endif
                 for (unsigned step = 0; step < steps; ++step, ++count) {
                     barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
                     stage::load_shares(ring.at(count), map_a, map_b, row, column, step * TILE_K, ring.full(count), m,
@@ -883,6 +1348,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                            column = (at.column * CLUSTER_N + n) * TILE_N;
             group_product product;
             product.consume(ring, group, steps, count, release);
+#if FUSED
+            product.finish(epilogue(bias, residual, M, N), row, column);
+#endif
             if (STAGED)
                 product.store_staged(map_c, ring.room(), row, column);
             else

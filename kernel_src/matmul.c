@@ -1,6 +1,6 @@
-/* matmul_f64, gemm_f64 and syrk_f64: the references of dense products. matmul_f64 computes P = A B. gemm_f64 computes C
- * = A B, for one product or a batch, with B stored by rows or by columns. syrk_f64 computes C = A A'. All products and
- * sums are in double.
+/* matmul_f64, gemm_f64, linear_f64 and syrk_f64: the references of dense products. matmul_f64 computes P = A B. gemm_f64
+ * computes C = A B, for one product or a batch, with B stored by rows or by columns. linear_f64 adds a bias, GELU and a
+ * residual. syrk_f64 computes C = A A'. All products and sums are in double.
  *
  * The output is split into tiles, which threads take one by one. The sums of a tile are doubles until the tile is done.
  * K is split into parts. For each part, the tile needs some rows of A and some columns of B. They are packed as doubles
@@ -85,6 +85,13 @@ typedef struct bench {
     double a[TILE_M * STRETCH], b[TILE_N * STRETCH], sums[TILE_M * TILE_N], line[TILE_N > STRETCH ? TILE_N : STRETCH];
 } bench;
 
+/* The steps after a product, in this order. */
+typedef struct epilogue {
+    const kiln_array *bias; /* N elements, or NULL */
+    bool gelu;
+    const kiln_array *residual; /* M x N elements, or NULL */
+} epilogue;
+
 typedef struct product {
     const kiln_array *a, *b;
     bool by_columns; /* b is stored by columns: n x k */
@@ -92,7 +99,8 @@ typedef struct product {
     kiln_array *p;
     uint64_t m, n, k, tiles_n;
     panels_fn *panels;
-    bench *benches; /* one per thread */
+    const epilogue *after; /* or NULL */
+    bench *benches;        /* one per thread */
 } product;
 
 /* Packs the rows row .. row + rows of a matrix with x->k columns, from column `from` on. The panels have `width` rows
@@ -123,6 +131,31 @@ static void pack_b(const product *x, bench *w, uint64_t column, size_t columns, 
     }
 }
 
+/* GELU in its form with tanh, as networks use it. */
+static double gelu(double x)
+{
+    return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+}
+
+/* Applies the epilogue to a part of a row of sums. */
+static void finish_line(const product *x, uint64_t row, uint64_t column, size_t columns, double *line)
+{
+    double more[TILE_N];
+    const epilogue *after = x->after;
+    if (after->bias) {
+        kiln__to_doubles(after->bias->type, after->bias->data, column, columns, more);
+        for (size_t j = 0; j < columns; j++)
+            line[j] += more[j];
+    }
+    for (size_t j = 0; after->gelu && j < columns; j++)
+        line[j] = gelu(line[j]);
+    if (after->residual) {
+        kiln__to_doubles(after->residual->type, after->residual->data, row * x->n + column, columns, more);
+        for (size_t j = 0; j < columns; j++)
+            line[j] += more[j];
+    }
+}
+
 static void tile(void *user, size_t index, size_t worker)
 {
     const product *x = user;
@@ -140,8 +173,11 @@ static void tile(void *user, size_t index, size_t worker)
             pack_b(x, w, column, columns, from, depth);
         x->panels(depth, (rows + MR - 1) / MR, (columns + NR - 1) / NR, w->a, w->b, w->sums);
     }
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < rows; i++) {
+        if (x->after)
+            finish_line(x, row + i, column, columns, w->sums + i * TILE_N);
         kiln__from_doubles(x->p->type, x->p->data, (row + i) * x->n + column, columns, w->sums + i * TILE_N);
+    }
 }
 
 /* Computes the whole product. The caller must have set and checked the shapes in x. */
@@ -346,7 +382,8 @@ static kiln_status multiply_as_compared(product *x, kiln_call *call)
     int64_t projected;
     bool done = false;
     KILN__TRY(kiln_call_int(call, "verify.projected", &whole, &projected));
-    if (projected && !x->in_batch && (double)x->m * (double)x->n * (double)x->k >= PROJECTED_LEAST &&
+    if (projected && !x->in_batch && !x->after &&
+        /* GELU of a sum is no sum of GELUs */ (double)x->m * (double)x->n * (double)x->k >= PROJECTED_LEAST &&
         kiln__type_is_float(x->p->type) && kiln__type_part(x->p->type) == x->p->type)
         KILN__TRY(project(x, call, &done));
     return done ? KILN_OK : multiply(x, call);
@@ -420,6 +457,30 @@ static kiln_status gemm_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
+/* The reference of C = GELU(A B + bias) + residual. BIAS, GELU and RESIDUAL are 1 if the step is there. */
+static kiln_status linear_f64(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *a, *b, *bias, *residual;
+    kiln_array *c;
+    const int64_t by_rows = 0;
+    int64_t columns, has_bias, has_gelu, has_residual;
+    if (kiln_call_array(call, "A", &a) != KILN_OK || kiln_call_array(call, "B", &b) != KILN_OK ||
+        kiln_call_array(call, "bias", &bias) != KILN_OK || kiln_call_array(call, "residual", &residual) != KILN_OK ||
+        kiln_call_int(call, "COLUMNS", &by_rows, &columns) != KILN_OK ||
+        kiln_call_int(call, "BIAS", NULL, &has_bias) != KILN_OK ||
+        kiln_call_int(call, "GELU", NULL, &has_gelu) != KILN_OK ||
+        kiln_call_int(call, "RESIDUAL", NULL, &has_residual) != KILN_OK || kiln_call_output(call, "C", &c) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    const epilogue after = {has_bias ? bias : NULL, has_gelu != 0, has_residual ? residual : NULL};
+    if (c->dims != 2 || (has_bias && (bias->dims != 1 || bias->shape[0] != c->shape[1])) ||
+        (has_residual &&
+         (residual->dims != 2 || residual->shape[0] != c->shape[0] || residual->shape[1] != c->shape[1])))
+        return kiln_call_fail(call, "C and residual are M x N, bias has N elements");
+    product x = {.a = a, .b = b, .p = c, .by_columns = columns != 0, .after = &after};
+    return multiply_two(&x, "C", call);
+}
+
 static kiln_status syrk_f64(void *user, kiln_call *call)
 {
     (void)user;
@@ -440,5 +501,7 @@ static kiln_status syrk_f64(void *user, kiln_call *call)
 }
 
 KILN__FAMILY(matmul, KILN__HOST("gemm_f64", KILN_HOST_REFERENCE, gemm_f64, "A, B, [COLUMNS], [BATCH]", "C"),
+             KILN__HOST("linear_f64", KILN_HOST_REFERENCE, linear_f64,
+                        "A, B, bias, residual, [COLUMNS], BIAS, GELU, RESIDUAL", "C"),
              KILN__HOST("matmul_f64", KILN_HOST_REFERENCE, matmul_f64, "A, B", "P"),
              KILN__HOST("syrk_f64", KILN_HOST_REFERENCE, syrk_f64, "A", "C"))

@@ -285,7 +285,8 @@ static uint32_t find_cell(const tree *t, uint32_t first, uint32_t end, unsigned 
     return first;
 }
 
-/* Makes all nodes, level by level. Returns false if there is no room for them. */
+/* Makes all nodes, level by level. Returns false if there is no room for them. Rows behind the last node are left as they
+ * are. */
 static bool make_nodes(const tree *t, uint32_t *nodes, uint64_t room, uint32_t *levels)
 {
     uint64_t made = 1, begin = 0;
@@ -313,7 +314,7 @@ static bool make_nodes(const tree *t, uint32_t *nodes, uint64_t room, uint32_t *
         begin = end;
         levels[depth + 2] = (uint32_t)made;
     }
-    return made == room;
+    return true;
 }
 
 /* ---- arguments ---- */

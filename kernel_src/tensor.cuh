@@ -63,6 +63,36 @@ template <class T> __device__ __forceinline__ void store_one(T *to, float value)
     to->bits = (unsigned short)pack_pair(T(), value, value);
 }
 
+// One element, and two neighbours, as floats.
+__device__ __forceinline__ float load_one(const float *from)
+{
+    return *from;
+}
+
+__device__ __forceinline__ float load_one(const f16 *from)
+{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(from->bits));
+    return value;
+}
+
+__device__ __forceinline__ float load_one(const bf16 *from)
+{
+    return __uint_as_float((unsigned)from->bits << 16);
+}
+
+__device__ __forceinline__ float2 load_pair(const float *from)
+{
+    return *(const float2 *)from;
+}
+
+template <class T> __device__ __forceinline__ float2 load_pair(const T *from)
+{
+    const unsigned pair = *(const unsigned *)from;
+    const T first = {(unsigned short)pair}, second = {(unsigned short)(pair >> 16)};
+    return {load_one(&first), load_one(&second)};
+}
+
 // Writes two neighbours of a row of an M x N matrix, those that are inside; `paired`: no row ends between two, and they
 // are aligned.
 template <class T>

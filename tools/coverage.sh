@@ -34,11 +34,11 @@ if [ $table_only = 0 ]; then
     find $build -name '*.gcda' -not -path '*/kiln_data*' -delete
     ctest --test-dir $build -R "$suites" -LE gpu -j "$jobs" --output-on-failure || failed=1
 fi
-options=(--root . --filter engine/ --exclude engine/sim/ptx/tables/main.c --exclude-unreachable-branches --exclude-throw-branches -j "$jobs")
+options=(--root . --filter engine/ --exclude engine/sim/device/ptx/tables/main.c --exclude-unreachable-branches --exclude-throw-branches -j "$jobs")
 [ -z "$html" ] || { mkdir -p "$html" && gcovr "${options[@]}" --html-details "$html/index.html" $build; }
 gcovr "${options[@]}" --json-summary - $build | python3 -c '
 import json, re, sys
-rooms = sorted(re.findall(r"^kiln_room\((\S+?)[ )]", open("engine/CMakeLists.txt").read(), re.M), key=len, reverse=True)
+rooms = sorted(re.findall(r"^ *kiln_room\((\S+?)[ )]", open("engine/sim/CMakeLists.txt").read() + open("engine/CMakeLists.txt").read(), re.M), key=len, reverse=True)
 sums = {}
 for item in json.load(sys.stdin)["files"]:
     path = item["filename"].removeprefix("engine/")

@@ -58,13 +58,16 @@ static void list_candidates(kiln__best_search *s)
 
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
-/* The order of kinds: these sizes, similar inputs, near sizes, other devices. */
+/* The order of kinds: these sizes, similar inputs, these sizes on another device of the same compute capability, near
+ * sizes, other devices. */
 static int rank_kind(const kiln__candidate *candidate)
 {
+    const bool alike = candidate->device_distance == 0 && candidate->distance == 0;
     return candidate->from == KILN_BEST_EXACT     ? 0
            : candidate->from == KILN_BEST_SIMILAR ? 1
-           : candidate->from == KILN_BEST_NEAREST ? 2
-                                                  : 3;
+           : candidate->from == KILN_BEST_NEAREST ? 3
+           : alike                                ? 2
+                                                  : 4;
 }
 
 static int compare_nearness(const void *left, const void *right)

@@ -106,6 +106,10 @@ void kiln__cache_close(kiln__cache *cache)
     kiln__free(cache->mem, cache);
 }
 
+void kiln__cache_write_fast(kiln__cache *cache) { cache->fast = true; }
+
+void kiln__cache_stop_writing(kiln__cache *cache) { atomic_store(&cache->writable, false); }
+
 bool kiln__cache_is_writable(const kiln__cache *cache) { return atomic_load(&cache->writable); }
 
 const char *kiln__cache_folder(const kiln__cache *cache) { return cache->folder; }
@@ -221,7 +225,8 @@ static int create_temporary(kiln__cache *cache, const char *id, char *name, size
     return -1;
 }
 
-/* Writes an entry: temporary file, fsync, rename. A reader therefore sees the whole entry or none. A failure removes
+/* Writes an entry: temporary file, fsync unless the cache is fast, rename. A reader therefore sees the whole entry or
+ * none. A failure removes
  * the temporary file and warns once. A permanent one makes the cache read-only. */
 void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln__unit *unit)
 {
@@ -238,7 +243,7 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     if (!begun) {
         why = errno;
     } else {
-        if (kiln__write_all(fd, bytes, length) != 0 || fsync(fd) != 0)
+        if (kiln__write_all(fd, bytes, length) != 0 || (!cache->fast && fsync(fd) != 0))
             why = errno;
         if (close(fd) != 0 && !why)
             why = errno;

@@ -25,7 +25,8 @@ struct kiln__code_job {
     size_t macro_count;
     const char *prefix; /* prefix of the macros' names */
     kiln__unit unit;
-    bool lines; /* PTX with source lines is wanted: the simulated device uses them in faults and counts */
+    kiln__code_job *next; /* of the engine's jobs that were left */
+    bool lines;           /* PTX with source lines is wanted: the simulated device uses them in faults and counts */
 };
 
 /* ---- which kernels ---- */
@@ -784,6 +785,79 @@ void kiln__code_cancel(kiln__code_job *job)
     if (job->compile)
         kiln__compile_cancel(job->compile);
     free_job(job);
+}
+
+/* ---- compiles that nobody waits for ---- */
+
+#define QUIET_SECONDS 0.5 /* a shorter wait is not worth a message */
+
+/* Waits for a compile until it ends or the caller of the engine wants to stop. Tells once, through *told, that it waits. */
+static bool await_left(kiln__code_job *job, bool *told)
+{
+    const volatile int *stop = job->engine->stop;
+    const uint64_t start = kiln__now_ns();
+    while (!kiln__compile_wait(job->compile, 0.05)) {
+        if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
+            return false;
+        if (!*told && kiln__seconds_since(start) > QUIET_SECONDS) {
+            *told = true;
+            kiln__logf(
+                &job->engine->log, KILN_LOG_WARNING,
+                "compiles that were begun are being finished, so that the next sweep has their code (at most %g s; "
+                "Ctrl-C gives them up)",
+                job->engine->compile_timeout);
+        }
+    }
+    return true;
+}
+
+/* Finishes the jobs that kiln__code_leave() kept. A compile that fails is forgotten: the next sweep finds out again. */
+static void finish_left(kiln_engine *engine)
+{
+    bool told = false, goes_on = true;
+    pthread_mutex_lock(&engine->lock);
+    kiln__code_job *job = engine->left;
+    engine->left = NULL;
+    pthread_mutex_unlock(&engine->lock);
+    while (job) {
+        kiln__code_job *next = job->next;
+        kiln__code code = {0};
+        goes_on = goes_on && await_left(job, &told);
+        if (!goes_on)
+            kiln__code_cancel(job);
+        else if (kiln__code_take(job, &code, NULL) == KILN_OK)
+            kiln__code_free(&code);
+        job = next;
+    }
+}
+
+void kiln__code_leave(kiln__code_job *job, bool unfinished)
+{
+    if (!job)
+        return;
+    kiln_engine *engine = job->engine;
+    kiln__cache *cache = kiln__engine_cache(engine);
+    const bool done = kiln__code_done(job), kept = cache && kiln__cache_is_writable(cache) && job->compile;
+    kiln__code code = {0};
+    if (!kept || !(done || (unfinished && kiln__compile_begun(job->compile)))) {
+        kiln__code_cancel(job);
+        return;
+    }
+    if (done) {
+        if (kiln__code_take(job, &code, NULL) == KILN_OK)
+            kiln__code_free(&code);
+        return;
+    }
+    job->request.name = job->key.source = kiln__arena_strdup(&job->arena, job->key.source); /* it was the spec's */
+    if (!job->key.source) {
+        kiln__code_cancel(job);
+        return;
+    }
+    pthread_mutex_lock(&engine->lock);
+    job->next = engine->left;
+    engine->left = job;
+    engine->finish_left = finish_left;
+    pthread_mutex_unlock(&engine->lock);
 }
 
 const char *kiln__code_source(const kiln__code_job *job) { return job->source.data; }

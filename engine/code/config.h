@@ -70,6 +70,9 @@ bool kiln__code_wait(kiln__code_job *job, double seconds);
 /* Waits, takes the code and frees the job. A new compile is put into the cache. KILN_ERROR_COMPILE shows NVRTC's log
  * with the configuration that caused it. */
 kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error);
+/* Gives a job up. If its compile is done, the code goes into the cache. If the compile has begun and `unfinished` is set, the
+ * engine finishes it, at the latest when it is closed. Otherwise the compile is cancelled. */
+void kiln__code_leave(kiln__code_job *job, bool unfinished);
 void kiln__code_cancel(kiln__code_job *job);              /* NULL is fine */
 const char *kiln__code_source(const kiln__code_job *job); /* the source with its macros; valid until the job is freed */
 void kiln__code_free(kiln__code *code);

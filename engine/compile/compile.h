@@ -186,6 +186,7 @@ bool kiln__compile_wait(kiln__compile_job *job, double seconds);
  * crashed compiler have their own messages. *ns is the time of the compile. On failure *unit is empty. */
 kiln_status kiln__compile_take(kiln__compile_job *job, kiln__unit *unit, uint64_t *ns, kiln_error **error);
 /* gives up a job. A running compile goes on, and its result is dropped */
+bool kiln__compile_begun(kiln__compile_job *job); /* false: it is still in the queue */
 void kiln__compile_cancel(kiln__compile_job *job);
 
 /* Makes a unit with copies of the parts, in one allocation. */

@@ -662,6 +662,15 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
     return KILN_OK;
 }
 
+bool kiln__compile_begun(kiln__compile_job *job)
+{
+    kiln__compiler *compiler = job->compiler;
+    pthread_mutex_lock(&compiler->lock);
+    const bool begun = job->state != QUEUED && (job->state != FOLLOWING || job->leader->state != QUEUED);
+    pthread_mutex_unlock(&compiler->lock);
+    return begun;
+}
+
 bool kiln__compile_done(kiln__compile_job *job) { return kiln__compile_wait(job, 0); }
 
 bool kiln__compile_wait(kiln__compile_job *job, double seconds)

@@ -5,7 +5,8 @@
 #include "engine.h"
 #include "ranks.h"
 
-#define KILN__PCH_FOLDER "pch" /* of precompiled headers, in the folder of the cache */
+#define KILN__PCH_FOLDER "pch"               /* of precompiled headers, in the folder of the cache */
+#define KILN__REFERENCES_FOLDER "references" /* the same of references */
 
 /* To be called under the engine's lock; the functions without `_locked` take it. */
 kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error);

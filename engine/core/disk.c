@@ -3,21 +3,41 @@
 
 const char *kiln_cache_dir(kiln_engine *engine) { return engine ? engine->cache_dir : NULL; }
 
-static kiln_status open_cache(kiln_engine *engine, kiln__cache **cache, kiln_error **error)
+/* *references is NULL if none can be kept. */
+static kiln_status open_caches(kiln_engine *engine, kiln__cache **code, kiln__cache **references, kiln_error **error)
 {
     if (!engine->cache_dir)
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the cache is switched off");
-    *cache = kiln__engine_cache(engine);
-    return *cache ? KILN_OK : kiln__fail_memory(error);
+    *code = kiln__engine_cache(engine);
+    *references = kiln__engine_references(engine);
+    return *code ? KILN_OK : kiln__fail_memory(error);
 }
 
+/* The caller's function, and whether it wants no more entries. */
+typedef struct listing {
+    kiln_cache_fn each;
+    void *user;
+    bool ended;
+} listing;
+
+static int pass_entry(void *user, const kiln_cache_entry *entry)
+{
+    listing *l = user;
+    l->ended = l->each(l->user, entry) != 0;
+    return l->ended;
+}
+
+/* Lists code, then references. */
 static kiln_status list(kiln_engine *engine, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
 {
-    kiln__cache *cache;
-    kiln_status status = open_cache(engine, &cache, error);
-    if (status != KILN_OK)
-        return status;
-    return kiln__cache_list(cache, verify, each, user, error);
+    kiln__cache *code, *references;
+    listing l = {.each = each, .user = user};
+    kiln_status status = open_caches(engine, &code, &references, error);
+    if (status == KILN_OK)
+        status = kiln__cache_list(code, verify, pass_entry, &l, error);
+    if (status == KILN_OK && !l.ended && references)
+        status = kiln__cache_list(references, verify, pass_entry, &l, error);
+    return status;
 }
 
 kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error)
@@ -37,25 +57,40 @@ kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *use
 kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                             kiln_error **error)
 {
-    kiln__cache *cache;
+    kiln__cache *code, *references;
+    kiln_error *why = NULL;
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS_TEXT(engine->mem, error, id);
     KILN__NEEDS(engine->mem, error, show);
-    kiln_status status = open_cache(engine, &cache, error);
+    kiln_status status = open_caches(engine, &code, &references, error);
     if (status != KILN_OK)
         return status;
-    return kiln__cache_show(cache, id, show, user, error);
+    status = kiln__cache_show(code, id, show, user, &why);
+    if (status == KILN_ERROR_NOT_FOUND && references && kiln__cache_show(references, id, show, user, NULL) == KILN_OK) {
+        kiln_error_free(why);
+        return KILN_OK;
+    }
+    if (error && !*error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return status;
 }
 
+/* Code is kept first, then references, then precompiled headers, each in what the one before leaves. */
 kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                           kiln_error **error)
 {
-    kiln__cache *cache;
+    kiln__cache *caches[2] = {NULL, NULL};
     uint64_t gone = 0, kept = 0;
     KILN__NEEDS(NULL, error, engine);
-    kiln_status status = open_cache(engine, &cache, error);
-    if (status == KILN_OK)
-        status = kiln__cache_gc(cache, max_bytes, &gone, &kept, error);
+    kiln_status status = open_caches(engine, &caches[0], &caches[1], error);
+    for (size_t i = 0; i < KILN__COUNT(caches) && caches[i] && status == KILN_OK; i++) {
+        uint64_t one_gone = 0, one_kept = 0;
+        status = kiln__cache_gc(caches[i], max_bytes > kept ? max_bytes - kept : 0, &one_gone, &one_kept, error);
+        gone += one_gone;
+        kept += one_kept;
+    }
     if (status != KILN_OK)
         return status;
     kiln__arena arena = {.mem = engine->mem};

@@ -27,6 +27,8 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
             kiln__logf(&engine->log, KILN_LOG_WARNING,
                        "the cache is off: there is no home folder for it; set "
                        "KILN_CACHE_DIR");
+        if (engine->cache_dir)
+            engine->references_dir = kiln__arena_printf(arena, "%s/" KILN__REFERENCES_FOLDER, engine->cache_dir);
     }
     if (!(engine->flags & KILN_NO_WORKERS))
         engine->worker = kiln__worker_find(arena, options->worker);
@@ -72,6 +74,7 @@ kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, ki
     made->ranks = options.ranks && kiln_ranks_rank(options.ranks) == 0 ? options.ranks : NULL;
     made->compile_timeout = options.compile_timeout > 0 ? options.compile_timeout : DEFAULT_TIMEOUT;
     made->memory_limit = options.memory_limit;
+    made->references_most = KILN__REFERENCES_MOST;
     made->exclusive = -1;
     if (pthread_mutex_init(&made->lock, NULL) != 0) {
         kiln__free(options.allocator, made);
@@ -104,12 +107,16 @@ void kiln_engine_close(kiln_engine *engine)
 {
     if (!engine)
         return;
+    if (engine->finish_left)
+        engine->finish_left(engine);
     if (engine->compiler)
         kiln__compiler_close(engine->compiler);
     if (engine->nvrtc)
         kiln__nvrtc_close(engine->nvrtc);
     if (engine->cache)
         kiln__cache_close(engine->cache);
+    if (engine->references)
+        kiln__cache_close(engine->references);
     if (engine->device_open) {
         bool stuck = atomic_load(&engine->stuck);
         if (engine->owns_context && !stuck)
@@ -215,6 +222,36 @@ kiln__cache *kiln__engine_cache(kiln_engine *engine)
     kiln__cache *cache = open_cache(engine);
     pthread_mutex_unlock(&engine->lock);
     return cache;
+}
+
+/* Under the engine's lock. A folder in which code may not be written has no references either. The log has the reason
+ * already. */
+static kiln__cache *open_references(kiln_engine *engine)
+{
+    if (engine->references_open || !engine->references_dir)
+        return engine->references;
+    const kiln__cache *code = open_cache(engine);
+    if (engine->cache_dir && (!code || !kiln__cache_is_writable(code)))
+        return NULL;
+    if (kiln__cache_open(engine->mem, engine->references_dir, NULL, &engine->references, NULL) != KILN_OK)
+        return engine->references = NULL; /* out of memory: try again next time */
+    engine->references_open = true;
+    kiln__cache_write_fast(engine->references);
+    return engine->references;
+}
+
+kiln__cache *kiln__engine_references(kiln_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    kiln__cache *references = open_references(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return references;
+}
+
+void kiln__engine_use_references(kiln_engine *engine, const char *folder)
+{
+    if (*folder)
+        engine->references_dir = folder;
 }
 
 /* ---- host functions ---- */

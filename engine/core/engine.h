@@ -30,6 +30,8 @@ struct kiln_engine {
     const char *device_name;        /* as requested; NULL: choose */
     const char *device_given;       /* the same, before the path of a profile was replaced by its name */
     const char *cache_dir, *worker; /* resolved at open; NULL: none */
+    const char *references_dir;     /* where references are kept; NULL: they are not */
+    uint64_t references_most;       /* bytes of all kept references; the least recently used ones are removed */
     const char **search_path;       /* folders, in order */
     size_t search_count;
     const char **include_path; /* folders of $KILN_INCLUDE */
@@ -57,6 +59,11 @@ struct kiln_engine {
     kiln__compiler *compiler;
     kiln__cache *cache;
     bool cache_open;
+    /* Compiles that a sweep has left to the engine (code.c), and the function that finishes them; NULL: none. Under the lock. */
+    struct kiln__code_job *left;
+    void (*finish_left)(kiln_engine *engine);
+    kiln__cache *references;
+    bool references_open;
     /* serial measurement: one at a time on a device */
     pthread_mutex_t measuring; /* also for the two below */
     kiln__nvml *nvml;
@@ -78,6 +85,13 @@ kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error);
 /* NVML for the open device; to be used under the engine's `measuring`. NULL: not available. */
 kiln__nvml *kiln__engine_nvml(kiln_engine *engine);
 kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off, or out of memory */
+
+/* The references that are kept on disk (plan/kept.c), a cache of its own: they are larger than code and cheaper to make
+ * again, so they must not displace code. NULL: switched off, no folder that can be written, or out of memory. */
+kiln__cache *kiln__engine_references(kiln_engine *engine);
+#define KILN__REFERENCES_MOST ((uint64_t)2 << 30) /* the default of `references_most` */
+/* Lets an engine without a cache use the references in this folder, which may be "". The text must outlive the engine. */
+void kiln__engine_use_references(kiln_engine *engine, const char *folder);
 
 /* A device of the engine's driver by name, as in kiln_options; it may be the engine's own, which must be open. */
 kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *device, kiln_device_info *info,
@@ -147,6 +161,8 @@ bool kiln__capture_claim(kiln_engine *engine, bool (*matches)(void *user, const 
 /* The defaults, with `folder` unless it is NULL. False: out of memory. */
 bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture_order *order);
 
+/* Hashes the code of a host function with the libraries that decide on its results. False: an object file was not found. */
+bool kiln__host_identity(const kiln__host *host, kiln__hash128 *identity);
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use); /* NULL: none */
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
 /* The name of the first host function that Kiln's own programs lack (registered without KILN_HOST_SHIPPED); NULL: none. */
@@ -188,7 +204,8 @@ typedef struct kiln__shipped {
     int problem;              /* configurations with the same number have the same sizes and device */
 } kiln__shipped;
 /* Lists the configurations that are shipped with the spec for sizes of these names, in `arena`. The nearest device comes
- * first, then the nearest sizes, then the fastest. An empty list is no failure. */
+ * first, then the nearest sizes, then the fastest; the same sizes on another device of the same compute capability come
+ * before other sizes on this device. An empty list is no failure. */
 kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__arena *arena,
                                kiln__shipped **list, size_t *count, kiln_error **error);
 

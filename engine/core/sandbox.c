@@ -80,6 +80,7 @@ static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln
         add(list, want->files[i].path);
     for (size_t i = 0; i < KILN__COUNT(system_files); i++)
         add(list, system_files[i]);
+    add(list, engine->references_dir);
     for (size_t i = 0; executes && i < KILN__COUNT(libraries); i++)
         add(list, libraries[i]);
     if (executes) {
@@ -164,6 +165,13 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
     engine->compiler = NULL;
     engine->worker = NULL;
     engine->flags |= KILN_NO_WORKERS;
+    if (engine->finish_left)
+        engine->finish_left(engine);
+    kiln__cache *references = kiln__engine_references(engine); /* opened before, and only read from now on */
+    if (references)
+        kiln__cache_stop_writing(references);
+    else
+        engine->references_dir = NULL;
     if (engine->cache)
         kiln__cache_close(engine->cache);
     engine->cache = NULL;

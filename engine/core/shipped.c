@@ -88,12 +88,23 @@ kiln_status kiln__shipped_read(kiln_engine *engine, const kiln_spec *spec, kiln_
 
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
-/* The nearest device first, then the nearest sizes, then the fastest. The order is total, so that it does not depend on
- * the order in the file. */
+/* Returns how near an entry is: 0 for these sizes on this device, 1 for these sizes on another device of its compute
+ * capability, 2 for other sizes on this device, and more for every other device. */
+static int rank_of(const kiln__shipped *entry)
+{
+    enum { SAME_CAPABILITY = 1 }; /* of `apart` */
+    if (entry->apart <= SAME_CAPABILITY && entry->distance == 0)
+        return entry->apart;
+    return 2 + entry->apart;
+}
+
+/* Sorts by rank, then the nearest sizes first, then the fastest. Devices of one compute capability compile the same code,
+ * and the sizes decide more about the best configuration than the number of multiprocessors does. So the same sizes on such a
+ * device come before other sizes on this device. The order is total, so that it does not depend on the order in the file. */
 static int by_nearness(const void *left, const void *right)
 {
     const kiln__shipped *a = left, *b = right;
-    int order = a->apart - b->apart;
+    int order = rank_of(a) - rank_of(b);
     order = order ? order : compare_numbers(a->distance, b->distance);
     order = order ? order : strcmp(a->device, b->device);
     order = order ? order : a->problem - b->problem;

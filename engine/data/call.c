@@ -176,6 +176,7 @@ kiln_status kiln_call_file(kiln_call *call, const char *name, const char **path)
     NEEDS(call);
     NEEDS(name);
     NEEDS(path);
+    call->opened = true;
     if (!call->file)
         return kiln_call_fail(call, "cannot read '%s': no file may be read here", name);
     return call->file(call->file_user, &call->arena, name, path, &call->failure);
@@ -194,7 +195,7 @@ void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports)
 {
     while (exports) {
         kiln__export *next = exports->next;
-        if (exports->is_array)
+        if (exports->is_array && !exports->lent)
             kiln__array_free(mem, &exports->array);
         kiln__free(mem, exports);
         exports = next;

@@ -26,6 +26,7 @@ typedef struct kiln__call_arg {
 typedef struct kiln__export {
     const char *name;
     bool is_array;
+    bool lent; /* name, text and elements belong to other memory, which lives longer (kiln__exports_unpack()) */
     kiln_value value;
     kiln_array array;
     struct kiln__export *next;
@@ -41,6 +42,7 @@ struct kiln_call {
     void *file_user;
     const char *hint; /* NULL, or a hint about a missing argument */
     bool missed;      /* true: the function asked for an argument that the spec does not give */
+    bool opened;      /* true: the function asked for a file */
     kiln__arena arena;
     kiln_error *failure;      /* set by kiln_call_fail */
     const kiln__log *log;     /* NULL: the call ignores it */
@@ -54,5 +56,17 @@ kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, k
 /* NULL: there is no such argument */
 const kiln__export *kiln__export_find(const kiln__export *exports, const char *name);
 void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports);
+
+/* ---- exports as bytes (exports.c) ---- */
+/* Hashes the elements of an array, with all cores. Returns false if memory is exhausted. */
+bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__hash128 *hash);
+/* Appends the exports to two texts: their fields to `list`, the elements of their arrays to `data`. */
+bool kiln__exports_pack(const kiln__export *exports, kiln__text *list, kiln__text *data);
+uint64_t kiln__exports_bytes(const kiln__export *exports); /* that the second text gets */
+/* Reads what kiln__exports_pack() wrote, from any bytes. *exports points into `list` and `data`, which must live longer;
+ * the caller frees the list itself. *whole is false if the bytes are not such exports. KILN_ERROR_MEMORY is the only
+ * failure. */
+kiln_status kiln__exports_unpack(const kiln_allocator *mem, const void *list, size_t list_length, const void *data,
+                                 size_t data_length, kiln__export **exports, bool *whole);
 void kiln__call_free(kiln_call *call); /* frees the arena, the exports and the failure */
 #endif

@@ -9,8 +9,8 @@
 
 enum { CHUNK = 1024, PART = 1 << 18, PARTS_MOST = 256 };
 
-/* Errors are counted in classes for their quantiles: 32 in each power of two, the last for all above. */
-enum { CLASS_BITS = 5, LEAST_POWER = -48, POWERS = 64, CLASSES = POWERS << CLASS_BITS };
+/* Errors are counted in classes for their quantiles. */
+enum { CLASS_BITS = KILN__ERROR_BITS, LEAST_POWER = KILN__ERROR_LEAST, CLASSES = KILN__ERROR_CLASSES };
 
 /* The result of one part. Parts are combined in order, so the result does not depend on the threads. */
 typedef struct finding {
@@ -47,16 +47,28 @@ static double error_of(int class)
 }
 
 /* Returns the error that the `elements` elements with the smallest errors do not exceed. */
-static double quantile(const comparison *c, uint64_t elements, uint64_t compared, double worst)
+static double quantile(const kiln__counted *counted, uint64_t elements, uint64_t compared)
 {
     uint64_t above = compared - elements; /* which may exceed it */
+    const double worst = counted->worst_error;
     for (int i = CLASSES - 1; i >= 0; i--) {
-        uint64_t here = atomic_load_explicit(&c->classes[i], memory_order_relaxed);
+        const uint64_t here = counted->classes[i];
         if (here > above)
             return i == CLASSES - 1 || error_of(i) > worst ? worst : error_of(i);
         above -= here;
     }
     return 0;
+}
+
+void kiln__array_counted(const char *name, uint64_t elements, const kiln__counted *counted,
+                         kiln__difference *difference)
+{
+    const uint64_t compared = elements - counted->left;
+    memset(difference, 0, sizeof *difference);
+    difference->worst_error = counted->worst_error;
+    difference->median_error = quantile(counted, compared - compared / 2, compared);
+    difference->p999_error = quantile(counted, compared - compared / 1000, compared);
+    snprintf(difference->text, sizeof difference->text, "%.80s: %" PRIu64 " elements are right", name, elements);
 }
 
 static bool is_poison(const kiln_array *array, uint64_t index)
@@ -303,7 +315,6 @@ static void compare(const char *name, comparison *c, kiln__difference *differenc
     c->parts = kiln__type_part(c->got->type) == c->got->type ? 1 : 2;
     finding all = {0};
     uint64_t bytes = 0;
-    memset(difference, 0, sizeof *difference);
     kiln__array_bytes(c->got->type, c->got->dims, c->got->shape, &bytes);
     c->count = bytes / kiln__type_bytes(c->got->type);
     c->part = c->count / PARTS_MOST + 1 > PART ? c->count / PARTS_MOST + 1 : PART;
@@ -321,21 +332,19 @@ static void compare(const char *name, comparison *c, kiln__difference *differenc
             all.worst_index = f->worst_index;
         }
     }
+    kiln__counted counted = {.wrong = all.wrong, .left = all.left, .worst_error = all.worst_error};
+    for (int i = 0; i < CLASSES; i++)
+        counted.classes[i] = atomic_load_explicit(&c->classes[i], memory_order_relaxed);
+    kiln__array_counted(name, c->count, &counted, difference);
     difference->wrong = all.wrong;
     difference->unwritten = all.unwritten;
     difference->worst_index = all.worst_index;
-    difference->worst_error = all.worst_error;
-    uint64_t compared = c->count - all.left;
-    difference->median_error = quantile(c, compared - compared / 2, compared, all.worst_error);
-    difference->p999_error = quantile(c, compared - compared / 1000, compared, all.worst_error);
     if (c->count && all.left == c->count) { /* nothing was compared, so nothing was checked */
         difference->wrong = c->count;
         snprintf(difference->text, sizeof difference->text,
                  "%.80s: the reference computed none of the %" PRIu64 " elements", name, c->count);
     } else if (all.wrong)
         describe(name, c, &all, difference->text, sizeof difference->text);
-    else
-        snprintf(difference->text, sizeof difference->text, "%.80s: %" PRIu64 " elements are right", name, c->count);
 }
 
 void kiln__array_compare(const char *name, const kiln_array *got, const kiln_array *want, bool exact, double rtol,

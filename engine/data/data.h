@@ -98,6 +98,17 @@ typedef struct kiln__difference {
     uint64_t unwritten; /* number of elements that still hold the poison */
     char text[256];     /* "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 12 of 640 wrong" */
 } kiln__difference;
+/* The counts of a comparison, which another device may have made. The errors of 2^KILN__ERROR_LEAST and more are counted in
+ * classes: 2^KILN__ERROR_BITS in each power of two, the last one for all above. */
+enum { KILN__ERROR_BITS = 5, KILN__ERROR_LEAST = -48, KILN__ERROR_CLASSES = 64 << KILN__ERROR_BITS };
+typedef struct kiln__counted {
+    uint64_t wrong, left; /* left: elements that a sampled reference lacks */
+    double worst_error;
+    uint64_t classes[KILN__ERROR_CLASSES];
+} kiln__counted;
+/* Describes a comparison of this many elements, none of which is wrong. */
+void kiln__array_counted(const char *name, uint64_t elements, const kiln__counted *counted,
+                         kiln__difference *difference);
 /* Compares arrays of the same type and shape. Equal infinities match, and NaN matches NaN. `exact` compares bits, but
  * any NaN matches any NaN. */
 void kiln__array_compare(const char *name, const kiln_array *got, const kiln_array *want, bool exact, double rtol,

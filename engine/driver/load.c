@@ -203,6 +203,9 @@ kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driv
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error)
 {
     kiln__driver made = {.simulator = &kiln__sim_simulator, .path = "built-in"};
+#ifdef KILN_SIM_PROGRAMS
+    kiln__sim_add_programs(); /* for tests and for profiles of programs: the engine calls none of its functions */
+#endif
     for (size_t i = 0; i < KILN__COUNT(entries); i++) {
         void *symbol = kiln__sim_symbol(entries[i].name);
         memcpy((char *)&made + entries[i].offset, &symbol, sizeof symbol);

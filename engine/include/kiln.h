@@ -235,7 +235,8 @@ typedef struct kiln_engine kiln_engine;
  * call that needs NVRTC returns KILN_ERROR_NO_COMPILER if there is no usable NVRTC. */
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
 /* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may
- * be NULL. */
+ * be NULL. If a time limit ended a sweep, the function first waits for the compiles that were running then, each at most for
+ * `compile_timeout`, so that the cache has their code. `stop` of the options ends the wait. */
 KILN_API void kiln_engine_close(kiln_engine *engine);
 
 /* ---- many machines: a job of several processes, one for each GPU --------------------------------------------- */
@@ -477,7 +478,8 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 #define KILN_HOST_INPUT 2u /* for `inputs:` */
 #define KILN_HOST_STEP 4u  /* for `steps:` */
 /* A purpose is joined with this flag if Kiln's own programs have the same function under the same name, as they have the
- * functions of the catalogue. Without the flag, a sweep that calls the function measures in its own process, because no
+ * functions of the catalogue. The results of such a function depend on its code and its arguments only, so references are kept
+ * on disk. Without the flag, a sweep that calls the function measures in its own process, because no
  * other process has the function. A captured spec cannot call such a function either. */
 #define KILN_HOST_SHIPPED 8u
 
@@ -1050,12 +1052,13 @@ KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kil
 
 /* ---- the disk cache ------------------------------------------------------------------------------------------- */
 
+/* An entry is compiled code, or a reference that a host function or a command computed (engine/plan/README.md). */
 typedef struct kiln_cache_entry {
-    const char *id;     /* 32 hexadecimal digits */
-    const char *source; /* the name of the source */
-    const char *arch;
-    const char *compiler; /* "nvrtc 13.0" */
-    const char *options;  /* the compiler's options, separated by spaces */
+    const char *id;       /* 32 hexadecimal digits */
+    const char *source;   /* the name of the source; of a reference the name of the spec */
+    const char *arch;     /* of a reference "reference" */
+    const char *compiler; /* "nvrtc 13.0"; of a reference the host function or the command */
+    const char *options;  /* the compiler's options, separated by spaces; of a reference the sizes */
     uint64_t bytes;
     int64_t used; /* time of the last use, in seconds since 1970 */
     int intact;   /* set only by kiln_cache_verify(); 1: the checksum and the key are right */
@@ -1069,13 +1072,13 @@ KILN_API kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, vo
 /* Checks every entry and removes the damaged ones. It calls `each` for every entry. If `each` returns nonzero, the
  * remaining entries are not checked. */
 KILN_API kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Calls `show` once with an entry, its source and its PTX. `id` may be any prefix of the id that only this entry has.
+/* Calls `show` once with an entry, its source and its PTX. A reference has its key in place of the source, and no PTX. `id` may be any prefix of the id that only this entry has.
  * The return value of `show` has no effect. */
 typedef int (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, const char *source_text, const char *ptx,
                                   size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
-/* Removes the least recently used entries until at most `max_bytes` bytes remain. *removed gets the number of removed
+/* Removes the least recently used entries until at most `max_bytes` bytes remain, references before code. *removed gets the number of removed
  * entries, *kept_bytes the remaining bytes. Both pointers may be NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);

@@ -14,7 +14,7 @@ extern "C" {
 
 /* ---- check: the simulated device finds errors that a GPU does not report ----------------------------------------- */
 
-/* The kinds of errors that the checks find. engine/sim/check/CHECKS.md explains each kind, and the limits of the
+/* The kinds of errors that the checks find. engine/sim/observe/check/CHECKS.md explains each kind, and the limits of the
  * checks. X(name, text) */
 #define KILN_CHECK_MAP(X)                                                                                              \
     X(BOUNDS, "out of bounds")                                                                                         \
@@ -114,7 +114,7 @@ typedef enum kiln_class {
         KILN_CLASS_COUNT
 } kiln_class;
 
-/* The counters of a profile. X(name, how it adds up, text). engine/sim/observe/COUNTERS.md has the rules. A request
+/* The counters of a profile. X(name, how it adds up, text). engine/sim/observe/count/COUNTERS.md has the rules. A request
  * is one memory instruction of one warp with at least one active lane.
  *
  *   lanes        accesses of single threads

@@ -122,30 +122,52 @@ static CUresult compare_from(const kiln__driver *driver, CUfunction kernel, cons
                                    0, NULL, args, NULL);
 }
 
-kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error)
+/* Enqueues the comparison of two ranges. */
+static CUresult compare_ranges(kiln_plan *plan, const CUdeviceptr at[2], uint64_t bytes)
 {
     const kiln__driver *driver = &plan->engine->driver;
     const kiln__comparer *c = &plan->shared->comparer;
+    const uint64_t units = (at[0] | at[1]) % WIDE == 0 ? bytes / WIDE : 0;
+    CUresult result = compare_from(driver, c->wide, at, 0, units, c->found);
+    return result == CUDA_SUCCESS ? compare_from(driver, c->bytes, at, units * WIDE, bytes - units * WIDE, c->found)
+                                  : result;
+}
+
+/* Waits for the comparisons that were enqueued, if `result` is CUDA_SUCCESS, and tells whether they found a difference. */
+static kiln_status read_found(kiln_plan *plan, CUresult result, bool *same, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
     uint32_t found = 0;
-    *same = false;
-    if (!answers->on_device)
-        return KILN_OK;
-    CUresult result = driver->cuMemsetD32Async_(c->found, 0, 1, NULL);
-    for (size_t i = 0; result == CUDA_SUCCESS && i < plan->variant->buffer_count; i++) {
-        const kiln__plan_buffer *b = answers->copies[i] ? find_output(plan, i) : NULL;
-        if (!b)
-            continue;
-        const CUdeviceptr at[2] = {answers->copies[i], b->pointer};
-        const uint64_t units = (at[0] | at[1]) % WIDE == 0 ? b->bytes / WIDE : 0;
-        result = compare_from(driver, c->wide, at, 0, units, c->found);
-        if (result == CUDA_SUCCESS)
-            result = compare_from(driver, c->bytes, at, units * WIDE, b->bytes - units * WIDE, c->found);
-    }
     if (result == CUDA_SUCCESS)
         result = kiln__limit_wait_all(plan);
     if (result == CUDA_SUCCESS)
-        result = driver->cuMemcpyDtoH_(&found, c->found, sizeof found);
+        result = driver->cuMemcpyDtoH_(&found, plan->shared->comparer.found, sizeof found);
     *same = found == 0;
     return result == CUDA_SUCCESS ? KILN_OK
-                                  : kiln__limit_fail(plan, result, error, "comparing the answers of two runs");
+                                  : kiln__limit_fail(plan, result, error, "comparing the memory of two buffers");
+}
+
+kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error)
+{
+    *same = false;
+    if (!answers->on_device)
+        return KILN_OK;
+    CUresult result = plan->engine->driver.cuMemsetD32Async_(plan->shared->comparer.found, 0, 1, NULL);
+    for (size_t i = 0; result == CUDA_SUCCESS && i < plan->variant->buffer_count; i++) {
+        const kiln__plan_buffer *b = answers->copies[i] ? find_output(plan, i) : NULL;
+        if (b)
+            result = compare_ranges(plan, (const CUdeviceptr[]){answers->copies[i], b->pointer}, b->bytes);
+    }
+    return read_found(plan, result, same, error);
+}
+
+kiln_status kiln__memory_same(kiln_plan *plan, const CUdeviceptr at[2], uint64_t bytes, bool *same, kiln_error **error)
+{
+    *same = false;
+    if (!load_kernels(plan->shared))
+        return KILN_OK;
+    CUresult result = plan->engine->driver.cuMemsetD32Async_(plan->shared->comparer.found, 0, 1, NULL);
+    if (result == CUDA_SUCCESS)
+        result = compare_ranges(plan, at, bytes);
+    return read_found(plan, result, same, error);
 }

@@ -113,6 +113,7 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
                       .stop = plan->limit.stop};
     kiln_status status = kiln__call(&call, host, pos, error);
     args->missed = call.missed;
+    args->opened = call.opened;
     if (status == KILN_OK && exports) {
         *exports = call.exports;
         call.exports = NULL;

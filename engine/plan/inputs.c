@@ -16,6 +16,20 @@ static bool must_stay(const kiln_plan *plan, const kiln__plan_buffer *b)
     return !plan->spec->from_t1 && !b->custom && b->bytes && kiln__variant_keeps(plan->variant, b->buffer);
 }
 
+/* Compares a buffer with the sweep's copy of its content, if the device has one. No kernel gets that copy. */
+static kiln_status compare_on_device(kiln_plan *plan, const kiln__plan_buffer *b, bool *same, kiln_error **error)
+{
+    kiln__text key = {.mem = plan->mem};
+    *same = false;
+    if (!b->key || !kiln__counts_on_device(plan, b->bytes))
+        return KILN_OK;
+    kiln__text_printf(&key, "device %s", b->key);
+    const kiln__plan_entry *copy = key.failed ? NULL : kiln__shared_find(plan->shared, key.data);
+    kiln__text_free(&key);
+    return copy ? kiln__memory_same(plan, (const CUdeviceptr[]){copy->device, b->pointer}, b->bytes, same, error)
+                : KILN_OK;
+}
+
 /* Compares a buffer on the device with the content that it was filled with, and appends a message to `wrong` if they
  * differ. A large buffer is compared in PIECES pieces of PIECE_BYTES at equal distances; the last piece ends at the
  * buffer's end. */
@@ -24,8 +38,11 @@ static kiln_status compare(kiln_plan *plan, kiln__plan_buffer *b, kiln__text *wr
     const kiln__driver *driver = &plan->engine->driver;
     const char *name = b->buffer->name;
     kiln_array before;
-    bool temporary = false, whole = b->bytes <= WHOLE_BYTES;
-    kiln_status status = kiln__plan_content(plan, b, &before, &temporary, error);
+    bool temporary = false, whole = b->bytes <= WHOLE_BYTES, same;
+    kiln_status status = compare_on_device(plan, b, &same, error);
+    if (status != KILN_OK || same)
+        return status;
+    status = kiln__plan_content(plan, b, &before, &temporary, error);
     if (status != KILN_OK)
         return status;
     size_t size = kiln__type_bytes(b->type), pieces = whole ? 1 : PIECES;

@@ -413,6 +413,9 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
         status = kiln__engine_check_memory(plan->engine, b->bytes, true, b->buffer->name, error);
         return status == KILN_OK ? kiln__array_make(plan->mem, b->type, b->dims, b->shape, array, error) : status;
     }
+    status = content_key(plan, b, error); /* the key of a reference has it too */
+    if (status != KILN_OK)
+        return status;
     if (fill->kind == KILN__FILL_FROM && !b->file) {
         const kiln_array *found;
         kiln__plan_input *input;
@@ -421,9 +424,6 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
             *array = *found; /* it was found: NOLINT(clang-analyzer-core.NullDereference) */
         return status;
     }
-    status = content_key(plan, b, error);
-    if (status != KILN_OK)
-        return status;
     kiln__plan_entry *entry = kiln__shared_find(plan->shared, b->key);
     if (!entry && (b->file || fill->kind == KILN__FILL_FILE))
         status = kiln__plan_file(plan, b->file, fill->text, fill->path, &entry, error);

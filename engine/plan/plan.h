@@ -28,6 +28,21 @@ void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), vo
 void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user);
 /* Sets a callback that a waiting run calls often. If it returns true, the run ends with KILN_ERROR_INTERRUPTED. */
 void kiln__shared_on_ask(kiln__shared *shared, bool (*ends)(void *user), void *user);
+/* ---- references on disk (reference.c) ---- */
+/* A reference that can be kept: its key and its content, and texts for listings. */
+typedef struct kiln__kept_reference {
+    const char *key; /* begins with the text of kiln__reference_begin_key() */
+    size_t key_length;
+    const char *spec, *function, *sizes;
+    const void *list, *data; /* as kiln__exports_pack() writes them */
+    size_t list_length, data_length;
+} kiln__kept_reference;
+/* Writes a reference to the engine's cache, and removes the least recently used ones that are too many. A failure is no
+ * error, because the reference can be computed again. */
+void kiln__reference_store(kiln_engine *engine, const kiln__kept_reference *kept);
+void kiln__reference_begin_key(const kiln_spec *spec, kiln__text *key); /* the part of a key that tells the spec */
+/* Sets a callback that gets the references which the plans would write. For a process that cannot write. */
+void kiln__shared_on_keep(kiln__shared *shared, void (*keep)(void *user, const kiln__kept_reference *kept), void *user);
 /* Returns the seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
 /* Computes the numbers that describe the plan's input (`features` of the spec), in the arena. Makes the inputs that

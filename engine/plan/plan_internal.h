@@ -16,7 +16,8 @@ typedef struct kiln__plan_entry {
     kiln__export *values;
     CUdeviceptr device; /* a copy of a buffer's content that no kernel accesses; 0: none */
     uint64_t device_bytes;
-    double seconds; /* for an input the time of its host function; for a device copy the time of copying */
+    kiln__unit unit; /* the memory of `values` that are read from disk */
+    double seconds;  /* for an input the time of its host function; for a device copy the time of copying */
 } kiln__plan_entry;
 /* answer.c: the kernels that compare answers, and the word in which they tell what they found. */
 typedef struct kiln__comparer {
@@ -24,6 +25,12 @@ typedef struct kiln__comparer {
     CUfunction wide, bytes;
     CUdeviceptr found;
 } kiln__comparer;
+/* count.c: the kernel that compares elements of one type with a reference. */
+typedef struct kiln__counter {
+    CUmodule module; /* NULL: not loaded yet, or refused */
+    CUfunction function;
+    bool refused;
+} kiln__counter;
 typedef struct kiln__device_block {
     CUdeviceptr pointer;
     uint64_t bytes;
@@ -38,7 +45,10 @@ struct kiln__shared {
     CUdeviceptr flush; /* memory larger than the L2 cache, which is written between repetitions */
     uint64_t flush_bytes;
     kiln__comparer comparer;
-    void *staging; /* host memory into which outputs are read, one after the other */
+    kiln__counter counters[KILN_TYPE_COUNT];
+    CUdeviceptr counted;  /* where they write; 0: not allocated yet */
+    uint64_t count_least; /* bytes of an output that the device compares; 0: the default */
+    void *staging;        /* host memory into which outputs are read, one after the other */
     uint64_t staging_bytes;
     void (*on_launch)(void *user); /* may be NULL */
     void *on_launch_user;
@@ -46,6 +56,8 @@ struct kiln__shared {
     void *on_wait_user;
     bool (*on_ask)(void *user); /* called while a run waits for another process: true ends the run. May be NULL */
     void *on_ask_user;
+    void (*on_keep)(void *user, const kiln__kept_reference *kept); /* may be NULL */
+    void *on_keep_user;
 };
 kiln__plan_entry *kiln__shared_find(kiln__shared *shared, const char *key);
 /* Takes ownership of `values`, also on failure. */
@@ -314,6 +326,7 @@ typedef struct kiln__call_args {
     size_t count, capacity;
     const char *hint; /* hint for the message about a missing argument; NULL: none */
     bool missed;      /* set by kiln__plan_call() if the function asked for a missing argument */
+    bool opened;      /* the same if it asked for a file */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
 /* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */
@@ -357,6 +370,20 @@ void kiln__launch_explain(const kiln_plan *plan, const kiln__plan_op *op, CUresu
 kiln_status kiln__command_reference(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
                                     kiln__export **outputs, kiln_error **error);
 
+/* ---- reference.c: references that are kept on disk ---- */
+/* These write the key of a reference: of a host function that sees the first `count` arguments, of one that sees the
+ * others from `first` on too, and of a command. They return false if the reference cannot be kept, or memory is exhausted. */
+bool kiln__reference_host_key(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args, size_t count,
+                              kiln__text *key);
+bool kiln__reference_extend_key(kiln_plan *plan, const kiln__call_args *args, size_t first, kiln__text *key);
+bool kiln__reference_command_key(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
+                                 kiln__text *key);
+/* Returns true if the reference was on disk. *exports then points into *unit, and the caller frees both. */
+bool kiln__reference_find(kiln_plan *plan, const kiln__text *key, kiln__unit *unit, kiln__export **exports);
+/* Keeps a reference that took `seconds`, if reading it is expected to take less. */
+void kiln__reference_keep(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key,
+                          const kiln__export *exports, double seconds);
+
 /* ---- steps.c ---- */
 /* Runs the steps, or before_each, once on `stream`. Memory and contents must exist, and the context must be current. */
 kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error);
@@ -397,6 +424,25 @@ kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *a
 kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error);
 void kiln__answers_drop(kiln_plan *plan, kiln__answers *answers);
 void kiln__comparer_free(kiln__shared *shared);
+
+/* Compares two ranges of device memory byte by byte. *same is false too if the device has no kernel for it. */
+kiln_status kiln__memory_same(kiln_plan *plan, const CUdeviceptr at[2], uint64_t bytes, bool *same, kiln_error **error);
+
+/* ---- count.c: comparing outputs with references on the device. The context must be current. ---- */
+/* A comparison of one buffer. `key` is that of the reference among the shared entries, and tells its content. */
+typedef struct kiln__counting {
+    const char *buffer, *key;
+    const kiln_array *want;
+    bool exact, sampled;
+    double rtol, atol;
+} kiln__counting;
+/* Returns whether the device compares an output or an input of this many bytes, in this run. */
+bool kiln__counts_on_device(const kiln_plan *plan, uint64_t bytes);
+/* Counts what kiln__array_compare() and kiln__array_compare_sample() count. *done is false if the device cannot do it: the
+ * type is complex, of 8-bit floats or another than that of the reference, or there is no memory for a copy. */
+kiln_status kiln__count_on_device(kiln_plan *plan, const kiln__plan_buffer *b, const kiln__counting *of,
+                                  kiln__counted *counted, bool *done, kiln_error **error);
+void kiln__counters_free(kiln__shared *shared);
 
 /* ---- verify.c, inputs.c, measure.c ---- */
 /* Computes the reference values of the outputs, before the steps overwrite the data that they depend on. */

@@ -36,6 +36,12 @@ void kiln__shared_on_ask(kiln__shared *shared, bool (*ends)(void *user), void *u
     shared->on_ask_user = user;
 }
 
+void kiln__shared_on_keep(kiln__shared *shared, void (*keep)(void *user, const kiln__kept_reference *kept), void *user)
+{
+    shared->on_keep = keep;
+    shared->on_keep_user = user;
+}
+
 kiln__plan_entry *kiln__shared_find(kiln__shared *shared, const char *key)
 {
     kiln__plan_entry *entry = shared->entries;
@@ -73,6 +79,7 @@ static void free_entry(kiln__shared *shared, kiln__plan_entry *entry)
     if (entry->device)
         free_device(shared, entry->device);
     kiln__exports_free(shared->mem, entry->values);
+    kiln__unit_free(&entry->unit);
     kiln__free(shared->mem, entry);
 }
 
@@ -150,8 +157,10 @@ void kiln__shared_free(kiln__shared *shared)
         return;
     CUcontext previous = NULL;
     bool device = shared->engine->device_open && kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
-    if (device)
+    if (device) {
         kiln__comparer_free(shared);
+        kiln__counters_free(shared);
+    }
     if (device)
         kiln__shared_drop_device(shared); /* without a context its memory is gone already */
     kiln__shared_drop(shared, "");

@@ -198,12 +198,66 @@ static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln_
     kiln__text_free(&names);
 }
 
-/* *own is set if the function read inputs of the variant itself, or an input that does not exist. */
+/* Takes a reference from disk, if it is there, in place of the outputs that were made for the function to write. */
+static bool take_kept(kiln_plan *plan, const kiln__text *key, kiln__export **outputs, kiln__unit *unit)
+{
+    kiln__export *kept;
+    if (!kiln__reference_find(plan, key, unit, &kept))
+        return false;
+    kiln__exports_free(plan->mem, *outputs);
+    *outputs = kept;
+    return true;
+}
+
+/* Calls the host function, and moves its exports to the end of the outputs. */
+static kiln_status call_host(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, kiln__export **outputs,
+                             kiln_error **error)
+{
+    kiln__export *exported = NULL;
+    kiln_status status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, args, verify->pos, &exported, error);
+    while (*outputs)
+        outputs = &(*outputs)->next;
+    *outputs = exported;
+    if (status == KILN_OK)
+        warn_unread(plan, verify, args);
+    return status;
+}
+
+/* Takes the answer of a host function from disk, or calls the function and keeps its answer. The arguments from `shared`
+ * on are the variant's own inputs. A function that does not look at them has one answer for all variants, so its key is
+ * without them; which of the two keys a function has is known only after its first call, and both are tried. */
+static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, size_t shared,
+                                bool *own, kiln__export **outputs, kiln__unit *unit, kiln_error **error)
+{
+    kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}};
+    const bool kept = kiln__reference_host_key(plan, verify, args, shared, &keys[0]);
+    kiln_status status = KILN_OK;
+    bool found = kept && take_kept(plan, &keys[0], outputs, unit);
+    if (kept && !found) {
+        kiln__text_add(&keys[1], keys[0].data, keys[0].length);
+        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) && take_kept(plan, &keys[1], outputs, unit);
+        found = *own;
+    }
+    if (!found) {
+        const uint64_t start = kiln__now_ns();
+        status = call_host(plan, verify, args, outputs, error);
+        *own = args->missed;
+        for (size_t i = shared; i < args->count; i++)
+            *own = *own || args->args[i].read;
+        if (kept && status == KILN_OK && !args->opened)
+            kiln__reference_keep(plan, verify, &keys[*own], *outputs, kiln__seconds_since(start));
+    }
+    kiln__text_free(&keys[0]);
+    kiln__text_free(&keys[1]);
+    return status;
+}
+
+/* *own: it looked at the variant's own inputs, or for something that is not there. */
 static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
-                           kiln_error **error)
+                           kiln__unit *unit, kiln_error **error)
 {
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
-    kiln__export *borrowed = NULL, *exported = NULL;
+    kiln__export *borrowed = NULL;
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
     for (size_t i = 0; i < plan->config->sizes.count && status == KILN_OK; i++) {
         kiln__call_arg arg = {.name = plan->config->sizes.items[i].name, .value = plan->config->sizes.items[i].value};
@@ -226,17 +280,7 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
             shared = args.count;
     }
     if (status == KILN_OK)
-        status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, &args, verify->pos, &exported, error);
-    for (kiln__export **end = outputs; exported; end = &(*end)->next)
-        if (!*end) {
-            *end = exported;
-            break;
-        }
-    if (status == KILN_OK)
-        warn_unread(plan, verify, &args);
-    *own = args.missed;
-    for (size_t i = shared; i < args.count; i++)
-        *own = *own || args.args[i].read;
+        status = find_or_call(plan, verify, &args, shared, own, outputs, unit, error);
     kiln__exports_free(plan->mem, borrowed);
     kiln__call_args_free(&args);
     return status;
@@ -244,13 +288,22 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
 
 /* ---- by a command ---- */
 
-static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+/* Takes the answer of a command from disk, or runs the command and keeps its answer. */
+static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln__unit *unit,
+                              kiln_error **error)
 {
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
     kiln__export *borrowed = NULL;
+    kiln__text key = {.mem = plan->mem};
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
-    if (status == KILN_OK)
+    const bool kept = status == KILN_OK && kiln__reference_command_key(plan, verify, &args, &key);
+    if (status == KILN_OK && !(kept && take_kept(plan, &key, outputs, unit))) {
+        const uint64_t start = kiln__now_ns();
         status = kiln__command_reference(plan, verify, &args, outputs, error);
+        if (kept && status == KILN_OK)
+            kiln__reference_keep(plan, verify, &key, *outputs, kiln__seconds_since(start));
+    }
+    kiln__text_free(&key);
     kiln__exports_free(plan->mem, borrowed);
     kiln__call_args_free(&args);
     return status;
@@ -348,16 +401,19 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
 /* ---- all kinds ---- */
 
 /* Finds the expected answer, or makes it and keeps it for the sweep. *projection gets the sums that stand for the elements
- * that *want lacks. It has no sums if *want is complete. */
+ * that *want lacks. It has no sums if *want is complete. *own_key (may be NULL) gets the key of the entry. */
 static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
-                                  kiln__projection *projection, kiln_error **error)
+                                  kiln__projection *projection, const char **own_key, kiln_error **error)
 {
     kiln__export *outputs = NULL;
+    kiln__unit unit = {0};
     kiln__plan_entry *entry = NULL;
     if (verify->against == KILN__AGAINST_FILE) {
         kiln_status status = kiln__plan_file(plan, NULL, verify->name, verify->path, &entry, error);
         if (status == KILN_OK)
             *want = &entry->values->array;
+        if (status == KILN_OK && own_key)
+            *own_key = entry->key;
         return status;
     }
     kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}}; /* without the variant's own inputs, and with them */
@@ -369,13 +425,17 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
             entry = kiln__shared_find(plan->shared, kiln__text_get(&keys[i]));
     }
     if (status == KILN_OK && !entry) {
-        status = verify->against == KILN__AGAINST_HOST      ? by_host(plan, verify, &own, &outputs, error)
-                 : verify->against == KILN__AGAINST_COMMAND ? by_command(plan, verify, &outputs, error)
+        status = verify->against == KILN__AGAINST_HOST      ? by_host(plan, verify, &own, &outputs, &unit, error)
+                 : verify->against == KILN__AGAINST_COMMAND ? by_command(plan, verify, &outputs, &unit, error)
                                                             : by_variant(plan, verify, &outputs, error);
         if (status == KILN_OK)
             status = kiln__shared_add(plan->shared, kiln__text_get(&keys[own]), outputs, &entry, error);
         else
             kiln__exports_free(plan->mem, outputs);
+        if (status == KILN_OK)
+            entry->unit = unit;
+        else
+            kiln__unit_free(&unit);
     }
     kiln__text_free(&keys[0]);
     kiln__text_free(&keys[1]);
@@ -389,6 +449,8 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
     if (!found)
         return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "the reference has no buffer %s", verify->buffer);
     *want = &found->array;
+    if (own_key)
+        *own_key = entry->key;
     const kiln__export *weights = kiln__export_find(entry->values, "verify.weights"),
                        *sums = kiln__export_find(entry->values, "verify.sums"),
                        *slack = kiln__export_find(entry->values, "verify.slack");
@@ -420,7 +482,7 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error)
     const kiln_array *want;
     for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++)
         if (!is_its_own_reference(plan, &plan->spec->verify[i]))
-            status = find_reference(plan, &plan->spec->verify[i], &want, NULL, error);
+            status = find_reference(plan, &plan->spec->verify[i], &want, NULL, NULL, error);
     return status;
 }
 
@@ -453,7 +515,7 @@ kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error)
     const kiln_array *want;
     for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++)
         if (plan->spec->verify[i].against == KILN__AGAINST_HOST)
-            status = find_reference(plan, &plan->spec->verify[i], &want, NULL, error);
+            status = find_reference(plan, &plan->spec->verify[i], &want, NULL, NULL, error);
     return status;
 }
 
@@ -546,46 +608,87 @@ static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const
                         difference);
 }
 
-/* Compares an output by one entry of `verify`. If the reference covers only a part of the elements and finds no fault,
- * keeps the answer for other variants, or compares it with a kept answer. *against names the kept answer in the second
- * case. */
-static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got,
-                               kiln__difference *difference, const char **against, kiln_result *result,
-                               kiln_error **error)
+/* What an output is compared with. */
+typedef struct judgement {
+    const char *key; /* of the reference */
+    kiln_array want; /* with the type of its elements */
+    kiln__projection projection;
+    double rtol, atol;
+} judgement;
+
+/* Finds the reference of an entry of `verify`, and evaluates the tolerances. `got` needs no data. */
+static kiln_status find_judgement(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got, judgement *by,
+                                  kiln_error **error)
 {
     const kiln_array *want;
     const kiln__expr *relative, *absolute;
-    double rtol = 0, atol = 0;
     kiln__diag diag = {.mem = plan->mem};
-    kiln__projection projection = {0};
-    kiln_status status = find_reference(plan, verify, &want, &projection, error);
+    *by = (judgement){0};
+    kiln_status status = find_reference(plan, verify, &want, &by->projection, &by->key, error);
     if (status != KILN_OK)
         return status;
     kiln__tolerance_of(verify, plan->variant, &relative, &absolute);
-    kiln__expr_eval_float(relative, &plan->scope, "rtol", &rtol, &diag);
-    kiln__expr_eval_float(absolute, &plan->scope, "atol", &atol, &diag);
+    kiln__expr_eval_float(relative, &plan->scope, "rtol", &by->rtol, &diag);
+    kiln__expr_eval_float(absolute, &plan->scope, "atol", &by->atol, &diag);
     status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
     if (status != KILN_OK)
         return status;
-    kiln_array typed = *want;
-    if (!kiln__array_comparable(got, want, &typed.type))
+    by->want = *want;
+    if (!kiln__array_comparable(got, want, &by->want.type))
         return fail_shape(plan, verify, got, want, error);
-    if (!verify->exact && rtol == 0 && atol == 0)
-        kiln__type_tolerance(got->type, &rtol, &atol);
-    if (projection.sums)
-        kiln__array_compare_projected(verify->buffer, got, &typed, &projection, rtol, atol, difference);
+    if (!verify->exact && by->rtol == 0 && by->atol == 0)
+        kiln__type_tolerance(got->type, &by->rtol, &by->atol);
+    return KILN_OK;
+}
+
+static bool is_partly(const kiln_plan *plan, const kiln__verify *verify, const judgement *by)
+{
+    return (by->projection.sums || verify->sampled) && plan->answer_use != KILN__ANSWER_WHOLE;
+}
+
+/* Compares an output on the device. *right is true only if the device can do it and every element is right. Data of the
+ * caller's has no key that tells its content, so such a reference has no copy on the device. */
+static kiln_status judge_on_device(kiln_plan *plan, const kiln__plan_buffer *b, const kiln__verify *verify,
+                                   const judgement *by, kiln__difference *difference, bool *right, kiln_error **error)
+{
+    kiln__counted counted;
+    bool done = false;
+    *right = false;
+    if (by->projection.sums || !kiln__counts_on_device(plan, b->bytes) || strncmp(by->key, ONCE, strlen(ONCE)) == 0)
+        return KILN_OK;
+    const kiln__counting of = {.buffer = verify->buffer,
+                               .key = by->key,
+                               .want = &by->want,
+                               .exact = verify->exact,
+                               .sampled = verify->sampled,
+                               .rtol = by->rtol,
+                               .atol = by->atol};
+    kiln_status status = kiln__count_on_device(plan, b, &of, &counted, &done, error);
+    if (status != KILN_OK || !done || counted.wrong || counted.left == b->elements)
+        return status;
+    kiln__array_counted(verify->buffer, b->elements, &counted, difference);
+    *right = true;
+    return KILN_OK;
+}
+
+/* Compares an output that is on the host. If the reference covers only a part of the elements and finds no fault, keeps the
+ * answer for other variants, or compares it with a kept answer. *against names the kept answer in the second case. */
+static kiln_status judge_on_host(kiln_plan *plan, const kiln__verify *verify, const judgement *by,
+                                 const kiln_array *got, kiln__difference *difference, const char **against,
+                                 kiln_error **error)
+{
+    if (by->projection.sums)
+        kiln__array_compare_projected(verify->buffer, got, &by->want, &by->projection, by->rtol, by->atol, difference);
     else if (verify->sampled)
-        kiln__array_compare_sample(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
+        kiln__array_compare_sample(verify->buffer, got, &by->want, verify->exact, by->rtol, by->atol, difference);
     else
-        kiln__array_compare(verify->buffer, got, &typed, verify->exact, rtol, atol, difference);
-    const bool partly = (projection.sums || verify->sampled) && plan->answer_use != KILN__ANSWER_WHOLE;
-    result->partly |= partly;
-    if (!partly || difference->wrong)
+        kiln__array_compare(verify->buffer, got, &by->want, verify->exact, by->rtol, by->atol, difference);
+    if (!is_partly(plan, verify, by) || difference->wrong)
         return KILN_OK;
     if (plan->answer_use == KILN__ANSWER_KEEP)
-        return keep_answer(plan, verify->buffer, got, rtol, atol, error);
+        return keep_answer(plan, verify->buffer, got, by->rtol, by->atol, error);
     if (plan->answer_use == KILN__ANSWER_COMPARE) {
-        compare_with_kept(plan, verify, got, rtol, atol, difference);
+        compare_with_kept(plan, verify, got, by->rtol, by->atol, difference);
         *against = "the answer of another variant";
     }
     return KILN_OK;
@@ -614,49 +717,62 @@ static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, cons
                    plan->spec->name, unwritten, b->elements, name);
 }
 
-/* Copies one output from the device, and compares it by every entry of `verify` that names it. If there is no such
- * entry, or this variant is the reference, the output is only checked for unwritten elements. `wrong` gets a line for each
- * difference. A status other than KILN_OK means that the comparison could not be made. */
+/* Copies an output into the staging area of the plans that share it. */
+static kiln_status fetch_output(kiln_plan *plan, const kiln__plan_buffer *b, const char *name, kiln_array *got,
+                                kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    KILN__TRY(kiln__engine_check_memory(plan->engine, b->bytes, true, name, error));
+    got->data = kiln__shared_staging(plan->shared, b->bytes);
+    if (!got->data)
+        return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "out of host memory for the %" PRIu64 " bytes of %s",
+                          b->bytes, name);
+    CUresult copied = b->bytes ? driver->cuMemcpyDtoH_(got->data, b->pointer, (size_t)b->bytes) : CUDA_SUCCESS;
+    if (copied != CUDA_SUCCESS)
+        return kiln__driver_fail(driver, plan->mem, copied, error, "copying buffer %s from the device", name);
+    return KILN_OK;
+}
+
+/* Compares one output by every entry of `verify` that names it, on the device or on the host, to which it is copied at
+ * most once. If there is no such entry, or this variant is the reference, the output is only checked for unwritten elements.
+ * `wrong` gets a line for each difference. A status other than KILN_OK means that the comparison could not be made. */
 static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *wrong, kiln_result *result,
                                  kiln_error **error)
 {
-    const kiln__driver *driver = &plan->engine->driver;
     const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, name);
     kiln_array got = {.type = b->type, .dims = b->dims};
     bool compared = false;
     memcpy(got.shape, b->shape, sizeof got.shape);
-    kiln_status status = kiln__engine_check_memory(plan->engine, b->bytes, true, name, error);
-    if (status != KILN_OK)
-        return status;
-    got.data = kiln__shared_staging(plan->shared, b->bytes);
-    if (!got.data)
-        return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "out of host memory for the %" PRIu64 " bytes of %s",
-                          b->bytes, name);
-    CUresult copied = b->bytes ? driver->cuMemcpyDtoH_(got.data, b->pointer, (size_t)b->bytes) : CUDA_SUCCESS;
-    if (copied != CUDA_SUCCESS)
-        return kiln__driver_fail(driver, plan->mem, copied, error, "copying buffer %s from the device", name);
-    for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++) {
+    for (size_t i = 0; i < plan->spec->verify_count; i++) {
+        const kiln__verify *verify = &plan->spec->verify[i];
         kiln__difference difference;
-        if (strcmp(plan->spec->verify[i].buffer, name) != 0 || is_its_own_reference(plan, &plan->spec->verify[i]))
+        judgement by;
+        bool right;
+        if (strcmp(verify->buffer, name) != 0 || is_its_own_reference(plan, verify))
             continue;
         compared = true;
         const char *against = NULL;
-        status = compare_one(plan, &plan->spec->verify[i], &got, &difference, &against, result, error);
-        if (status != KILN_OK)
-            break;
+        KILN__TRY(find_judgement(plan, verify, &got, &by, error));
+        KILN__TRY(judge_on_device(plan, b, verify, &by, &difference, &right, error));
+        if (!right && !got.data)
+            KILN__TRY(fetch_output(plan, b, name, &got, error));
+        if (!right)
+            KILN__TRY(judge_on_host(plan, verify, &by, &got, &difference, &against, error));
+        result->partly |= is_partly(plan, verify, &by);
         result->worst_error = fmax(result->worst_error, difference.worst_error);
         result->median_error = fmax(result->median_error, difference.median_error);
         result->p999_error = fmax(result->p999_error, difference.p999_error);
         if (difference.wrong && against)
             kiln__text_printf(wrong, "\n  %s; against %s", difference.text, against);
         else if (difference.wrong)
-            kiln__text_printf(wrong, "\n  %s; against %s %s", difference.text, kinds[plan->spec->verify[i].against],
-                              plan->spec->verify[i].name);
+            kiln__text_printf(wrong, "\n  %s; against %s %s", difference.text, kinds[verify->against], verify->name);
         result->verified = 1;
     }
-    if (status == KILN_OK && !compared)
-        look_at_unverified(plan, b, name, &got, wrong);
-    return status;
+    if (compared)
+        return KILN_OK;
+    KILN__TRY(fetch_output(plan, b, name, &got, error));
+    look_at_unverified(plan, b, name, &got, wrong);
+    return KILN_OK;
 }
 
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error)

@@ -1012,11 +1012,24 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     return status;
 }
 
+/* Frees the jobs that were not measured. Code that is compiled is kept, and so is a compile that has begun when the time
+ * limit ended the sweep: the same command again goes on from there. After an error or a request to stop nothing is kept. */
+static void leave_jobs(sweep *s)
+{
+    const kiln_end end = s->tuning ? s->tuning->totals.end : KILN_END_EARLY;
+    for (size_t i = 0; i < s->count; i++) {
+        if (end != KILN_END_EARLY) {
+            kiln__code_leave(s->jobs[i].code, end == KILN_END_SECONDS);
+            s->jobs[i].code = NULL;
+        }
+        forget(&s->jobs[i]);
+    }
+}
+
 static void close_sweep(sweep *s)
 {
     kiln__crew_close(s->crew); /* first, so that no process measures any more */
-    for (size_t i = 0; i < s->count; i++)
-        forget(&s->jobs[i]);
+    leave_jobs(s);
     for (size_t i = 0; i < s->flying_count; i++)
         forget(&s->flying[i]);
     kiln__free(s->engine->mem, s->flying);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh [OPTION...] SYSTEM [COMMAND...]: makes a bare SYSTEM (debian-12 or ubuntu-24.04) with debootstrap, unpacks the commit HEAD
+# run.sh [OPTION...] SYSTEM [COMMAND...]: makes a bare SYSTEM (debian-12, debian-13 or ubuntu-24.04) with debootstrap, unpacks the commit HEAD
 # in it, and runs there, as root, each COMMAND with sh. Without a COMMAND it runs the two commands of README.md. README.md
 # in this folder says what that proves, and when it is run.
 #
@@ -40,8 +40,9 @@ while [ $# != 0 ]; do
 done
 case ${1:-} in
 debian-12) suite=bookworm archive=debian script=sid components=main ;;
+debian-13) suite=trixie archive=debian script=sid components=main ;; # newer compilers than the two systems of reference
 ubuntu-24.04) suite=noble archive=ubuntu script=gutsy components=main,universe ;;
-*) fail "'${1:-}' is not debian-12 or ubuntu-24.04 (try --help)" ;;
+*) fail "'${1:-}' is not debian-12, debian-13 or ubuntu-24.04 (try --help)" ;;
 esac
 system=$1
 shift
@@ -58,9 +59,10 @@ say() { echo "== bare $system: $*"; }
 # keyring debootstrap cannot check signatures, so the transport has to be safe; apt in the new system checks them again.
 scripts=/usr/share/debootstrap/scripts
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
-         awk -v suite="$suite" '$2 == suite { sub("/$", "", $1); print $1; exit }')
+         awk -v suite="$suite" -v archive="/$archive\$" '{ sub("/$", "", $1) }
+             $2 == suite || !found && $1 ~ archive { found = $1; if ($2 == suite) exit } END { print found }')
 if [ -z "$mirror" ]; then
-    mirror=$(sed -n "s/.*default_mirror \(http.*\/$archive\)\$/\1/p" "$scripts/$script" | grep -v old | head -n 1)
+    mirror=$(sed -n "s/.*default_mirror \(http.*\/$archive\)\$/\1/p" "$scripts/$script" | grep -v old | head -n 1 || :)
     [ "$archive" != debian ] || mirror=$(sed -n 's/^DEF_MIRROR="\(.*\)"/\1/p' "$(command -v debootstrap)")
     [ -e "/usr/share/keyrings/$archive-archive-keyring.gpg" ] || mirror=https:${mirror#http*:}
 fi

@@ -210,7 +210,8 @@ static int usage(void)
 
 int main(int count, char **arguments)
 {
-    kiln_options options = {.size = sizeof options, .device = "sim"};
+    kiln_options options = {
+        .size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE}; /* no reference from disk */
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """gemm beside cuBLAS over thirty shapes: for each the peer is run, then a search of --seconds.
 
-  shapes.py [--seconds 60] [--only TEXT] > shapes.tsv
+  shapes.py [--seconds 60] [--only TEXT...] > shapes.tsv
+  shapes.py --random 60 [--seed 1] [--seconds 12] > random.tsv    # other shapes, log-uniform in 1 to 16384, all types
+  shapes.py --shape bf16:300:300:300 f16:2:991:6805:columns       # these; types as the peer names them
 
 A line a shape: its name, type, the time of the best configuration found, that configuration, the peer's time, how many
 times as fast Kiln is, configurations tried. Then the geometric mean and the least of these. Needs nvcc, unless
@@ -10,9 +12,11 @@ import argparse
 import json
 import math
 import os
+import random
 import subprocess
 import sys
 import tempfile
+import time
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(BENCH))
@@ -31,6 +35,23 @@ SHAPES = [(kind, n, n, n, 0) for kind, sizes in SQUARES.items() for n in sizes] 
     ("bf16", 12288, 12288, 12288, 0), ("bf16", 16384, 16384, 16384, 0)]
 
 
+LARGEST = 16384
+TYPES = [("bf16", 0), ("bf16", 1), ("f16", 0), ("f16", 1), ("f32", 0), ("tf32", 1)]  # as the peer names them, B by columns
+
+
+def random_shapes(count, seed):
+    """COUNT shapes, each type in turn. Dimensions are log-uniform, so most are no multiples of any tile. The peer takes
+    8-bit floats in multiples of 16 only: they are left out."""
+    draw = random.Random(seed)
+    return [(kind, *(round(math.exp(draw.uniform(0, math.log(LARGEST)))) for _ in "MNK"), columns)
+            for kind, columns in (TYPES[i % len(TYPES)] for i in range(count))]
+
+
+def parse_shape(text):
+    kind, *sizes = text.split(":")
+    return kind, int(sizes[0]), int(sizes[1]), int(sizes[2]), int(sizes[3:] == ["columns"])
+
+
 def peer_seconds(peer, name, shape):
     kind, m, n, k, columns = shape
     out = subprocess.run([peer, f"{name}:{kind}:{m}:{n}:{k}" + (":columns" if columns else "")], check=True,
@@ -40,7 +61,8 @@ def peer_seconds(peer, name, shape):
 
 def search(kiln, shape, seconds):
     kind, m, n, k, columns = shape
-    sizes = {"M": m, "N": n, "K": k, "ELEMENT": kind, "RESULT": kind, "COLUMNS": columns}
+    element, result = {"f32": ("f16", "f32"), "tf32": ("f32", "f32")}.get(kind, (kind, kind))
+    sizes = {"M": m, "N": n, "K": k, "ELEMENT": element, "RESULT": result, "COLUMNS": columns}
     command = [kiln, "tune", os.path.join(ROOT, "specs", "gemm.yaml"), "-t", str(seconds), "--no-store", "--quiet",
                "--json"]
     command += [word for name, value in sizes.items() for word in ("-s", f"{name}={value}")]
@@ -58,8 +80,13 @@ def search(kiln, shape, seconds):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     arguments.add_argument("--seconds", type=float, default=60)
-    arguments.add_argument("--only", default="")
+    arguments.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="shapes whose type and name have one of these")
+    arguments.add_argument("--shape", nargs="+", metavar="TYPE:M:N:K[:columns]", help="these in place of the thirty")
+    arguments.add_argument("--random", type=int, metavar="COUNT", help="other shapes, drawn by --seed")
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--total", type=float, default=math.inf, help="ends after the shape that passes so many seconds")
     chosen = arguments.parse_args()
+    begin = time.monotonic()
     kiln = os.environ.get("KILN", os.path.join(ROOT, "build", "release", "tools", "kiln"))
     with tempfile.TemporaryDirectory() as folder:
         peer = os.environ.get("KILN_PEER")
@@ -69,9 +96,13 @@ def main():
                             os.path.join(BENCH, "peers", "gemm.cu"), "-lcublas", "-lcublasLt"], check=True)
         ratios = []
         print("shape\ttype\tseconds\tbest\tpeer\tratio\tconfigurations")
-        for shape in SHAPES:
+        shapes = [parse_shape(text) for text in chosen.shape] if chosen.shape else []
+        shapes += random_shapes(chosen.random, chosen.seed) if chosen.random else []
+        for shape in shapes or SHAPES:
+            if time.monotonic() - begin > chosen.total:
+                break
             name = "x".join(str(n) for n in shape[1:4]) + (" by columns" if shape[4] else "")
-            if chosen.only not in f"{shape[0]} {name}":
+            if not any(text in f"{shape[0]} {name}" for text in chosen.only):
                 continue
             theirs = peer_seconds(peer, "shape", shape)
             best, tried = search(kiln, shape, chosen.seconds)

@@ -1,5 +1,5 @@
 /* sim_speed.c - the speed of the simulated device beside plain C on one core. It runs the kernels of sim_speed.cu
- * interpreted and compiled (engine/sim/jit), and the same work as scalar loops. It prints a row for each: processor
+ * interpreted and compiled (engine/sim/device/jit), and the same work as scalar loops. It prints a row for each: processor
  * seconds, and lanes of instructions per second.
  *
  * If the user gives a number of threads, the program measures wall time with more blocks. It prints how much sooner a

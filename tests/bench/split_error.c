@@ -11,7 +11,7 @@
  * It fails if a scheme of the catalogue has a larger median, 99.9 % or largest error than plain single precision.
  *
  * Plain single precision is one chain of fused multiply-adds in order of k, as in cuBLAS SGEMM and in `coarsened`. The
- * tensor core is the tensor core of compute capability 9.0 in the simulated device (engine/sim/ops/README.md). An
+ * tensor core is the tensor core of compute capability 9.0 in the simulated device (engine/sim/device/ops/README.md). An
  * instruction takes 32 bytes of k. It cuts the addend and each product towards zero, to 25 bits below the power of two of
  * the largest one. It cuts their sum to single precision.
  *

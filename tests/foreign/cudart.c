@@ -1,5 +1,5 @@
 /* A program of the CUDA runtime, linked with the static cudart, on the simulated device's libcuda.so.1: says how far it
- * gets and holds that against what engine/sim/library/README.md says. */
+ * gets and holds that against what engine/sim/programs/library/README.md says. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 

@@ -10,6 +10,10 @@ printf '// made by hand\n.version 8.0\n.target sm_80\n' > 'a b.ptx'
 cmp 'a b.ptx' out.cubin
 "$ptxas" -arch sm_80 -O 3 'a b.ptx'
 cmp 'a b.ptx' elf.o
+# What is written over the input, by another name too.
+ln -s 'a b.ptx' other
+"$ptxas" 'a b.ptx' -o other
+[ "$(grep -c '' 'a b.ptx')" = 3 ]
 "$ptxas" --version | grep -q '^Cuda compilation tools, release [0-9]'
 printf '\177ELF' > machine
 for wrong in machine nothing ''; do

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cu_objects.h"
+#include "cu_graph.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \
@@ -51,6 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int number = -1;
     const int32_t parent = (int32_t)getppid();
     enum { BORN_LAST = 23 }; /* byte of a handle: the highest of the time when its process began */
+    kiln__sim_add_programs();
     WANT(sim_cuInit(0) == CUDA_SUCCESS && sim_cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
     WANT(sim_cuCtxSetCurrent(context) == CUDA_SUCCESS);
     memcpy(&memory, data, size < sizeof memory ? size : sizeof memory);

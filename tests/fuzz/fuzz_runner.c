@@ -52,6 +52,7 @@ static void as_runner(const char *body, size_t length)
         touch_text(setup.version);
         touch_text(setup.device);
         touch_text(setup.search_path);
+        touch_text(setup.references);
         touch_text(setup.name);
         touch_text(setup.smaller);
         touch(setup.text, setup.text_length);
@@ -104,6 +105,21 @@ static void as_sweep(const char *body, size_t length)
             kiln__runner_write_finding(&again, &finding);
             must_be(&again, body, length);
         }
+    }
+    kiln__kept_reference kept;
+    if (kiln__runner_read_keep(body, length, &kept)) {
+        kiln__export *exports = NULL;
+        bool whole = false;
+        touch_text(kept.spec);
+        touch(kept.key, kept.key_length);
+        if (kiln__exports_unpack(NULL, kept.list, kept.list_length, kept.data, kept.data_length, &exports, &whole) ==
+            KILN_OK)
+            for (const kiln__export *one = exports; one; one = one->next)
+                touch_text(one->name);
+        kiln__exports_free(NULL, exports);
+        again = (kiln__text){0};
+        kiln__runner_write_keep(&again, &kept);
+        must_be(&again, body, length);
     }
     if (kiln__runner_read_waiting(body, length, &why)) {
         again = (kiln__text){0};

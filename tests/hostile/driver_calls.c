@@ -459,6 +459,7 @@ static void call_launch(round *r)
 
 static bool look_up(round *r)
 {
+    kiln__sim_add_programs();
 #define X(name)                                                                                                        \
     *(void **)&r->name##_ = kiln__sim_symbol(#name);                                                                   \
     if (!r->name##_)                                                                                                   \

@@ -79,7 +79,7 @@ bool hostile_missing(kiln__text *out)
         if (hostile_touches((ptx_op)op) && !cases[op].addresses) {
             kiln__text_printf(
                 out,
-                "'%s' reaches memory (its row in engine/sim/ptx/ops.def) and has no hostile case: add a row\n"
+                "'%s' reaches memory (its row in engine/sim/device/ptx/ops.def) and has no hostile case: add a row\n"
                 "    HOSTILE(<name in ops.def>, \"<a letter for each address>\", \"<for each other source>\", 0)\n"
                 "to tests/hostile/cases.def; tests/hostile/hostile.h explains the letters and the flags\n",
                 ptx_op_name((ptx_op)op));

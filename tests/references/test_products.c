@@ -160,6 +160,80 @@ static void test_gemm(void)
     kiln__array_free(NULL, &c);
 }
 
+/* ---- linear ---- */
+
+enum { LAYER_M = 127, LAYER_N = 263, LAYER_K = 19 }; /* no tile of the reference divides them */
+
+static kiln__call_arg flag(const char *name, int64_t value)
+{
+    return (kiln__call_arg){.name = name, .value = {.kind = KILN_INT, .as.i = value}};
+}
+
+typedef struct layer {
+    kiln_array a, b, bias, residual, c;
+} layer;
+
+static kiln_status run_layer(layer *l, int64_t steps, kiln_error **error)
+{
+    kiln__call_arg args[] = {
+        {.name = "A", .kind = KILN__CALL_ARRAY, .array = &l->a},
+        {.name = "B", .kind = KILN__CALL_ARRAY, .array = &l->b},
+        {.name = "bias", .kind = KILN__CALL_ARRAY, .array = &l->bias},
+        {.name = "residual", .kind = KILN__CALL_ARRAY, .array = &l->residual},
+        {.name = "C", .kind = KILN__CALL_ARRAY, .array = &l->c, .writable = true},
+        flag("COLUMNS", 1),
+        flag("BIAS", steps & 1),
+        flag("GELU", steps >> 1 & 1),
+        flag("RESIDUAL", steps >> 2 & 1),
+    };
+    kiln_call call = {.arg_count = KILN__COUNT(args), .args = args};
+    kiln_status status = kiln__call(&call, builtin("linear_f64"), (kiln__pos){0}, error);
+    kiln__call_free(&call);
+    return status;
+}
+
+/* Each set of steps against the formula, in which the bias comes first and the residual last. */
+static void check_layer(layer *l, int64_t steps)
+{
+    kiln_error *error = NULL;
+    CHECK_OK(run_layer(l, steps, &error), error);
+    double worst = 0;
+    for (size_t i = 0; i < LAYER_M; i++)
+        for (size_t j = 0; j < LAYER_N; j++) {
+            double sum = 0;
+            for (size_t k = 0; k < LAYER_K; k++)
+                sum += ((double *)l->a.data)[i * LAYER_K + k] * ((double *)l->b.data)[j * LAYER_K + k];
+            sum += steps & 1 ? ((double *)l->bias.data)[j] : 0;
+            if (steps & 2) /* 0.5 x (1 + tanh y) = x / (1 + exp(-2 y)) */
+                sum /= 1 + exp(-2 * 0.7978845608028654 * (sum + 0.044715 * sum * sum * sum));
+            sum += steps & 4 ? ((double *)l->residual.data)[i * LAYER_N + j] : 0;
+            worst = fmax(worst, fabs(((double *)l->c.data)[i * LAYER_N + j] - sum));
+        }
+    CHECK(worst < 1e-13);
+}
+
+static void test_linear(void)
+{
+    layer l = {make(KILN_f64, 2, LAYER_M, LAYER_K), make(KILN_f64, 2, LAYER_N, LAYER_K), make(KILN_f64, 1, LAYER_N, 0),
+               make(KILN_f64, 2, LAYER_M, LAYER_N), make(KILN_f64, 2, LAYER_M, LAYER_N)};
+    kiln_array *const all[] = {&l.a, &l.b, &l.bias, &l.residual, &l.c};
+    for (size_t i = 0; i < 4; i++)
+        fill(all[i], (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -1, .b = 1, .seed = i + 1});
+    for (int64_t steps = 0; steps < 8; steps++)
+        check_layer(&l, steps);
+    kiln_error *error = NULL;
+    l.bias.shape[0]--;
+    CHECK(run_layer(&l, 1, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error), "host function 'linear_f64': C and residual are M x N, bias has N elements");
+    kiln_error_free(error), error = NULL;
+    CHECK_OK(run_layer(&l, 6, &error), error); /* a bias that is not there may have any length */
+    l.residual.shape[0]--;
+    CHECK(run_layer(&l, 4, &error) == KILN_ERROR_HOST_FUNCTION);
+    kiln_error_free(error);
+    for (size_t i = 0; i < KILN__COUNT(all); i++)
+        kiln__array_free(NULL, all[i]);
+}
+
 static kiln_status multiply_by_itself(kiln_array *a, kiln_array *c, const kiln_allocator *mem, kiln_error **error)
 {
     kiln__call_arg args[] = {
@@ -410,6 +484,7 @@ static const check_case cases[] = {
     {"matmul", test_matmul},
     {"matmul errors", test_matmul_errors},
     {"gemm", test_gemm},
+    {"linear", test_linear},
     {"syrk", test_syrk},
     {"stencil", test_stencil},
 };

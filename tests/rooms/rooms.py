@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the rooms of the engine against the table of engine/CMakeLists.txt (kiln_room), and the folders of the command
-against that of tools/CMakeLists.txt (kiln_command_part): what includes what, what needs whose symbols, how large each
+"""Holds the rooms of the engine against the tables of engine/CMakeLists.txt and engine/sim/CMakeLists.txt (kiln_room), and
+the folders of the command against the table of tools/CMakeLists.txt (kiln_command_part): what includes what, what needs whose symbols, how large each
 is, and whether ARCHITECTURE.md (tools/kiln/README.md) shows the same table.
 
     rooms.py SOURCE_FOLDER BUILD_FOLDER          the test: exit 1 with a line for each thing that is wrong
@@ -83,11 +83,11 @@ def includes(files, bad):
     return edges, seen
 
 
-def symbols(base, build, uses, prefix):
+def symbols(folders, build, uses, prefix):
     """{(room, other room): why}, from the objects of each room's archive."""
     defined, wanted = {}, collections.defaultdict(dict)
     for room in uses:
-        if not any(path.suffix == ".c" for path in (base / room).iterdir()):
+        if not any(path.suffix == ".c" for folder in folders[room] for path in folder.iterdir()):
             continue  # headers alone
         archive = next(build.glob(f"**/lib{prefix}{room.replace('/', '_')}.a"), None)
         if not archive:
@@ -157,13 +157,13 @@ def check_page(page, uses, bad):
             bad.append(f"{page.name}: `{room}/` is no room")
 
 
-def check(base, table, function, prefix, page, build, show):
-    """One table of rooms. True: nothing is wrong."""
+def check(base, tables, function, prefix, page, build, show):
+    """Checks the rooms of these tables. Returns True if nothing is wrong."""
     bad = []
-    uses, folders = read_table(table.read_text(), function, base)
+    uses, folders = read_table("".join(table.read_text() for table in tables), function, base)
     files = read_files(folders)
     edges, seen = includes(files, bad)
-    by_symbol = symbols(base, build, uses, prefix)
+    by_symbol = symbols(folders, build, uses, prefix)
     total = count_lines(files)
     if show:
         for room in uses:
@@ -208,8 +208,9 @@ def check_catalogue(folder, show):
 def main():
     source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     engine, tools, show = source / "engine", source / "tools", "--table" in sys.argv
-    good = [check(engine, engine / "CMakeLists.txt", "kiln_room", "kiln_", engine / "ARCHITECTURE.md", build, show),
-            check(tools / "kiln", tools / "CMakeLists.txt", "kiln_command_part", "kiln_command_",
+    good = [check(engine, [engine / "sim" / "CMakeLists.txt", engine / "CMakeLists.txt"], "kiln_room", "kiln_",
+                  engine / "ARCHITECTURE.md", build, show),
+            check(tools / "kiln", [tools / "CMakeLists.txt"], "kiln_command_part", "kiln_command_",
                   tools / "kiln" / "README.md", build, show),
             check_catalogue(source / "kernel_src", show)]
     return 0 if all(good) else 1

@@ -12,6 +12,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define SIM_X(name, since) static __typeof__(name) *call_##name __attribute__((unused));
 SIM_API_MAP(SIM_X)
+SIM_PROGRAMS_API_MAP(SIM_X)
 #undef SIM_X
 #define OK(call) CHECK((call) == CUDA_SUCCESS)
 #define FAILS(error, call)                                                                                             \
@@ -104,6 +105,7 @@ static inline CUresult launch(CUfunction function, unsigned grid, unsigned block
 /* Runs the suite with all of the driver's functions looked up. */
 static inline int cu_main(int argc, char **argv, const char *name, const check_case *cases, size_t count)
 {
+    kiln__sim_add_programs();
 #define SIM_X(function, since)                                                                                         \
     {                                                                                                                  \
         void *symbol = kiln__sim_symbol(#function);                                                                    \
@@ -112,6 +114,7 @@ static inline int cu_main(int argc, char **argv, const char *name, const check_c
             return 2;                                                                                                  \
     }
     SIM_API_MAP(SIM_X)
+    SIM_PROGRAMS_API_MAP(SIM_X)
 #undef SIM_X
     return check_main(argc, argv, name, cases, count);
 }

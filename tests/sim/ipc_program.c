@@ -320,7 +320,7 @@ static void use_pool(int other)
 
 /* ---- handles that no driver made: each is an error ---- */
 
-/* As in engine/sim/stream/ipc.c. */
+/* As in engine/sim/programs/ipc.c. */
 typedef struct inside {
     uint32_t mark;
     int32_t process, file;

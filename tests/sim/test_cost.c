@@ -241,6 +241,40 @@ static void test_branches(void)
     kiln__text_free(&many);
 }
 
+/* Whether instruction `a` stands before `b` in the order of their region. */
+static bool comes_first(const setup *s, size_t a, size_t b)
+{
+    const vm_region *region = &s->cost->regions[s->insns[a].region];
+    const uint32_t first = (uint32_t)(s->insns - s->cost->insns), *order = s->cost->order + region->order;
+    uint32_t place[2] = {0};
+    CHECK(s->insns[a].region == s->insns[b].region);
+    for (uint32_t k = 0; k < region->count; k++) {
+        place[0] = order[k] + region->first == first + a ? k : place[0];
+        place[1] = order[k] + region->first == first + b ? k : place[1];
+    }
+    return place[0] < place[1];
+}
+
+/* A store stays behind the loads of its space, also behind those after the first store of its region. */
+static void test_stores(void)
+{
+#define LATE "rsqrt.approx.f32 %f6, %f7; rsqrt.approx.f32 %f6, %f6; cvt.rzi.u64.f32 %rd3, %f6;\n"
+    setup s = price(LATE "ld.global.u32 %r6, [%rd3];\nst.global.u32 [%rd2], %r7;\n");
+    CHECK(comes_first(&s, 3, 4));
+    end(&s);
+    s = price("st.global.u32 [%rd2+8], %r7;\n" LATE "ld.global.u32 %r6, [%rd3];\nst.global.u32 [%rd2], %r7;\n");
+    CHECK(comes_first(&s, 0, 4) && comes_first(&s, 4, 5));
+    end(&s);
+    /* Memory of another space does not matter, nor does memory that nobody writes. */
+    s = price("st.global.u32 [%rd2+8], %r7;\n" LATE "ld.shared.u32 %r6, [%rd3];\nst.global.u32 [%rd2], %r7;\n");
+    CHECK(comes_first(&s, 5, 4));
+    end(&s);
+    s = price("st.global.u32 [%rd2+8], %r7;\n" LATE "ld.global.nc.u32 %r6, [%rd3];\nst.global.u32 [%rd2], %r7;\n");
+    CHECK(comes_first(&s, 5, 4));
+    end(&s);
+#undef LATE
+}
+
 static void test_memory_runs_out(void)
 {
     setup s = price(LOAD("5", "0") LOAD("6", "4") "@%p1 bra L; add.s32 %r5, %r5, 1;\nL: add.s32 %r6, %r6, 1;\n");
@@ -263,5 +297,6 @@ static const check_case cases[] = {{"floats", test_floats},
                                    {"memory", test_memory},
                                    {"loads", test_loads},
                                    {"branches", test_branches},
+                                   {"stores behind loads", test_stores},
                                    {"memory runs out", test_memory_runs_out}};
 KILN_SUITE("sim.cost", cases)

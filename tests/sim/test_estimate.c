@@ -361,7 +361,7 @@ static void test_pinned(void)
          "{%%f5,%%f6,%%f7,%%f8};\n",
          40, 256, 0, 348},
     };
-    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 5); /* the one that these belong to */
+    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 6); /* the one that these belong to */
     read_profile();
     sim_model before = h200.model;
     h200.model = figures;

@@ -169,6 +169,26 @@ static const char gather[] =
               "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
               "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
+/* Eight elements of 16 bits for each lane, at places in no order. */
+static const char eights[] =
+    HEAD("k") ".reg .b16 %h<8>;\nmov.u32 %r6, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
+              "mul.wide.u32 %rd6, %r7, 16;\nadd.u64 %rd7, %rd1, %rd6;\nadd.u64 %rd8, %rd2, %rd6;\n"
+              "LOOP:\n"
+              "ld.global.v8.u16 {%h0,%h1,%h2,%h3,%h4,%h5,%h6,%h7}, [%rd7];\nadd.u16 %h0, %h0, %h7;\n"
+              "xor.b16 %h7, %h7, %h3;\nadd.u16 %h4, %h4, %h5;\nadd.u16 %h6, %h6, %h1;\n"
+              "st.global.v8.u16 [%rd8], {%h0,%h1,%h2,%h3,%h4,%h5,%h6,%h7};\n"
+              "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\nret;\n}\n";
+
+/* Bytes 0 and 2 of x, at the greatest and the least offset. The end of the access at the greatest offset is not a signed
+ * number of 64 bits. */
+#define FAR(low, high)                                                                                                 \
+    HEAD("k")                                                                                                          \
+    "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmov.b64 %rd6, " high ";\nsub.u64 %rd7, %rd1, %rd6;\n"                           \
+    "LOOP:\nld.global.u8 %r8, [%rd7+" high "];\n"                                                                      \
+    "add.u32 %r9, %r9, %r8;\nld.global.u8 %r8, [%rd7+" low "];\nadd.u32 %r9, %r9, %r8;\nadd.u32 %r6, %r6, 1;\n"        \
+    "mul.lo.u32 %r9, %r9, 3;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r9;\nret;\n}\n"
+static const char far_apart[] = FAR("-9223372036854775807", "9223372036854775807");
+
 /* It reads one word in each round, and does not end. */
 static const char endless[] = HEAD(
     "k") "mov.u32 %r6, 0;\nLOOP:\nadd.u32 %r6, %r6, 4;\nand.b32 %r7, %r6, 4095;\ncvt.u64.u32 %rd6, %r7;\n"
@@ -294,6 +314,11 @@ static void wide(void)
     CU_ASSERT_EQUAL(SAME(halves, ONE_THREAD, 0, 1, 1, 1, 1, 1, 1, 1, 1),
                     2); /* the loop, and the kernel from its head */
 }
+
+static void vectors(void) { CU_ASSERT(SAME(eights, ONE_THREAD, 0, 0, 0) >= 1); }
+
+/* Regions do not hold such accesses, so that the compiler's sums of offsets do not overflow. */
+static void offsets(void) { (void)SAME(far_apart, ONE_THREAD, 0, 0, 0); }
 
 static void control(void)
 {
@@ -451,6 +476,8 @@ static bool have_llvm(void)
 
 static const check_case cases[] = {{"memory and barriers", memory},
                                    {"shared memory by registers of 64 bits", wide},
+                                   {"vectors of eight elements", vectors},
+                                   {"offsets of 64 bits", offsets},
                                    {"guards, divergence, atomics", control},
                                    {"registers of which many change", many},
                                    {"loops that are too long to compile", length},

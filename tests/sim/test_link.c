@@ -2,7 +2,7 @@
 #include <cuda.h>
 
 #include "vm_check.h"
-#include "cu_objects.h"
+#include "cu_graph.h"
 
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
 #define PARTS_MOST 8
@@ -247,6 +247,41 @@ static void lines_and_aliases(void)
     kiln__text_free(&log);
 }
 
+/* A weak function that another one replaces leaves its body, parameters and variables to its alias. */
+static void alias_of_the_replaced(void)
+{
+    static const char *const texts[] = {
+        HEAD ".weak .func (.param .b32 r) f(.param .b32 x) { ret; }\n"
+             ".weak .func (.param .b32 r) g(.param .b32 x) { .reg .b32 %x, %a; .local .align 4 .b8 own[8];\n"
+             "  ld.param.b32 %x, [x]; mov.u32 %a, own; st.local.u32 [%a+4], %x; ld.local.u32 %x, [%a+4];\n"
+             "  st.param.b32 [r], %x; ret; }\n"
+             ".visible .func (.param .b32 r) a(.param .b32 x);\n.alias a, f;\n"
+             ".visible .func (.param .b32 r) b(.param .b32 x);\n.alias b, g;\n"
+             ".visible .func (.param .b32 r) c(.param .b32 x);\n.alias c, b;\n"
+             ".visible .entry k(.param .u64 to) { .reg .b64 %a; .reg .b32 %v; .param .b32 x; .param .b32 r;\n"
+             "  ld.param.u64 %a, [to]; st.param.b32 [x], 7; call (r), a, (x);\n"
+             "  call (r), b, (x); ld.param.b32 %v, [r]; st.global.u32 [%a], %v;\n"
+             "  call (r), c, (x); ld.param.b32 %v, [r]; st.global.u32 [%a+4], %v;\n"
+             "  call (r), g, (x); ld.param.b32 %v, [r]; st.global.u32 [%a+8], %v; ret; }\n",
+        HEAD ".visible .func (.param .b32 r) f(.param .b32 x) { st.param.b32 [r], 1; ret; }\n"
+             ".visible .func (.param .b32 r) g(.param .b32 x) { st.param.b32 [r], 2; ret; }\n",
+        NULL};
+    const char *const back[] = {texts[1], texts[0], NULL};
+    for (int n = 0; n < 2; n++) {
+        kiln__text log = {0};
+        ptx_module *module = NULL;
+        CU_ASSERT_EQUAL_FATAL(link_parts(n == 0 ? texts : back, a_to_d, NULL, NULL, NULL, &module, &log), PTX_OK);
+        CHECK_TEXT(kiln__text_get(&log), "");
+        vm_bench b = bench_of(module);
+        int *o;
+        uint64_t to = vm_bench_zeros(&b, 64, &o);
+        vm_bench_run(&b, "k", 1, 1, &to);
+        CU_ASSERT(o[0] == 7 && o[1] == 7 && o[2] == 2);
+        vm_bench_end(&b);
+        kiln__text_free(&log);
+    }
+}
+
 static void out_of_memory(void)
 {
     static const char *const texts[] = {part_a, part_b, part_c, part_d, NULL};
@@ -412,6 +447,7 @@ static const check_case cases[] = {{"three parts", three_parts},
                                    {"weak and common", weak_and_common},
                                    {"libraries", libraries},
                                    {"lines and aliases", lines_and_aliases},
+                                   {"alias of the replaced", alias_of_the_replaced},
                                    {"out of memory", out_of_memory},
                                    {"through the driver", through_the_driver},
                                    {"refused by the driver", refused_by_the_driver},

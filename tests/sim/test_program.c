@@ -88,6 +88,47 @@ static void test_begin(void)
     setenv("KILN_SIM_TRACE", trace, 1);
 }
 
+/* Loads a module with a kernel of that name, launches it, and returns the name in its row of the profile, which the
+ * caller frees. */
+static char *shown_name(const char *symbol)
+{
+    kiln__text text = {0};
+    kiln__text_printf(&text, HEAD ".visible .entry %s() { ret; }\n", symbol);
+    OK(launch(kernel(load(kiln__text_get(&text)), symbol), 1, 1, 0, NULL));
+    kiln__text_free(&text);
+    json_t *rows = json_load_file(file, 0, NULL), *row;
+    char *name = NULL;
+    size_t index;
+    json_array_foreach(rows, index, row)
+    {
+        const char *of = json_string_value(json_object_get(row, "symbol"));
+        if (of && strcmp(of, symbol) == 0)
+            name = kiln__strdup(NULL, json_string_value(json_object_get(row, "name")));
+    }
+    json_decref(rows);
+    return name ? name : kiln__strdup(NULL, "no row");
+}
+
+/* A name of 278 characters whose demangled form has 436 million: each part refers to the part before it twice. */
+static void test_names(void)
+{
+    enum { LEVELS = 24 };
+    static const char plain[] = "_Z3addI3oneS0_EvT_PT0_", digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    kiln__text endless = {0};
+    kiln__text_puts(&endless, "_Z1f1A1BIS_S_E");
+    for (int k = 1; k <= LEVELS; k++)
+        kiln__text_printf(&endless, "S0_IS%c_S%c_E", digits[k], digits[k]);
+    open_device();
+    char *name = shown_name(plain);
+    CHECK(strcmp(name, plain) == 0 || strcmp(name, "void add<one, one>(one, one*)") == 0); /* no demangler, or one */
+    kiln__free(NULL, name);
+    name = shown_name(kiln__text_get(&endless));
+    CHECK(strcmp(name, kiln__text_get(&endless)) == 0);
+    kiln__free(NULL, name);
+    kiln__text_free(&endless);
+    close_device();
+}
+
 /* The file cannot be written any more: the program goes on. */
 static void test_gone(void)
 {
@@ -137,5 +178,6 @@ static void test_clusters(void)
 static const check_case cases[] = {{"variables", test_begin},
                                    {"as specs are estimated", test_equal},
                                    {"clusters that fit", test_clusters},
+                                   {"names of kernels", test_names},
                                    {"a file that is gone", test_gone}};
 CU_SUITE("sim program", cases)

@@ -15,7 +15,7 @@ import tempfile
 OWN = "engine/base/locale.c"
 PROGRAMS = {"tools/kiln/": "tools/kiln/main.c", "tools/worker/": "tools/worker/main.c"}
 # Programs without the library, which never set a locale.
-ALONE = ("engine/sim/ptx/tables/", "engine/sim/library/nvidia_smi.c")
+ALONE = ("engine/sim/device/ptx/tables/", "engine/sim/programs/library/nvidia_smi.c")
 SUFFIXES = (".c", ".h", ".inc", ".def")
 
 LETTERS = "isalpha isalnum isdigit isspace isupper islower isprint iscntrl ispunct isgraph isxdigit isblank toupper tolower"

@@ -5,7 +5,8 @@
  * An action that must happen only once makes a file with its name in $KILN_PLANTED_MARKS, and does not happen if
  * this file exists. Each process holds a share of the file `busy` there while it works. A runner that measures a
  * configuration again that killed a runner asks for the whole of `busy`. If it does not get it, it makes the file
- * `not-alone`. With $KILN_PLANTED_MS each sample takes that much longer, as on a slow device. */
+ * `not-alone`. With $KILN_PLANTED_MS each sample takes that much longer, as on a slow device. The
+ * file `limits` there gets the time limit of each sample, in seconds. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,10 +40,24 @@ static bool is_first(const char *what)
     return made >= 0;
 }
 
+static void note_limit(const char *body, size_t length)
+{
+    kiln__arena arena = {0};
+    kiln__runner_request request;
+    const int file = open_mark("limits", O_APPEND);
+    if (file >= 0 && kiln__runner_read_run(body, length, &arena, &request))
+        dprintf(file, "%.1f\n", request.trial.timeout);
+    if (file >= 0)
+        close(file);
+    kiln__arena_free(&arena);
+}
+
 static void act(const kiln__message_header *header, const char *body, int busy)
 {
     size_t length = (size_t)header->length;
     bool again = false;
+    if (header->kind == KILN__RUNNER_RUN)
+        note_limit(body, length);
     if (header->kind == KILN__RUNNER_RUN && holds(body, length, "runner_killed_once")) {
         again = !is_first("runner");
         if (!again)
@@ -79,7 +94,7 @@ static bool hand_back(const kiln__child *real, int busy, bool *more)
     kiln__wire_begin(&message, kind);
     kiln__text_add(&message, body, length);
     kiln__wire_end(&message);
-    *more = kind == KILN__RUNNER_LAUNCHING || kind == KILN__RUNNER_WAITING;
+    *more = kind == KILN__RUNNER_LAUNCHING || kind == KILN__RUNNER_WAITING || kind == KILN__RUNNER_KEEP;
     if (busy >= 0 && !*more)
         flock(busy, LOCK_UN);
     bool sent = kiln__socket_send(STDIN_FILENO, &message);

@@ -136,6 +136,17 @@ static void the_ladder(void)
         KNOWN("Unknown, cc: \"\"", 200, PLAIN(128, 1), 0.1, "measured", "01")
         KNOWN("Alike, cc: \"9.0\"", 100, PLAIN(32, 1), 0.2, "measured", "01");
     // clang-format on
+    /* These sizes on a device of the same capability come before near sizes on this one, and those before other sizes there. */
+    // clang-format off
+    static const char alike[] =
+        "kiln-best: 1\nbest:\n"
+        KNOWN(HERE, 400, PLAIN(64, 2), 0.1, "measured", "01")
+        KNOWN("Alike, cc: \"9.0\"", 200, PLAIN(32, 1), 0.2, "measured", "01")
+        KNOWN("Alike, cc: \"9.0\"", 1600, PLAIN(128, 1), 0.2, "measured", "01");
+    // clang-format on
+    ask(&f, alike, 200, NULL, "OTHER_DEVICE plain BLOCK=32 ITEMS=1 FAR=near", 0);
+    ask(&f, alike, 400, NULL, "EXACT plain BLOCK=64 ITEMS=2 FAR=near", 0);
+    ask(&f, alike, 800, NULL, "NEAREST plain BLOCK=64 ITEMS=2 FAR=near", 1);
     ask(&f, others, 200, NULL, "OTHER_DEVICE plain BLOCK=32 ITEMS=1 FAR=near", 1); /* the same capability first */
     static const char of_another[] =
         "kiln-best: 1\nbest:\n"

@@ -23,10 +23,10 @@ static const char text[] =
     "  fast: {params: {REPEAT: {values: [1, 2, 3, 4, 5, 6], default: 3}}, launch: *copy}\n"
     "  bound: {contender: false, params: {REPEAT: [1]}, launch: *copy}\n";
 
-#define KNOWN(n, variant, repeat, seconds)                                                                             \
-    "- {spec: lead, device: Some GPU, cc: \"8.0\", sizes: {N: " #n "}, variant: " variant                              \
-    ", params: {REPEAT: " #repeat "}, seconds: " #seconds                                                              \
-    ", how: measured, verified: true, made: 2026-01-01T00:00:00Z}\n"
+#define KNOWN(n, variant, repeat, seconds) KNOWN_ON("Some GPU, cc: \"8.0\"", n, variant, repeat, seconds)
+#define KNOWN_ON(device, n, variant, repeat, seconds)                                                                  \
+    "- {spec: lead, device: " device ", sizes: {N: " #n "}, variant: " variant ", params: {REPEAT: " #repeat           \
+    "}, seconds: " #seconds ", how: measured, verified: true, made: 2026-01-01T00:00:00Z}\n"
 static const char known[] = "kiln-best: 1\nbest:\n" KNOWN(64, "fast", 5, 0.001) KNOWN(64, "slow", 9, 0.02)
     KNOWN(32, "fast", 2, 0.001) KNOWN(32, "slow", 11, 0.003);
 
@@ -152,6 +152,34 @@ static void what_is_shipped_is_first(void)
         kiln_tuning_free(tuning);
     }
     CHECK(!same);
+    teardown(&f);
+}
+
+/* The same sizes on another device of this compute capability come before other sizes on this device, and these before
+ * other sizes there. */
+static void the_same_sizes_on_an_alike_device_are_first(void)
+{
+    fixture f;
+    char first[64];
+    const kiln_device_info *info = NULL;
+    char shipped[2048];
+    kiln_error *error = NULL;
+    setup(&f, NULL);
+    CHECK_OK(kiln_engine_device(f.engine, &info, &error), error);
+    // clang-format off
+    snprintf(shipped, sizeof shipped,
+             "kiln-best: 1\nbest:\n"
+             KNOWN_ON("%s, cc: \"%d.%d\"", 32, "fast", 2, 0.001) KNOWN_ON("Alike, cc: \"%d.%d\"", 64, "fast", 5, 0.001)
+             KNOWN_ON("Alike, cc: \"%d.%d\"", 128, "fast", 6, 0.001) KNOWN_ON("Far, cc: \"5.0\"", 64, "fast", 4, 0.001),
+             info->name, info->cc_major, info->cc_minor, info->cc_major, info->cc_minor, info->cc_major, info->cc_minor);
+    // clang-format on
+    write_file(&f, "known/lead.yaml", shipped);
+    const kiln_tune_options options = {.size = sizeof options, .max_configurations = 3, .flags = KILN_TUNE_REPEATABLE};
+    kiln_tuning *tuning = tune(&f, &options);
+    CHECK_TEXT(made_at(tuning, 0, first), "fast REPEAT=5");
+    CHECK_TEXT(made_at(tuning, 1, first), "fast REPEAT=2");
+    CHECK_TEXT(made_at(tuning, 2, first), "fast REPEAT=6");
+    kiln_tuning_free(tuning);
     teardown(&f);
 }
 
@@ -282,11 +310,102 @@ static void a_short_limit_makes_progress(void)
     teardown(&f);
 }
 
+/* Starts the code of `fast` with this value, and says whether it came from the cache. */
+static kiln__code_job *start_code(fixture *f, int64_t repeat)
+{
+    const kiln_setting param = {"REPEAT", {KILN_INT, {.i = repeat}}};
+    const kiln_choice choice = {.variant = "fast", .params = &param, .param_count = 1};
+    kiln__config *config = NULL;
+    kiln__code_job *job = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__config_make(f->engine, f->spec, &choice, &config, &error), error);
+    CHECK_OK(kiln__code_start(f->engine, config, NULL, f->engine->want_cubin, &job, &error), error);
+    kiln__config_free(config);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(job);
+    return job;
+}
+
+/* Closes the engine, and opens another one with the same cache. */
+static void open_again(fixture *f)
+{
+    char path[128];
+    kiln_error *error = NULL;
+    const kiln_options options = {
+        .size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 2, .flags = KILN_NO_WORKERS};
+    kiln_spec_free(f->spec); /* first, as the command does */
+    kiln_engine_close(f->engine);
+    CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
+    CHECK_OK(kiln_register_host(f->engine, "lead_copy", KILN_HOST_STEP, copy_on_host, NULL, &error), error);
+    snprintf(path, sizeof path, "%s/lead.yaml", f->folder);
+    CHECK_OK(kiln_spec_load(f->engine, path, &f->spec, &error), error);
+}
+
+static bool is_in_cache(fixture *f, int64_t repeat)
+{
+    kiln__code code = {0};
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__code_take(start_code(f, repeat), &code, &error), error);
+    const bool hit = code.from_cache;
+    kiln__code_free(&code);
+    return hit;
+}
+
+static int count_entry(void *user, const kiln_cache_entry *entry)
+{
+    (void)entry;
+    ++*(int *)user;
+    return 0;
+}
+
+/* A compile that has begun when nobody waits for it any more is finished and kept; one in the queue is dropped. */
+static void a_begun_compile_is_kept(void)
+{
+    fixture f;
+    const kiln_device_info *info;
+    kiln_error *error = NULL;
+    setup(&f, NULL);
+    CHECK_OK(kiln_engine_device(f.engine, &info, &error), error);
+    kiln__code_job *begun = start_code(&f, 1), *waiting = start_code(&f, 2);
+    while (kiln__compiler_is_quiet(f.engine->compiler) && !kiln__code_done(begun))
+        usleep(1000);
+    kiln__code_leave(waiting, true);
+    kiln__code_leave(begun, true);
+    kiln__code_leave(NULL, true);
+    open_again(&f);
+    CHECK(is_in_cache(&f, 1));
+    /* one that is done is kept without waiting */
+    kiln__code_job *done = start_code(&f, 3);
+    CHECK(kiln__code_wait(done, -1));
+    kiln__code_leave(done, false);
+    CHECK(f.engine->left == NULL);
+    open_again(&f);
+    CHECK(is_in_cache(&f, 3));
+    /* A sweep that its time limit ends leaves them to the engine. */
+    kiln__code_job *none = start_code(&f, 1);
+    kiln__code_cancel(none);
+    const char *fast = "fast";
+    const kiln_tune_options options = {
+        .size = sizeof options, .max_seconds = 1e-3, .variants = &fast, .variant_count = 1, .strategy = "random"};
+    kiln_tuning *tuning = tune(&f, &options);
+    CHECK(kiln_tuning_sum(tuning)->end == KILN_END_SECONDS);
+    kiln_tuning_free(tuning);
+    int before = 0, after = 0;
+    const bool left = f.engine->left != NULL;
+    CHECK_OK(kiln_cache_list(f.engine, count_entry, &before, &error), error);
+    open_again(&f);
+    CHECK_OK(kiln_cache_list(f.engine, count_entry, &after, &error), error);
+    CHECK(after >= before + left);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
     {"what is shipped is first", what_is_shipped_is_first},
+    {"the same sizes on an alike device are first", the_same_sizes_on_an_alike_device_are_first},
     {"else a default is first", else_a_default_is_first},
     {"slow variants are left out of a limited sweep", slow_variants_are_left_out_of_a_limited_sweep},
     {"a repeatable search takes one path", a_repeatable_search_takes_one_path},
     {"a short limit makes progress", a_short_limit_makes_progress},
+    {"a begun compile is kept", a_begun_compile_is_kept},
 };
 KILN_SUITE("tune.lead", cases)

@@ -38,6 +38,7 @@ static void write_open(kiln__text *message)
                                 .memory_limit = 1ull << 40,
                                 .near = true,
                                 .search_path = "a:b",
+                                .references = "/cache/references",
                                 .smaller = "tiny",
                                 .name = "a/b.yaml",
                                 .text = "a\0b",
@@ -113,6 +114,26 @@ static bool read_result(const char *body, size_t length)
 {
     kiln__runner_answer answer;
     return kiln__runner_read_result(body, length, &answer);
+}
+
+static void write_keep(kiln__text *message)
+{
+    const kiln__kept_reference kept = {.key = "k\0y",
+                                       .key_length = 3,
+                                       .spec = "spec",
+                                       .function = "host",
+                                       .sizes = "N=1",
+                                       .list = "li",
+                                       .list_length = 2,
+                                       .data = "data",
+                                       .data_length = 4};
+    kiln__runner_write_keep(message, &kept);
+}
+
+static bool read_keep(const char *body, size_t length)
+{
+    kiln__kept_reference kept;
+    return kiln__runner_read_keep(body, length, &kept) && kept.key_length == 3 && kept.data_length == 4;
 }
 
 static void write_waiting(kiln__text *message) { kiln__runner_write_waiting(message, "for process 7"); }
@@ -237,6 +258,7 @@ static void messages_come_back(void)
     CHECK_TEXT(setup.version, "1.2");
     CHECK_TEXT(setup.device, "cuda:3");
     CHECK_TEXT(setup.search_path, "a:b");
+    CHECK_TEXT(setup.references, "/cache/references");
     CHECK_TEXT(setup.smaller, "tiny");
     CHECK_TEXT(setup.name, "a/b.yaml");
     CHECK(setup.flags == 6 && setup.memory_limit == 1ull << 40 && setup.near && !setup.choice.size_set);
@@ -282,7 +304,8 @@ static void messages_are_foreign_bytes(void)
         void (*write)(kiln__text *);
         bool (*read)(const char *, size_t);
     } kinds[] = {{write_open, read_open},   {write_run, read_run},         {write_result, read_result},
-                 {write_ready, read_ready}, {write_finding, read_finding}, {write_waiting, read_waiting}};
+                 {write_ready, read_ready}, {write_finding, read_finding}, {write_waiting, read_waiting},
+                 {write_keep, read_keep}};
     for (size_t k = 0; k < KILN__COUNT(kinds); k++) {
         kiln__text message = {0};
         kinds[k].write(&message);
@@ -655,6 +678,42 @@ static void tried_again_alone(void)
     teardown(&f);
 }
 
+/* A sample that fails at once tells nothing of the time that others need, so it does not set their limit. */
+static void failures_set_no_limit(void)
+{
+    char path[128], line[64];
+    fixture f;
+    setup(&f, KILN_TEST_PLANTED, 0);
+    setenv("KILN_PLANTED_WORKER", KILN_TEST_WORKER, 1);
+    setenv("KILN_PLANTED_MARKS", f.folder, 1);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_spec_free(f.spec);
+    f.spec = NULL;
+    CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/faulty.yaml", &f.spec, &error), error);
+    kiln_tune_options options = {.size = sizeof options, .isolation = KILN_ISOLATE_ALWAYS};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 3);
+    size_t faults = 0;
+    for (size_t i = 0; i < 3; i++)
+        faults += kiln_tuning_sample(tuning, i)->status == KILN_ERROR_DEVICE;
+    CU_ASSERT_EQUAL(faults, 1);
+    snprintf(path, sizeof path, "%s/limits", f.folder);
+    FILE *limits = fopen(path, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(limits);
+    double limit[3] = {0};
+    for (size_t i = 0; i < KILN__COUNT(limit) && fgets(line, sizeof line, limits); i++)
+        limit[i] = strtod(line, NULL);
+    fclose(limits);
+    CHECK(limit[0] > 0 && limit[1] == limit[0]); /* of the faulty sample, and of the next one */
+    CHECK(limit[2] > 0 && limit[2] <= limit[0]); /* after one that is right */
+    kiln_tuning_free(tuning);
+    unsetenv("KILN_PLANTED_WORKER");
+    unsetenv("KILN_PLANTED_MARKS");
+    teardown(&f);
+}
+
 /* ---- findings, and the sandbox ---- */
 
 typedef struct findings {
@@ -805,6 +864,7 @@ static void survives_no_memory(void)
         kiln__crew *crew = NULL;
         kiln__arena arena = {.mem = &mem};
         kiln__sites sites;
+        CHECK(kiln__engine_references(engine) != NULL); /* without memory for it a sweep goes on without it */
         oom.countdown = n;
         kiln_status status = kiln__sites_find(engine, &options, &arena, &sites, &error);
         if (status == KILN_OK)
@@ -849,6 +909,7 @@ static const check_case cases[] = {
     {"one of several ends", one_of_several_ends},
     {"one of several is let go", one_of_several_is_let_go},
     {"tried again alone", tried_again_alone},
+    {"failures set no limit", failures_set_no_limit},
     {"refuses what cannot be moved", refuses_what_cannot_be_moved},
     {"programs that are no runner", programs_that_are_no_runner},
     {"survives no memory", survives_no_memory},

@@ -7,6 +7,7 @@
  *              READY message, a sample is requested   -> PREPARING
  *              READY message with an error            -> ENDED
  *   READY      kiln__runner_begin()                   -> PREPARING, or OPENING if the process ended while idle
+ *   PREPARING  KEEP message, before any launch        -> PREPARING
  *   PREPARING  LAUNCHING message                      -> LAUNCHED
  *              WAITING or FINDING message             -> PREPARING; a WAITING message also suspends or restarts the deadline
  *   LAUNCHED   LAUNCHING message, once, for a sample of two sizes; FINDING message -> LAUNCHED
@@ -30,7 +31,7 @@
 #define PREPARE_SECONDS 3600 /* inputs and expected answers, which the host computes */
 
 /* The default time limit of a sample, from its first launch on (time_limit). FIRST is the limit in seconds as long as no
- * sample has ended. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
+ * sample is right. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
 #define FIRST 60.0
 #define GRACE 5.0 /* for the simulated device to end a kernel itself, and to report its position */
 #define AFTER_FLOOR 5.0
@@ -60,6 +61,7 @@ struct kiln__runner {
     bool worked;        /* OPENING succeeded once, in this process or an earlier one */
     bool told;          /* it was logged that it waits for another process */
     bool waits;         /* it waits for another process now */
+    bool ran;           /* this process has launched a kernel */
     bool enough;        /* the caller wants no more findings of the sample */
     bool judged;        /* it was logged what its sandbox lacks */
     bool whole;         /* the sample is tried again, with all blocks of its kernels */
@@ -118,6 +120,7 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
         .memory_limit = engine->memory_limit,
         .near = engine->ranks || r->options->device_count > 1,
         .search_path = kiln__text_get(&path),
+        .references = kiln__engine_references(r->engine) ? engine->references_dir : "",
         .name = r->spec->file.name,
         .text = r->spec->file.text,
         .text_length = r->spec->file.length,
@@ -161,6 +164,7 @@ static void start(kiln__runner *r)
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
     const char *arguments[] = {r->engine->worker, "--parent", parent, "--run", "1", NULL};
     int failed = kiln__child_start(&r->child, arguments);
+    r->ran = false;
     if (!failed)
         post(r, OPENING, READY_SECONDS);
     else
@@ -290,7 +294,7 @@ static void lose(kiln__runner *r, kiln__io what)
 
 /* Returns the seconds that a sample may take from its first launch on; 0: no limit. Without an option the limit is twice
  * the measuring budget plus FIRST seconds, or less if `max_seconds` is shorter on a GPU. Once a sample was
- * launched and ended, the limit follows the shortest time, so that a hang is found sooner. */
+ * launched and is right, the limit follows the shortest time, so that a hang is found sooner. */
 static double time_limit(const kiln__runner *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);
@@ -317,8 +321,8 @@ static bool is_of_parts(const kiln__runner *r)
 }
 
 /* Turns the RESULT message into the outcome. `launched`: kernels ran, so `begun` is set. Ends the process if it cannot
- * measure another sample. Keeps the shortest time for time_limit(), also of a sample that failed, unless the error is a
- * passing one. */
+ * measure another sample. Keeps the shortest time of a right sample for time_limit(). A sample that fails at once tells
+ * nothing of the time that other samples need. */
 static void take_answer(kiln__runner *r, bool launched)
 {
     const kiln__runner_answer *answer = &r->answer;
@@ -338,9 +342,32 @@ static void take_answer(kiln__runner *r, bool launched)
         kiln__fail_cuda(r->engine->mem, &r->why, answer->status, answer->cuda, "%s", answer->why);
     if (answer->passing)
         kiln__error_mark_passing(r->why);
-    else if (launched && (r->shortest < 0 || seconds < r->shortest))
+    else if (launched && answer->status == KILN_OK && (r->shortest < 0 || seconds < r->shortest))
         r->shortest = seconds;
     conclude(r, answer->status, false);
+}
+
+/* Writes a reference to disk for a process in a sandbox. Until its first launch such a process has run no code but Kiln's. The
+ * key has to begin with this spec, so that whatever a flaw of that code may do, it changes the references of no other spec. */
+static bool keep_reference(kiln__runner *r, size_t length)
+{
+    kiln__kept_reference kept;
+    kiln__text begin = {.mem = r->engine->mem};
+    kiln__export *exports = NULL;
+    bool whole = false;
+    if (!kiln__runner_read_keep(r->in.body, length, &kept))
+        return false;
+    kiln__reference_begin_key(r->spec, &begin);
+    const bool of_spec = !begin.failed && kept.key_length > begin.length &&
+                         memcmp(kept.key, begin.data, begin.length) == 0;
+    if (of_spec &&
+        kiln__exports_unpack(r->engine->mem, kept.list, kept.list_length, kept.data, kept.data_length, &exports,
+                             &whole) == KILN_OK &&
+        whole)
+        kiln__reference_store(r->engine, &kept);
+    kiln__exports_free(r->engine->mem, exports);
+    kiln__text_free(&begin);
+    return of_spec && whole;
 }
 
 /* Handles a complete message, by the state machine at the head of this file. Returns KILN__IO_MALFORMED for a message that
@@ -393,10 +420,16 @@ static kiln__io hear(kiln__runner *r)
         forget_answer(r);
         return KILN__IO_DONE;
     }
+    if (kind == KILN__RUNNER_KEEP && r->state == PREPARING && !r->ran) {
+        const bool kept = keep_reference(r, length);
+        forget_answer(r);
+        return kept ? KILN__IO_DONE : KILN__IO_MALFORMED;
+    }
     bool again = r->state == LAUNCHED && r->options->verify_size_set && r->launches == 1;
     if (kind == KILN__RUNNER_LAUNCHING && (r->state == PREPARING || again) && length == 0) {
         forget_answer(r);
         r->launches++;
+        r->ran = true;
         r->state = LAUNCHED;
         r->limit = time_limit(r);
         r->begun = kiln__now_ns();

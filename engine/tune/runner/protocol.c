@@ -66,6 +66,7 @@ void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setu
     kiln__wire_number(message, setup->memory_limit);
     kiln__wire_number(message, setup->near);
     kiln__wire_string(message, setup->search_path);
+    kiln__wire_string(message, setup->references);
     kiln__wire_string(message, setup->name);
     kiln__wire_bytes(message, setup->text, setup->text_length);
     kiln__wire_number(message, setup->choice.size_set != NULL);
@@ -100,6 +101,7 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
     setup->memory_limit = kiln__wire_read_number(&in);
     setup->near = read_small(&in, 1) == 1;
     setup->search_path = kiln__wire_read_string(&in);
+    setup->references = kiln__wire_read_string(&in);
     setup->name = kiln__wire_read_string(&in);
     setup->text = kiln__wire_read_bytes(&in, &setup->text_length);
     bool has_set = read_small(&in, 1) == 1;
@@ -291,6 +293,32 @@ bool kiln__runner_read_finding(const char *body, size_t length, kiln_check_findi
     finding->role = kiln__wire_read_string(&in);
     finding->offset = (int64_t)kiln__wire_read_number(&in);
     finding->buffer_bytes = kiln__wire_read_number(&in);
+    return !in.failed && in.left == 0;
+}
+
+/* ---- a reference ---- */
+
+void kiln__runner_write_keep(kiln__text *message, const kiln__kept_reference *kept)
+{
+    kiln__wire_begin(message, KILN__RUNNER_KEEP);
+    kiln__wire_bytes(message, kept->key, kept->key_length);
+    kiln__wire_string(message, kept->spec);
+    kiln__wire_string(message, kept->function);
+    kiln__wire_string(message, kept->sizes);
+    kiln__wire_bytes(message, kept->list, kept->list_length);
+    kiln__wire_bytes(message, kept->data, kept->data_length);
+    kiln__wire_end(message);
+}
+
+bool kiln__runner_read_keep(const char *body, size_t length, kiln__kept_reference *kept)
+{
+    kiln__wire in = {.at = body, .left = length};
+    kept->key = kiln__wire_read_bytes(&in, &kept->key_length);
+    kept->spec = kiln__wire_read_string(&in);
+    kept->function = kiln__wire_read_string(&in);
+    kept->sizes = kiln__wire_read_string(&in);
+    kept->list = kiln__wire_read_bytes(&in, &kept->list_length);
+    kept->data = kiln__wire_read_bytes(&in, &kept->data_length);
     return !in.failed && in.left == 0;
 }
 

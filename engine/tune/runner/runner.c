@@ -20,6 +20,8 @@ typedef struct server {
     kiln__shared *shared; /* inputs and expected answers: created once per process */
     kiln__shared *small;  /* the same at the smaller sizes; NULL: there are none */
     bool closed;          /* the other side is gone */
+    bool launched;        /* a kernel ran, or is about to run */
+    kiln__text keeps;     /* messages with references, which are sent before the first launch */
     char cores[64];       /* where it runs, for a log; "" as it was started */
     bool sandbox;
     unsigned confined; /* KILN__CONFINED_...: the parts of the sandbox that hold; `how` names their means */
@@ -30,6 +32,11 @@ static void launching(void *user)
 {
     server *s = user;
     kiln__text message = {0};
+    if (s->keeps.length > 0 && !s->keeps.failed && !kiln__socket_send(s->fd, &s->keeps))
+        s->closed = true;
+    kiln__text_free(&s->keeps);
+    s->keeps = (kiln__text){0};
+    s->launched = true;
     kiln__runner_write_launching(&message);
     if (!kiln__socket_send(s->fd, &message))
         s->closed = true;
@@ -43,6 +50,20 @@ static void waits(void *user, const char *why)
     kiln__runner_write_waiting(&message, why ? why : "");
     if (!kiln__socket_send(s->fd, &message))
         s->closed = true;
+    kiln__text_free(&message);
+}
+
+/* Holds back a reference for the sweep, which listens only while it waits for a sample. After a launch the sweep would not
+ * trust it. */
+static void keep(void *user, const kiln__kept_reference *kept)
+{
+    server *s = user;
+    kiln__text message = {0};
+    if (s->launched)
+        return;
+    kiln__runner_write_keep(&message, kept);
+    if (!message.failed && message.length < KILN__MESSAGE_MAX)
+        kiln__text_add(&s->keeps, message.data, message.length);
     kiln__text_free(&message);
 }
 
@@ -83,7 +104,7 @@ static kiln_status enter_sandbox(server *s, kiln_error **error)
 
 /* Opens the engine, the device, the spec and the shared inputs, as the opening message says. The sandbox is entered after
  * everything that needs rights, and before any code of the spec runs. The callbacks of the shared inputs are set last; they
- * send the LAUNCHING and WAITING messages. */
+ * send the KEEP, LAUNCHING and WAITING messages. */
 static kiln_status open_all(server *s, kiln_error **error)
 {
     const kiln__runner_setup *setup = &s->setup;
@@ -96,6 +117,8 @@ static kiln_status open_all(server *s, kiln_error **error)
                             .flags = setup->flags,
                             .memory_limit = setup->memory_limit};
     kiln_status status = kiln_engine_open(&options, &s->engine, error);
+    if (status == KILN_OK)
+        kiln__engine_use_references(s->engine, setup->references);
     if (status == KILN_OK && s->add_hosts)
         status = s->add_hosts(s->engine, error);
     if (status == KILN_OK)
@@ -117,6 +140,11 @@ static kiln_status open_all(server *s, kiln_error **error)
             kiln__shared_on_launch(s->small, launching, s);
         kiln__shared_on_launch(s->shared, launching, s);
         kiln__shared_on_wait(s->shared, waits, s);
+        if (s->engine->sandboxed) {
+            kiln__shared_on_keep(s->shared, keep, s);
+            if (s->small)
+                kiln__shared_on_keep(s->small, keep, s);
+        }
     }
     return status;
 }
@@ -311,6 +339,7 @@ int kiln__runner_serve(int fd, kiln__add_hosts add_hosts)
     kiln__free(NULL, s.bases);
     kiln__shared_free(s.shared);
     kiln__shared_free(s.small);
+    kiln__text_free(&s.keeps);
     kiln_spec_free(s.spec);
     kiln_engine_close(s.engine);
     kiln__arena_free(&s.arena);

@@ -4,6 +4,7 @@
  * The library sends KILN__RUNNER_OPEN once and receives KILN__RUNNER_READY. For each sample it sends KILN__RUNNER_RUN,
  * and receives these messages:
  *   KILN__RUNNER_WAITING    another process measures on the device; sent again when that is over
+ *   KILN__RUNNER_KEEP       a reference to be written to disk, from a runner that cannot write; never after a launch
  *   KILN__RUNNER_LAUNCHING  inputs and expected answers are ready, and the first launch follows; sent twice for a sample of
  *                           two sizes, and never for a sample without a launch
  *   KILN__RUNNER_FINDING    one finding of the checks
@@ -24,7 +25,8 @@ enum {
     KILN__RUNNER_LAUNCHING,
     KILN__RUNNER_RESULT,
     KILN__RUNNER_WAITING,
-    KILN__RUNNER_FINDING
+    KILN__RUNNER_FINDING,
+    KILN__RUNNER_KEEP
 };
 
 /* ---- messages (protocol.c) ----
@@ -39,6 +41,7 @@ typedef struct kiln__runner_setup {
     uint64_t memory_limit;
     bool near; /* other runners measure on this machine too, so the runner binds itself to cores near the device */
     const char *search_path; /* folders, ':' between */
+    const char *references;  /* the folder in which references are kept; "": none */
     const char *name, *text; /* of the spec; text is not NUL-terminated */
     size_t text_length;
     kiln_choice choice;  /* only its sizes */
@@ -74,6 +77,10 @@ void kiln__runner_mark_whole(kiln__text *message); /* sets `whole` in a message 
 /* Texts point into the body. */
 void kiln__runner_write_finding(kiln__text *message, const kiln_check_finding *finding);
 bool kiln__runner_read_finding(const char *body, size_t length, kiln_check_finding *finding);
+
+/* Everything points into the body. */
+void kiln__runner_write_keep(kiln__text *message, const kiln__kept_reference *kept);
+bool kiln__runner_read_keep(const char *body, size_t length, kiln__kept_reference *kept);
 
 void kiln__runner_write_launching(kiln__text *message);
 void kiln__runner_write_waiting(kiln__text *message, const char *why); /* "": no longer */

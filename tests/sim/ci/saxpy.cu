@@ -1,4 +1,4 @@
-// A tiny CUDA project, for the recipe in engine/sim/library/CI.md: y = a * x + y, checked on the host. With an
+// A tiny CUDA project, for the recipe in engine/sim/programs/library/CI.md: y = a * x + y, checked on the host. With an
 // argument the kernel is told of one element more than there is.
 #include <cstdio>
 #include <vector>

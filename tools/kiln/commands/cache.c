@@ -90,7 +90,7 @@ static int cache_list(cli *c, bool verify, bool brief)
     out_puts(kiln_cache_dir(c->engine));
     if (verify)
         out_printf("; %s damaged%s", l.damaged ? cli_whole(l.damaged) : "none",
-                   l.damaged ? " and removed; they will be compiled again when needed" : "");
+                   l.damaged ? " and removed; they will be made again when needed" : "");
     out_puts("\n");
     if (brief)
         out_puts("kiln cache list, show ID, gc --max-size BYTES, clear, verify: see 'kiln cache --help'\n");
@@ -217,15 +217,16 @@ static const cli_group group = {"Cache", options, CLI_COUNT(options)};
 
 const cli_command cli_cache_command = {
     .name = "cache",
-    .summary = "show and manage the disk cache of compiled kernels",
+    .summary = "show and manage the disk cache of compiled kernels and references",
     .arguments = "[list|show ID|gc|clear|verify]",
     .about =
         "The compiler's output is stored on disk under a key of everything that determines it, so that the same "
-        "kernel is never compiled twice.\n\n"
+        "kernel is never compiled twice. References that host functions and commands computed are stored too, in at "
+        "most 2 GiB.\n\n"
         "list shows the entries, show prints one of them (by any unique prefix of its id), gc removes the least "
         "recently used ones until at most --max-size is left, clear removes all, and verify reads every entry and "
-        "removes damaged ones. A kernel that was removed is compiled again when a command needs it. Without a word "
-        "the command prints the folder and the number of entries.",
+        "removes damaged ones. A kernel or reference that was removed is made again when a command needs it. Without "
+        "a word the command prints the folder and the number of entries.",
     .min_words = 0,
     .max_words = 2,
     .completes = CLI_WORDS,

@@ -35,7 +35,7 @@ static int note(void *user, const kiln_sim_instruction *i)
     return 0;
 }
 
-/* ---- the page engine/sim/ptx/COVERAGE.md ---- */
+/* ---- the page engine/sim/device/ptx/COVERAGE.md ---- */
 
 static int page_row(void *user, const kiln_sim_instruction *i)
 {

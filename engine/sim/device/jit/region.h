@@ -1,0 +1,128 @@
+/* region.h - the input of a region: operands of instructions, registers that are live, and the stretch of code that the
+ * region holds. */
+#ifndef KILN_SIM_JIT_REGION_H
+#define KILN_SIM_JIT_REGION_H
+
+#include "vm_jit.h"
+#include "vm_ops.h"
+
+/* ---- operands.c ---- */
+
+typedef enum jit_form { JIT_NONE, JIT_UN, JIT_BIN, JIT_TER, JIT_CMP, JIT_LOAD, JIT_STORE, JIT_OWN } jit_form;
+typedef enum jit_type {
+    JIT_u8,
+    JIT_s8,
+    JIT_u16,
+    JIT_s16,
+    JIT_u32,
+    JIT_s32,
+    JIT_u64,
+    JIT_s64,
+    JIT_f32,
+    JIT_f64,
+} jit_type;
+/* A row of vm_ops.def. Arithmetic: types of d, a, b, c. Memory: types in memory and in a register. */
+typedef struct jit_shape {
+    const char *name;
+    uint8_t form, d, a, b, c;
+    bool shared;
+} jit_shape;
+extern const jit_shape jit_shapes[VM_H_COUNT];
+
+/* A use of a register: its slot, and whether it is a mask or has 32 or 64 bits. */
+typedef enum jit_width { JIT_MASK, JIT_32, JIT_64 } jit_width;
+typedef struct jit_use {
+    uint32_t slot;
+    uint8_t width;
+    bool write;
+} jit_use;
+enum { JIT_USES = 24 };
+/* Limits of the accesses that regions hold: elements of a lane, and the offset of an address in bytes, forward or back.
+ * The offset's limit keeps sums of offsets within 64 bits. */
+enum { JIT_ELEMENTS = 8 };
+#define JIT_OFFSET_MOST ((int64_t)1 << 40)
+
+/* How a region handles an instruction. STOP: the region ends before it. PLAIN: the region computes it. CALL: the region
+ * calls the interpreter's handler. BRANCH, MEET: control flow. UPDATE: an atomic operation on words of the block's
+ * shared memory, which belongs to one host thread. */
+typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET, JIT_UPDATE } jit_kind;
+typedef struct jit_insn {
+    uint16_t id; /* the handler's number; VM_H_COUNT: it is not in the table */
+    uint8_t kind, use_count;
+    jit_use uses[JIT_USES]; /* sources first; without the guard */
+} jit_insn;
+static inline bool jit_is_access(const jit_insn *insn)
+{
+    return insn->kind == JIT_PLAIN && insn->id < VM_H_COUNT &&
+           (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
+}
+/* Returns the register from which an access gets its address. Shared memory may be accessed through a register of 64
+ * bits. In that case the instruction before has moved the low half to a register of this PTX instruction alone, and the
+ * wide register is returned. */
+static inline uint32_t jit_address(const vm_function *function, const jit_insn *insns, uint32_t at)
+{
+    const vm_code *i = &function->code[at];
+    const bool half = at > 0 && insns[at - 1].id == VM_H_low_b32 && i[-1].insn == i->insn && i[-1].d == i->a;
+    return half && !(i[-1].a & 1) ? i[-1].a : i->a;
+}
+/* A hash table from the address of a handler to its number. */
+typedef struct jit_table {
+    const vm_handlers *of; /* the handlers for which it was made; NULL: it is empty */
+    uint16_t slots[1024];  /* the handler's number + 1 */
+} jit_table;
+_Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
+void jit_table_fill(jit_table *table, const vm_handlers *of);
+/* The constants that a function moves to registers. NULL: memory ran out. Freed by kiln__free(). */
+typedef struct jit_moves jit_moves;
+jit_moves *jit_moves_new(const kiln_allocator *mem, const vm_function *function);
+/* Gets the value of a constant, or the only constant that is ever moved to a register. The register probably holds that
+ * constant, and the region tests it. */
+bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slot, uint32_t *value);
+/* Returns LLVM's name of an atomic operation on words that regions perform themselves, or NULL if they do not perform
+ * it. */
+const char *jit_update(const vm_code *i);
+/* The slot of the member mask of a shuffle, a vote or a bar.warp.sync. */
+static inline uint32_t jit_members(const vm_code *i)
+{
+    return i->masked == vm_op_shfl ? (uint32_t)i->imm : i->masked == vm_op_warp_sync ? i->a : i->b;
+}
+void jit_look(const jit_table *table, const jit_moves *moves, const vm_function *function, uint32_t at, jit_insn *out);
+
+/* ---- live.c ---- */
+
+typedef struct jit_live jit_live;
+/* NULL: out of memory. insns: of all its code. */
+jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, const jit_insn *insns);
+void jit_live_free(const kiln_allocator *mem, jit_live *live);
+/* May the register be read at that instruction or later? */
+bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned width);
+
+/* ---- emit.c ---- */
+
+/* How the addresses of an access lie. ONE: all lanes have one address. ROW: the lanes' addresses follow each other.
+ * ONES, ROWS: the same for each half of the warp, as in blocks that are 16 wide. ANY: otherwise. */
+typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW, JIT_ONES, JIT_ROWS } jit_pattern;
+/* The ways that a branch took, as bits. */
+enum { JIT_TAKEN = 1, JIT_PASSED = 2 };
+#define JIT_UNSEEN 0xffu /* the instruction was not observed */
+
+/* Everything that the writer of a region reads. */
+typedef struct jit_unit {
+    const kiln_allocator *mem;
+    const vm_function *function;
+    const jit_insn *insns; /* for all instructions of the function */
+    /* by instruction: the jit_pattern of an access, or the ways of a branch; other ways end the region */
+    const uint8_t *seen;
+    const jit_moves *moves;
+    const jit_live *live;
+    bool typed, wide;
+} jit_unit;
+/* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
+ * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs
+ * out. Sets stops[], which has an entry for each instruction, where another region might continue after this one. */
+uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
+                  uint32_t last, bool *stops);
+/* Writes the declarations that all functions of a module need. */
+void jit_emit_begin(const jit_unit *unit, kiln__text *text);
+
+#endif

@@ -1,0 +1,491 @@
+/* link.c - links several parsed modules into one. Names are resolved in a table of everything that is not local to a
+ * module. Then what is kept gets new indices, and all references are changed in place. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx.h"
+
+#define ERRORS_MOST 50u
+#define GONE UINT32_MAX
+
+/* The meaning of a global name over all modules: a definition or, as long as there is no definition, a declaration. */
+typedef struct meaning {
+    const char *name;       /* NULL: a free slot */
+    uint32_t module, index; /* where the definition is; without a definition, where the first declaration is */
+    uint32_t align;         /* of a .common variable: the largest of all modules */
+    bool function, defined, missed;
+} meaning;
+
+typedef struct linker {
+    const kiln_allocator *mem;
+    kiln__text *log;
+    ptx_input *inputs;
+    uint32_t count;
+    bool (*builtin)(const char *name);
+    meaning *table;
+    size_t mask;
+    uint32_t **functions, **symbols; /* by module: the new index of each, or GONE */
+    uint32_t **owners;               /* by module and function: the new index of the one that has its body, or GONE */
+    unsigned errors;
+    bool memory;
+} linker;
+
+static void complain(linker *l, const char *format, ...) KILN__PRINTF(2, 3);
+static void complain(linker *l, const char *format, ...)
+{
+    if (l->errors++ >= ERRORS_MOST)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_puts(l->log, "nvlink error   : ");
+    kiln__text_vprintf(l->log, format, arguments);
+    kiln__text_puts(l->log, "\n");
+    va_end(arguments);
+}
+
+/* ---- the table ---- */
+
+static meaning *slot_of(const linker *l, const char *name)
+{
+    size_t at = (size_t)kiln__hash(name, strlen(name)).low & l->mask;
+    while (l->table[at].name && strcmp(l->table[at].name, name) != 0)
+        at = (at + 1) & l->mask;
+    return &l->table[at];
+}
+
+/* Allocates the table, once, for the names of all modules. */
+static bool make_table(linker *l)
+{
+    size_t names = 0, size = 64;
+    for (uint32_t m = 0; m < l->count; m++)
+        names += (size_t)l->inputs[m].module->function_count + l->inputs[m].module->symbol_count;
+    while (size < names * 2)
+        size *= 2;
+    l->table = kiln__calloc(l->mem, size, sizeof *l->table);
+    l->mask = size - 1;
+    return l->table != NULL;
+}
+
+static const ptx_function *function_at(const linker *l, const meaning *m)
+{
+    return &l->inputs[m->module].module->functions[m->index];
+}
+
+static const ptx_symbol *symbol_at(const linker *l, const meaning *m)
+{
+    return &l->inputs[m->module].module->symbols[m->index];
+}
+
+static unsigned linkage_of(const linker *l, const meaning *m)
+{
+    return m->function ? function_at(l, m)->linkage : symbol_at(l, m)->linkage;
+}
+
+static bool same_parameters(const linker *l, const meaning *a, const meaning *b)
+{
+    const ptx_function *f = function_at(l, a), *g = function_at(l, b);
+    if (f->entry != g->entry || f->param_count != g->param_count || f->return_count != g->return_count)
+        return false;
+    for (uint32_t k = 0; k < f->param_count + f->return_count; k++)
+        if (l->inputs[a->module].module->symbols[f->params[k]].bytes !=
+            l->inputs[b->module].module->symbols[g->params[k]].bytes)
+            return false;
+    return true;
+}
+
+/* Whether two declarations of a name are compatible. */
+static bool agree(linker *l, const meaning *old, const meaning *new)
+{
+    const char *here = l->inputs[new->module].name, *there = l->inputs[old->module].name;
+    const char *first = old->defined ? "defined" : "specified";
+    if (old->function != new->function) {
+        complain(l, "'%s' is a %s in '%s' and a %s in '%s'", new->name, old->function ? "function" : "variable", there,
+                 new->function ? "function" : "variable", here);
+        return false;
+    }
+    if (old->function) {
+        if (same_parameters(l, old, new))
+            return true;
+        complain(l, "Prototype doesn't match for '%s' in '%s', first %s in '%s'", new->name, here, first, there);
+        return false;
+    }
+    const ptx_symbol *a = symbol_at(l, old), *b = symbol_at(l, new);
+    bool sized = a->bytes && b->bytes && a->linkage != PTX_COMMON && b->linkage != PTX_COMMON;
+    if (a->space != b->space)
+        complain(l, "Memory space doesn't match for '%s' in '%s', first %s in '%s'", new->name, here, first, there);
+    else if (sized && a->bytes != b->bytes)
+        complain(l, "Size doesn't match for '%s' in '%s', first %s in '%s'", new->name, here, first, there);
+    else
+        return true;
+    return false;
+}
+
+/* Adds a declaration or definition of a name to the table. */
+static void mention(linker *l, const meaning *new)
+{
+    meaning *old = slot_of(l, new->name);
+    if (!old->name) {
+        *old = *new;
+        return;
+    }
+    if (!agree(l, old, new) || !new->defined)
+        return;
+    unsigned was = linkage_of(l, old), is = linkage_of(l, new);
+    uint32_t align = old->align > new->align ? old->align : new->align;
+    if (!old->defined || (was == PTX_WEAK && is != PTX_WEAK) || (was == PTX_COMMON && is == PTX_VISIBLE)) {
+        *old = *new;
+    } else if (was == PTX_COMMON && is == PTX_COMMON) {
+        if (symbol_at(l, new)->bytes > symbol_at(l, old)->bytes)
+            *old = *new;
+        old->align = align;
+    } else if (is == PTX_VISIBLE && was == PTX_VISIBLE) {
+        complain(l, "Multiple definition of '%s' in '%s', first defined in '%s'", new->name,
+                 l->inputs[new->module].name, l->inputs[old->module].name);
+    }
+}
+
+/* Whether other modules see the name. A name that is declared but not defined is always global. */
+static bool function_is_global(const ptx_function *f) { return f->linkage != PTX_LOCAL || !f->defined; }
+
+static bool symbol_is_global(const ptx_symbol *s)
+{
+    return s->function == UINT32_MAX && s->linkage != PTX_LOCAL &&
+           (s->space == PTX_SPACE_GLOBAL || s->space == PTX_SPACE_CONST || s->space == PTX_SPACE_SHARED);
+}
+
+static void mention_all(linker *l, uint32_t m)
+{
+    const ptx_module *module = l->inputs[m].module;
+    l->inputs[m].used = true;
+    for (uint32_t f = 0; f < module->function_count; f++)
+        if (function_is_global(&module->functions[f]))
+            mention(l, &(meaning){.name = module->functions[f].name,
+                                  .module = m,
+                                  .index = f,
+                                  .function = true,
+                                  .defined = module->functions[f].defined});
+    for (uint32_t s = 0; s < module->symbol_count; s++)
+        if (symbol_is_global(&module->symbols[s]))
+            mention(l, &(meaning){.name = module->symbols[s].name,
+                                  .module = m,
+                                  .index = s,
+                                  .align = module->symbols[s].align,
+                                  .defined = module->symbols[s].linkage != PTX_EXTERN});
+}
+
+/* Whether a library's module defines something that is so far declared but not defined. */
+static bool is_wanted(const linker *l, const ptx_module *module)
+{
+    for (uint32_t f = 0; f < module->function_count; f++) {
+        const ptx_function *function = &module->functions[f];
+        const meaning *known = slot_of(l, function->name);
+        if (function->defined && function_is_global(function) && known->name && !known->defined)
+            return true;
+    }
+    for (uint32_t s = 0; s < module->symbol_count; s++) {
+        const ptx_symbol *symbol = &module->symbols[s];
+        const meaning *known = symbol_is_global(symbol) ? slot_of(l, symbol->name) : NULL;
+        if (known && symbol->linkage != PTX_EXTERN && known->name && !known->defined)
+            return true;
+    }
+    return false;
+}
+
+static void resolve(linker *l)
+{
+    for (uint32_t m = 0; m < l->count; m++)
+        if (!l->inputs[m].lazy)
+            mention_all(l, m);
+    for (bool more = true; more;) { /* an earlier module may define what a later one needs */
+        more = false;
+        for (uint32_t m = 0; m < l->count; m++)
+            if (!l->inputs[m].used && is_wanted(l, l->inputs[m].module)) {
+                mention_all(l, m);
+                more = true;
+            }
+    }
+}
+
+/* ---- new indices ---- */
+
+/* The table's entry for the function or symbol, if it is global. */
+static meaning *function_meaning(const linker *l, uint32_t m, uint32_t f)
+{
+    const ptx_function *function = &l->inputs[m].module->functions[f];
+    return function_is_global(function) ? slot_of(l, function->name) : NULL;
+}
+
+static meaning *symbol_meaning(const linker *l, uint32_t m, uint32_t s)
+{
+    const ptx_symbol *symbol = &l->inputs[m].module->symbols[s];
+    return symbol_is_global(symbol) ? slot_of(l, symbol->name) : NULL;
+}
+
+static bool is_chosen(const meaning *known, uint32_t m, uint32_t index)
+{
+    return !known || (known->module == m && known->index == index);
+}
+
+/* Numbers the functions that are kept. A body whose own function is replaced belongs to the first alias of it. */
+static void number_functions(linker *l, uint32_t m, ptx_module *out)
+{
+    const ptx_module *module = l->inputs[m].module;
+    for (uint32_t f = 0; f < module->function_count; f++) {
+        l->functions[m][f] = is_chosen(function_meaning(l, m, f), m, f) ? out->function_count++ : GONE;
+        l->owners[m][f] = l->functions[m][f];
+    }
+    for (uint32_t f = 0; f < module->function_count; f++) {
+        uint32_t body = module->functions[f].alias_of;
+        if (body && l->owners[m][body - 1] == GONE)
+            l->owners[m][body - 1] = l->functions[m][f];
+    }
+}
+
+/* Numbers what is kept, module by module; everything else gets the number of the definition that replaces it. */
+static bool number(linker *l, ptx_module *out)
+{
+    for (uint32_t m = 0; m < l->count; m++) {
+        const ptx_module *module = l->inputs[m].module;
+        l->functions[m] = kiln__alloc(l->mem, ((size_t)module->function_count + 1) * sizeof **l->functions);
+        l->symbols[m] = kiln__alloc(l->mem, ((size_t)module->symbol_count + 1) * sizeof **l->symbols);
+        l->owners[m] = kiln__alloc(l->mem, ((size_t)module->function_count + 1) * sizeof **l->owners);
+        if (!l->functions[m] || !l->symbols[m] || !l->owners[m])
+            return false;
+        if (l->inputs[m].used)
+            number_functions(l, m, out);
+        for (uint32_t s = 0; l->inputs[m].used && s < module->symbol_count; s++) {
+            uint32_t owner = module->symbols[s].function;
+            bool kept = owner == UINT32_MAX ? is_chosen(symbol_meaning(l, m, s), m, s)
+                                            : owner < module->function_count && l->owners[m][owner] != GONE;
+            l->symbols[m][s] = kept ? out->symbol_count++ : GONE;
+        }
+    }
+    for (uint32_t m = 0; m < l->count; m++) {
+        const ptx_module *module = l->inputs[m].module;
+        for (uint32_t f = 0; l->inputs[m].used && f < module->function_count; f++)
+            if (l->functions[m][f] == GONE) {
+                const meaning *known = function_meaning(l, m, f);
+                l->functions[m][f] = known->function ? l->functions[known->module][known->index] : GONE;
+            }
+        for (uint32_t s = 0; l->inputs[m].used && s < module->symbol_count; s++) {
+            const meaning *known = symbol_meaning(l, m, s);
+            if (l->symbols[m][s] == GONE && known)
+                l->symbols[m][s] = known->function ? GONE : l->symbols[known->module][known->index];
+        }
+    }
+    return true;
+}
+
+/* ---- references ---- */
+
+static void miss(linker *l, uint32_t m, meaning *known, const char *name)
+{
+    if (known && known->missed)
+        return;
+    if (known)
+        known->missed = true;
+    complain(l, "Undefined reference to '%s' in '%s'", name, l->inputs[m].name);
+}
+
+static uint32_t move_function(linker *l, uint32_t m, uint32_t f)
+{
+    meaning *known = function_meaning(l, m, f);
+    if (known && !known->defined && !l->builtin(known->name))
+        miss(l, m, known, known->name);
+    return l->functions[m][f];
+}
+
+static uint32_t move_symbol(linker *l, uint32_t m, uint32_t s)
+{
+    const ptx_symbol *symbol = &l->inputs[m].module->symbols[s];
+    meaning *known = symbol_meaning(l, m, s);
+    bool dynamic = symbol->space == PTX_SPACE_SHARED && symbol->bytes == 0; /* sized at the launch */
+    if (l->symbols[m][s] == GONE || (known && !known->defined && !dynamic))
+        miss(l, m, known, symbol->name);
+    return l->symbols[m][s];
+}
+
+static void move_operand(linker *l, uint32_t m, ptx_operand *o)
+{
+    if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
+        o->index = move_symbol(l, m, o->index);
+    else if (o->kind == PTX_OPERAND_FUNCTION)
+        o->index = move_function(l, m, o->index);
+}
+
+/* The modules are ours, although they are passed as read-only. */
+static void *own(const void *pointer) { return (void *)(uintptr_t)pointer; }
+
+static void move_code(linker *l, uint32_t m, const ptx_function *f, uint32_t first_loc)
+{
+    ptx_insn *insns = own(f->insns);
+    ptx_operand *elements = own(f->elements);
+    for (uint32_t k = 0; k < f->insn_count; k++) {
+        insns[k].loc += insns[k].loc ? first_loc : 0;
+        for (uint32_t o = 0; o < insns[k].operand_count && o < PTX_MAX_OPERANDS; o++)
+            move_operand(l, m, &insns[k].operands[o]);
+    }
+    for (uint32_t k = 0; k < f->element_count; k++)
+        move_operand(l, m, &elements[k]);
+}
+
+static int by_code(const void *a, const void *b)
+{
+    const ptx_function *const *f = a, *const *g = b;
+    uintptr_t x = (uintptr_t)(*f)->insns, y = (uintptr_t)(*g)->insns;
+    return x < y ? -1 : x > y;
+}
+
+/* Each body is changed once, though aliases share it. */
+static bool move_bodies(linker *l, uint32_t m, uint32_t first_loc)
+{
+    const ptx_module *module = l->inputs[m].module;
+    const ptx_function **kept = kiln__alloc(l->mem, ((size_t)module->function_count + 1) * sizeof *kept);
+    uint32_t count = 0;
+    if (!kept)
+        return false;
+    for (uint32_t f = 0; f < module->function_count; f++)
+        if (module->functions[f].defined && is_chosen(function_meaning(l, m, f), m, f))
+            kept[count++] = &module->functions[f];
+    qsort(kept, count, sizeof *kept, by_code);
+    for (uint32_t k = 0; k < count; k++)
+        if (k == 0 || kept[k]->insns != kept[k - 1]->insns)
+            move_code(l, m, kept[k], first_loc);
+    kiln__free(l->mem, kept);
+    return true;
+}
+
+/* ---- the new module ---- */
+
+typedef struct lists {
+    ptx_function *functions;
+    ptx_symbol *symbols;
+    ptx_loc *locs;
+    const char **files;
+} lists;
+
+static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
+{
+    ptx_module *module = l->inputs[m].module;
+    uint32_t first_loc = out->loc_count - 1, first_file = out->file_count; /* loc 0 is the same in all */
+    if (!move_bodies(l, m, first_loc))
+        return false;
+    for (uint32_t f = 0; f < module->function_count; f++) {
+        if (!is_chosen(function_meaning(l, m, f), m, f))
+            continue;
+        ptx_function *function = &to->functions[l->functions[m][f]];
+        *function = module->functions[f];
+        uint32_t count = function->param_count + function->return_count;
+        uint32_t *params = kiln__arena_alloc(&out->arena, ((size_t)count + 1) * sizeof *params);
+        if (!params)
+            return false;
+        for (uint32_t k = 0; k < count; k++)
+            params[k] = move_symbol(l, m, function->params[k]);
+        function->params = params;
+        if (function->alias_of) {
+            uint32_t body = l->owners[m][function->alias_of - 1];
+            function->alias_of = body == l->functions[m][f] ? 0 : body + 1;
+        }
+    }
+    for (uint32_t s = 0; s < module->symbol_count; s++) {
+        const ptx_symbol *from = &module->symbols[s];
+        const meaning *known = symbol_meaning(l, m, s);
+        if (l->symbols[m][s] == GONE || !is_chosen(known, m, s))
+            continue;
+        ptx_symbol *symbol = &to->symbols[l->symbols[m][s]];
+        *symbol = *from;
+        if (from->linkage == PTX_COMMON && known)
+            symbol->align = known->align;
+        if (from->function != UINT32_MAX)
+            symbol->function = l->owners[m][from->function];
+        ptx_reloc *relocs = own(from->relocs);
+        for (size_t k = 0; k < from->reloc_count; k++)
+            relocs[k].index = relocs[k].function ? move_function(l, m, relocs[k].index)
+                                                 : move_symbol(l, m, relocs[k].index);
+    }
+    for (uint32_t k = 1; k < module->loc_count; k++) {
+        ptx_loc loc = module->locs[k];
+        loc.file += first_file;
+        loc.inlined_at += loc.inlined_at ? first_loc : 0;
+        to->locs[out->loc_count++] = loc;
+    }
+    for (uint32_t k = 0; k < module->file_count; k++)
+        to->files[out->file_count++] = module->files[k];
+    return true;
+}
+
+/* Fills the linked module from the inputs that are used. The highest PTX version and the highest target win. The
+ * functions and symbols that are kept get new indices first, because a reference may point to a later input. Entry 0 of
+ * `locs` is the shared "none". Undefined references are logged and counted in l->errors; the function still returns
+ * true for them. Returns false if there is no memory, or if there are more source positions or files than 32 bits can
+ * count. */
+static bool build(linker *l, ptx_module *out)
+{
+    size_t locs = 1, files = 0;
+    for (uint32_t m = 0; m < l->count; m++) {
+        const ptx_module *module = l->inputs[m].module;
+        if (!l->inputs[m].used)
+            continue;
+        locs += module->loc_count;
+        files += module->file_count;
+        if (module->version_major * 100 + module->version_minor > out->version_major * 100 + out->version_minor)
+            out->version_major = module->version_major, out->version_minor = module->version_minor;
+        if (module->target > out->target)
+            out->target = module->target;
+    }
+    if (locs > UINT32_MAX || files > UINT32_MAX || !number(l, out))
+        return false;
+    kiln__arena *arena = &out->arena;
+    lists to = {.functions = kiln__arena_alloc(arena, ((size_t)out->function_count + 1) * sizeof *to.functions),
+                .symbols = kiln__arena_alloc(arena, ((size_t)out->symbol_count + 1) * sizeof *to.symbols),
+                .locs = kiln__arena_alloc(arena, locs * sizeof *to.locs),
+                .files = kiln__arena_alloc(arena, (files + 1) * sizeof *to.files)};
+    if (arena->failed)
+        return false;
+    out->functions = to.functions;
+    out->symbols = to.symbols;
+    out->locs = to.locs;
+    out->files = to.files;
+    out->loc_count = 1;
+    for (uint32_t m = 0; m < l->count; m++)
+        if (l->inputs[m].used && !move_module(l, m, out, &to))
+            return false;
+    return true;
+}
+
+ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count, bool (*builtin)(const char *name),
+                    ptx_module **module, kiln__text *log)
+{
+    linker l = {.mem = mem, .log = log, .inputs = inputs, .count = count, .builtin = builtin};
+    ptx_module *out = kiln__calloc(mem, 1, sizeof *out);
+    l.functions = kiln__calloc(mem, (size_t)count + 1, sizeof *l.functions);
+    l.symbols = kiln__calloc(mem, (size_t)count + 1, sizeof *l.symbols);
+    l.owners = kiln__calloc(mem, (size_t)count + 1, sizeof *l.owners);
+    *module = NULL;
+    bool whole = out && l.functions && l.symbols && l.owners && make_table(&l);
+    if (whole) {
+        out->arena.mem = mem;
+        resolve(&l);
+    }
+    if (whole && l.errors == 0)
+        whole = build(&l, out);
+    for (uint32_t m = 0; m < count; m++) {
+        if (out && inputs[m].used)
+            kiln__arena_join(&out->arena, &inputs[m].module->arena); /* names, code, initialisers */
+        ptx_free(mem, inputs[m].module);
+        inputs[m].module = NULL;
+        kiln__free(mem, l.functions ? l.functions[m] : NULL);
+        kiln__free(mem, l.symbols ? l.symbols[m] : NULL);
+        kiln__free(mem, l.owners ? l.owners[m] : NULL);
+    }
+    kiln__free(mem, l.functions);
+    kiln__free(mem, l.symbols);
+    kiln__free(mem, l.owners);
+    kiln__free(mem, l.table);
+    if (whole && l.errors == 0) {
+        *module = out;
+        return PTX_OK;
+    }
+    ptx_free(mem, out);
+    return whole ? PTX_INVALID : PTX_MEMORY;
+}

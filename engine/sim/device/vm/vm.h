@@ -1,0 +1,260 @@
+/* vm.h - the back half of the simulated device: memory, module images, kernels executed warp by warp.
+ * sim/driver/objects and sim/driver/work build the CUDA Driver API on it.
+ *
+ * Device memory is separate from the host's: a device address is a number in the device's own 64-bit space and not a
+ * host pointer, except for memory that both share explicitly (vm_alloc_host, vm_adopt). Every access of a kernel is
+ * checked against the allocation that contains it. */
+#ifndef KILN_SIM_VM_H
+#define KILN_SIM_VM_H
+
+#include <pthread.h>
+
+#include "ptx.h"
+
+/* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END); memory that is
+ * shared with the host has its host address: above, below or between the windows, in a part that the device does not
+ * use yet. */
+#define VM_SHARED_BASE 0x0100000000ull /* 17 windows of 16 MiB; generic address of shared offset 0 */
+#define VM_LOCAL_BASE 0x0200000000ull  /* 4 GiB window */
+#define VM_CONST_BASE 0x0400000000ull
+#define VM_PARAM_BASE 0x0500000000ull
+#define VM_GLOBAL_BASE 0x7000000000ull
+#define VM_GLOBAL_END 0x700000000000ull
+
+typedef struct vm_device vm_device; /* one address space; thread-safe */
+typedef struct vm_module vm_module;
+
+/* The address spaces of a process with several devices. No two devices share an address, so that each address has
+ * one meaning. A kernel can use memory that another device shares with the host. It can also use the memory of a
+ * device to which its own device has access (vm_allow). */
+typedef struct vm_group {
+    pthread_rwlock_t lock;
+    vm_device *first;
+} vm_group;
+
+struct vm_resources;
+typedef struct vm_limits {
+    uint64_t memory;           /* total bytes of global memory */
+    uint64_t shared_per_block; /* with opt-in */
+    unsigned threads;          /* host threads that a launch may use; 0: one per core */
+    uint64_t step_budget;      /* warp instructions a launch may execute; 0: 2^40 */
+    uint32_t local_bytes;      /* local memory of a thread; 0: 512 KiB, as on a GPU */
+    uint64_t page;    /* kernels can access all of a page that holds an allocation, as on a GPU; a power of two,
+                                  0: the rest of an allocation's last granule alone. Not where checks shadow memory */
+    bool zeroed;      /* new global memory is zero, as in a fresh process on a GPU */
+    int sm_count, cc; /* %nsmid; 90 */
+    /* Answers queries of kernels (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor) with the
+     * driver's data. NULL: none. */
+    bool (*attribute)(const void *user, int attribute, int *value);
+    bool (*occupancy)(const void *user, const struct vm_resources *kernel, int threads, uint64_t shared, int *blocks);
+    const void *user;
+    vm_group *group;                     /* NULL: the process has one device */
+    unsigned number;                     /* of the device in the group, below VM_DEVICES_MOST */
+    uint64_t first_address, end_address; /* its part of the global window; 0: all of it */
+} vm_limits;
+enum { VM_DEVICES_MOST = 16 };
+
+vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits);
+void vm_device_free(vm_device *device);
+/* Kernels of `device` may use the memory of `other`, or no longer. Nothing runs on either. */
+void vm_allow(vm_device *device, const vm_device *other, bool may);
+bool vm_allowed(const vm_device *device, const vm_device *other);
+/* Sets which devices of the group may use an allocation of `device` without vm_allow(). Bit n of `numbers` stands for
+ * the device with the number n. */
+void vm_open(vm_device *device, uint64_t address, uint32_t numbers);
+void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers); /* all allocations of that owner */
+
+/* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. New memory
+ * is filled with a poison pattern (0xA5...), never with zeros (but see vm_limits.zeroed). 0 on failure. */
+uint64_t vm_alloc(vm_device *device, uint64_t bytes);
+bool vm_free(vm_device *device, uint64_t address); /* false: not the start of a live allocation */
+/* Memory that kernels access by the host's own pointer; it is zeroed. counts: it counts as device memory. NULL on
+ * failure. */
+void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
+/* Makes memory of the caller, which must stay alive, an allocation at `address`: the host's pointer itself, or an
+ * address within a range from vm_reserve(). vm_free() ends it. False: out of memory, or the addresses are in use. */
+bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
+/* Fills a large allocation, from its start, with the `period` bytes of `pattern`, repeated. A page takes memory only
+ * once it is written, so an allocation of which little is used costs little. Returns false if the allocation has fewer
+ * than VM_RESERVED bytes, or if memory runs out; then the content is undefined. Nothing may run on the device. */
+bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *pattern, uint64_t period);
+/* an allocation of this size or more takes memory page by page, as it is used */
+#define VM_RESERVED ((uint64_t)64 << 20)
+#define VM_PERIOD ((uint64_t)16 << 20) /* the period of the content of fresh pages */
+/* Reserves addresses for vm_alloc_at() and vm_adopt(); no other allocation gets them. 0 on failure. */
+uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
+/* Skips all addresses below `address` in the device's own range: no later allocation gets them. */
+void vm_pass(vm_device *device, uint64_t address);
+bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
+/* Puts the memory of an allocation into a file without a name, and returns the file, which is closed with the
+ * allocation. -1: this cannot be done, or there is no memory. Nothing runs on the device. */
+int vm_share_memory(vm_device *device, uint64_t address);
+/* The seals of files that hold memory: no process can shorten a file that another process has mapped. */
+#define VM_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+/* Makes such a file. Returns -1 if there is no memory, or if the file would be longer than vm_file_most(). */
+int vm_file_new(const char *name, uint64_t bytes);
+uint64_t vm_file_most(void); /* bytes: RLIMIT_FSIZE, beyond which a signal ends the process */
+/* Another process may write the allocation at any time. */
+void vm_set_outside(vm_device *device, uint64_t address);
+/* The device has `bytes` of memory from now on, if that is more than it has: beyond the host's, if little of it is
+ * used. */
+void vm_enlarge(vm_device *device, uint64_t bytes);
+/* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */
+bool vm_take(vm_device *device, uint64_t bytes);
+void vm_give(vm_device *device, uint64_t bytes);
+/* Returns the host pointer to [address, address + bytes), for copies by the driver. The range must lie in one
+ * allocation, or in several without a gap; otherwise returns NULL. The pointer is valid until such an allocation is
+ * freed. */
+void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
+/* The same for reading. The checks treat memory from vm_pointer() as written. */
+const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes);
+bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes);
+typedef struct vm_info {
+    uint64_t base, bytes;
+    uint64_t owner; /* set by vm_set_owner(); 0 at first */
+    bool variable;  /* of a module */
+    bool shared;    /* with the host: base is its pointer */
+} vm_info;
+bool vm_about(vm_device *device, uint64_t address, vm_info *info);
+/* The device's first managed variable at or above the address; the next is above its base. False: there is none. */
+bool vm_managed_variable(vm_device *device, uint64_t address, vm_info *info);
+bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* with an allocation */
+void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
+/* The allocation is the driver's own: never reported as leaked. */
+void vm_set_internal(vm_device *device, uint64_t address);
+/* Names the allocation [address, address + bytes) in messages, and says what it is for ("an input"). Copies both texts.
+ * NULL removes the name. Returns false if there is no such allocation, or no memory. */
+bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const char *name, const char *role);
+uint64_t vm_memory_used(const vm_device *device);
+bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
+
+/* A tensor map as kernels have it in memory: these bytes, in the 128 that cuda.h gives it. Kernels can write any bytes
+ * there, so that each use checks it. */
+typedef struct vm_tensor_map {
+    uint32_t mark; /* VM_TENSOR_MAP */
+    /* type: as in cuda.h; swizzle: 16 << swizzle bytes, or 0 for none; fill: outside elements are NaN */
+    uint8_t rank, type, swizzle, fill;
+    uint64_t address;
+    uint64_t stride[4];      /* bytes, of the dimensions after the first */
+    uint32_t last[5];        /* the greatest coordinate */
+    uint16_t box[5];         /* elements */
+    uint8_t step[5], im2col; /* im2col: below instead of `box` */
+    int16_t lower[3], upper[3];
+    uint16_t channels, pixels;
+} vm_tensor_map;
+enum { VM_TENSOR_MAP = 0x70616d74, VM_TENSOR_TYPES = 13, VM_TENSOR_BYTES = 128, VM_TENSOR_RANK = 5 };
+_Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits where it is kept");
+
+/* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are small (the index in a
+ * table), and a handle is never reused, so that a stale one is recognised. They, and the memory that they show, may
+ * only change while nothing runs on the device. */
+typedef enum vm_format { VM_U8, VM_U16, VM_U32, VM_S8, VM_S16, VM_S32, VM_F16, VM_F32, VM_FORMATS } vm_format;
+typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* as CUaddress_mode */
+enum { VM_LEVELS_MAX = 18 }; /* of mipmaps: a side has at most 2^17 texels */
+typedef struct vm_level {
+    uint32_t size[3];              /* texels; 1 in unused dimensions */
+    uint64_t offset, pitch, slice; /* bytes: of the start, of a row, of a layer or plane */
+} vm_level;
+typedef struct vm_image { /* texels in memory */
+    unsigned char *host;  /* of an array; NULL: device memory at `address`, linear or with a pitch */
+    uint64_t address;
+    vm_format format;
+    unsigned channels, dims; /* 1, 2 or 4; 1, 2 or 3 */
+    uint32_t layers;         /* 0: not layered; of cubemaps six for each cube */
+    bool cube, surface;      /* surface: its array allows loads and stores */
+    unsigned level_count;
+    vm_level levels[VM_LEVELS_MAX];
+} vm_image;
+typedef struct vm_texture {
+    vm_image image;
+    bool surface, stale;                                          /* stale: its array is gone */
+    bool linear, mip_linear, normalized, integer, srgb, seamless; /* integer: 8 and 16 bits are not read as fractions */
+    vm_edge edge[3];
+    float bias, least, most, border[4]; /* of the level of detail */
+} vm_texture;
+unsigned vm_format_bytes(vm_format format);
+bool vm_format_is_float(const vm_texture *texture); /* whether it reads floats, or integers as fractions */
+bool vm_texture_add(vm_device *device, uint64_t handle, const vm_texture *what); /* copied; false: out of memory */
+void vm_texture_remove(vm_device *device, uint64_t handle);
+void vm_texture_lose(vm_device *device, uint64_t handle); /* it becomes stale */
+/* Memory of arrays: counts as device memory, but has no address. */
+void *vm_storage_new(vm_device *device, uint64_t bytes);
+void vm_storage_free(vm_device *device, void *storage, uint64_t bytes);
+
+/* Decodes a parsed module (takes ownership, also on failure) and lays out its globals. Failures go to `log`. */
+ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module, kiln__text *log);
+/* The same for a module that is loaded on another device of the group already: managed variables are `twin`'s. */
+ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **module,
+                                 kiln__text *log);
+void vm_module_unload(vm_device *device, vm_module *module);
+/* Before that: gives the managed variables to `heir`, which uses them too. */
+void vm_module_give(vm_module *module, const vm_module *heir);
+/* A .global or .const variable of the module: its device address and size. */
+bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes);
+const ptx_module *vm_module_ptx(const vm_module *module);
+bool vm_is_builtin(const char *function); /* a function that modules may call without defining it */
+/* Index of a kernel (.entry) in ptx->functions, or -1. */
+int vm_module_kernel(const vm_module *module, const char *name);
+/* Resources of a kernel, as far as PTX gives them. */
+typedef struct vm_resources {
+    uint64_t static_shared, local_bytes, const_bytes, param_bytes;
+    uint32_t max_threads;       /* by directives, else 1024 */
+    uint32_t register_estimate; /* from the PTX registers' live ranges or counts; an estimate */
+} vm_resources;
+void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);
+
+typedef enum vm_fault_kind {
+    VM_OK,
+    VM_FAULT_ADDRESS,
+    VM_FAULT_MISALIGNED,
+    VM_FAULT_INSTRUCTION,
+    VM_FAULT_ASSERT,
+    VM_FAULT_TRAP,
+    VM_FAULT_STEPS,    /* the step budget is used up: an endless kernel */
+    VM_FAULT_DEADLOCK, /* a barrier that can never complete */
+    VM_FAULT_STACK,
+    VM_FAULT_MEMORY,
+    VM_FAULT_STOPPED,
+    VM_FAULT_TIME /* the deadline has passed */
+} vm_fault_kind;
+
+typedef struct vm_fault {
+    vm_fault_kind kind;
+    uint32_t block[3], thread[3];
+    uint64_t address;
+    uint32_t bytes;
+    uint32_t ptx_line, file_line; /* 0: not known */
+    char file[256], kernel[256];
+    char message[512]; /* one sentence: what, where, which allocation */
+} vm_fault;
+
+/* cudaLimitStackSize, PrintfFifoSize, MallocHeapSize, DevRuntimeSyncDepth, DevRuntimePendingLaunchCount */
+#define VM_LIMITS 5u
+typedef struct vm_launch {
+    const vm_module *module;
+    int kernel;
+    uint32_t grid[3], block[3];
+    uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel's directives say */
+    uint64_t dynamic_shared;
+    const void *params;           /* the kernel's parameter block, param_bytes of it */
+    bool cooperative;             /* all blocks resident at once */
+    const volatile int *stop;     /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
+    uint64_t deadline;            /* kiln__now_ns() at which it ends with VM_FAULT_TIME; 0: never. Both also hold
+                                         for grids that it launches */
+    const struct vm_hooks *hooks; /* NULL, or the observers (vm_hooks.h), */
+    struct vm_watch *watch;       /* and their data for this launch */
+    const size_t *limits;         /* NULL, or the limits for kernels by cudaLimit, VM_LIMITS of them */
+    void (*print)(void *user, const char *text, size_t length);
+    void *user; /* vprintf output; NULL: stdout */
+} vm_launch;
+
+/* Exact and repeatable; sums over the launch. */
+typedef struct vm_counters {
+    uint64_t warp_instructions, lane_instructions;
+    uint64_t blocks, warps;
+} vm_counters;
+
+/* Runs the launch to its end. Uses the calling thread, and more host threads if the limits allow it. Returns VM_OK or
+ * the first fault. */
+vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault);
+#endif

@@ -1,0 +1,46 @@
+/* vm_jit.h - the contract between the interpreter and a compiler of hot code (sim/device/jit).
+ *
+ * The compiler turns stretches of a function, *regions*, into host code. A region starts at one instruction, its head,
+ * and runs for a whole warp. It ends at an instruction that it does not hold, or at an operand for which it was not
+ * compiled. It leaves registers, memory, pc and counts as the interpreter would have them at that place, so the
+ * interpreter can continue anywhere. */
+#ifndef KILN_SIM_VM_JIT_H
+#define KILN_SIM_VM_JIT_H
+
+#include "vm_machine.h"
+
+#define VM_REGION_MISSED (1ull << 63)
+
+/* Runs at most `left` instructions and returns how many ran, steps included. Adds VM_REGION_MISSED if it ended at an
+ * operand for which it was not compiled. *lanes and *steps grow by its counts. */
+typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left, uint64_t *lanes, uint64_t *steps);
+
+/* A compiled region. */
+typedef struct vm_native {
+    vm_native_run run;
+    vm_handler own;              /* the head's handler */
+    uint32_t need;               /* instructions that it may execute before it looks at `left` */
+    atomic_uint entered, missed; /* the first are counted, later ones sampled, with their weight */
+} vm_native;
+
+/* The compiled regions of a function. */
+typedef struct vm_compiled {
+    _Atomic(_Atomic(vm_native *) *) at; /* by instruction; NULL: nothing yet */
+} vm_compiled;
+
+/* A device's compiler. Its functions may be called by several host threads at once. */
+struct vm_jit {
+    uint32_t threshold; /* executions of a loop or kernel by a warp before it is compiled */
+    /* The code from `first` to `last` is warm; the warp has just executed it, so its registers show how it runs.
+     * `enough`: the threshold is reached, and the code is hot. */
+    void (*hot)(struct vm_jit *jit, vm_warp *w, const vm_code *first, const vm_code *last, bool enough);
+    /* The region has missed too often. w->pc is the place at which it ended. */
+    void (*missed)(struct vm_jit *jit, vm_warp *w, const vm_code *head);
+    void (*drop)(struct vm_jit *jit, vm_module *module); /* the module is unloaded */
+    void (*free)(struct vm_jit *jit);
+};
+
+/* The handler of a region's head: the interpreter executes that instruction alone. */
+void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m);
+
+#endif

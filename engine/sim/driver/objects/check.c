@@ -1,0 +1,78 @@
+/* check.c - checks (sim.h, engine/sim/observe/check/CHECKS.md): while a context is checked, its launches are observed and
+ * its memory is shadowed. A program starts it with kiln__sim_check_begin(); the environment variable KILN_SIM_CHECK
+ * starts it for every context of a process, and then the findings are reported (check_report.c) when the context or
+ * the process ends. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cu_objects.h"
+#include "vm_checks.h"
+
+/* ---- starting and ending ---- */
+
+bool sim_check_wanted(void)
+{
+    const char *text = getenv("KILN_SIM_CHECK");
+    return text && *text && strcmp(text, "0") != 0;
+}
+
+bool sim_check_open(sim_context *context)
+{
+    context->check = vm_check_new(sim_memory());
+    if (!context->check)
+        return false;
+    vm_check_attach(context->device, context->check);
+    return true;
+}
+
+void sim_check_show(sim_context *context, bool leaks)
+{
+    if (!context->check || !context->check_shown)
+        return;
+    if (context->order)
+        context->order_end(context); /* with its findings */
+    if (leaks && context->sticky == CUDA_SUCCESS)
+        vm_check_leaks(context->device, true);
+    sim_report(context->check);
+    context->check_shown = false;
+}
+
+bool kiln__sim_check_begin(void)
+{
+    sim_context *context;
+    if (sim_begin_work(&context) != CUDA_SUCCESS)
+        return false;
+    bool begun = !context->check && sim_check_open(context);
+    sim_end_work(context, CUDA_SUCCESS);
+    return begun;
+}
+
+void kiln__sim_check_forget(uint64_t address, uint64_t bytes)
+{
+    sim_context *context;
+    if (sim_begin_work(&context) != CUDA_SUCCESS)
+        return;
+    if (context->check)
+        vm_check_forget(context->device, address, bytes);
+    sim_end_work(context, CUDA_SUCCESS);
+}
+
+void kiln__sim_check_end(kiln_check_fn report, void *user)
+{
+    sim_context *context;
+    if (sim_begin_any(&context) != CUDA_SUCCESS)
+        return;
+    vm_check *check = context->check_shown ? NULL : context->check;
+    if (check) {
+        vm_check_leaks(context->device, false);
+        vm_check_attach(context->device, NULL);
+        context->check = NULL;
+        if (context->order)
+            context->order_end(context);
+    }
+    sim_end_work(context, CUDA_SUCCESS); /* the caller's function is called under no lock */
+    for (size_t k = 0; check && report && k < vm_check_count(check); k++)
+        if (report(user, vm_check_at(check, k)))
+            break;
+    vm_check_free(check);
+}

@@ -1,0 +1,532 @@
+/* cu_objects.h - declarations that the files of the simulated driver (sim/driver/objects, sim/driver/work) share.
+ *
+ * As in libcuda the state belongs to the process: its devices, their contexts, and a table of all objects. A handle is
+ * a number that is looked up in that table, never a pointer. So a stale or invalid handle gives an error code and not a
+ * crash.
+ *
+ * There are two locks, always taken in this order. `work` is held while the device works: during a kernel, a copy, a
+ * fill, or the freeing of their memory. It keeps streams in order. `state` guards the table and the contexts. It is
+ * free while a kernel runs, so that other threads can make queries and prepare work meanwhile. */
+#ifndef KILN_SIM_CU_OBJECTS_H
+#define KILN_SIM_CU_OBJECTS_H
+
+#include <cuda.h>
+
+#include "cu_api.h"
+#include "cu_image.h"
+#include "sim.h"
+#include "profile.h"
+#include "vm_time.h"
+#include "vm_watch.h"
+
+CUresult cuProfilerStart(void); /* from cudaProfiler.h, which some toolkit packages lack */
+CUresult cuProfilerStop(void);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are declared too */
+/* ## keeps `name` as written while typeof sees what cuda.h maps it to, so each definition is checked against cuda.h. */
+#define SIM_X(name, since) __typeof__(name) sim_##name;
+SIM_API_MAP(SIM_X)
+#undef SIM_X
+#pragma GCC diagnostic pop
+CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device);
+CUresult sim_cuCtxCreate_v3(CUcontext *handle, CUexecAffinityParam *affinity, int count, unsigned flags,
+                            CUdevice device);
+CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle);
+CUresult sim_cuCtxSynchronize_v2(CUcontext handle);
+CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version, cuuint64_t flags);
+
+/* ---- the device ---- */
+
+typedef struct sim_profile {
+    const char *name, *title;
+    uint64_t memory;                 /* bytes; the host may allow less */
+    const sim_attribute *attributes; /* its own; others are in the table that all profiles share */
+    size_t attribute_count;
+    const struct sim_model *model; /* NULL: it has no figures for estimates */
+} sim_profile;
+#define SIM_PROFILES_MOST 64
+extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* built-in profiles, then those that were read; never removed */
+extern size_t sim_profile_count;                    /* grows under the state lock */
+enum { SIM_DEVICES_MOST = VM_DEVICES_MOST };
+/* The devices of the process. In libcuda the environment says how many there are, all of one profile, and a CUdevice is
+ * a device's ordinal. In the engine there is one device, with the selected profile. A CUdevice is there the index of a
+ * profile, which can be queried without being selected. All of these need the state lock. */
+unsigned sim_device_count(void);
+int sim_device_ordinal(CUdevice device);                /* -1: not a device of the process */
+CUdevice sim_device_at(unsigned ordinal);               /* its CUdevice */
+const sim_profile *sim_device_profile(CUdevice device); /* NULL: there is no such device */
+/* its number among all devices of the machine, hidden ones included */
+unsigned sim_device_place(CUdevice device);
+unsigned sim_machine_devices(void); /* how many it has, hidden ones too */
+/* For libcuda: the devices, by their places on the machine, which has `all`. False: there is a context already, or
+ * count is 0. */
+bool sim_set_devices(const unsigned *places, unsigned count, unsigned all);
+/* The UUID of the device at that place. */
+void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid);
+bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
+int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /* 0: it has none */
+
+/* ---- objects ---- */
+
+typedef enum sim_kind {
+    SIM_CONTEXT = 1,
+    SIM_MODULE,
+    SIM_FUNCTION,
+    SIM_STREAM,
+    SIM_EVENT,
+    SIM_LIBRARY,
+    SIM_HOST,
+    SIM_ARRAY,
+    SIM_TEXTURE,
+    SIM_LINK,
+    SIM_GRAPH,
+    SIM_NODE,
+    SIM_EXEC,
+    SIM_CAPTURE,
+    SIM_USER,
+    SIM_POOL,
+    SIM_RANGE,
+    SIM_PHYSICAL,
+    SIM_IMPORT,
+    SIM_CONDITION,
+    SIM_PIECE
+} sim_kind; /* fits into five bits of a handle */
+
+typedef struct sim_context sim_context;
+
+/* The first member of every object. Objects are in a list of their context, which frees them when it ends. */
+typedef struct sim_object {
+    sim_kind kind;
+    uint64_t handle;
+    struct sim_context *context; /* the context in which it was created and can be used */
+    struct sim_object *next, *previous;
+    /* Called when the object is freed: frees what it holds besides itself; NULL: nothing. Other objects may be freed
+     * already. */
+    void (*drop)(struct sim_object *object);
+    /* Not NULL: the object belongs to the process. It is called when its context ends, and leaves that. */
+    void (*leave)(struct sim_object *object);
+    /* If not NULL: called for each context that is created while the object has no context. */
+    void (*meet)(struct sim_object *object, const struct sim_context *made);
+} sim_object;
+
+/* A pool of stream-ordered allocations. It keeps no freed memory. */
+typedef struct sim_pool {
+    sim_object object;
+    uint64_t threshold, used, most;
+    uint64_t limit; /* 0: none */
+    int reuse[3];   /* stored and reported only */
+    uint32_t open;  /* devices besides its own that may use its memory, as bits */
+    /* For pools that processes share (programs/pool_share.c): the allocations are parts of a file. */
+    bool shared, imported; /* imported: another process's, or made elsewhere in this one */
+    int file;
+    uint64_t inode, bytes, next; /* of the file; next: where the next allocation begins */
+} sim_pool;
+
+struct sim_context {
+    sim_object object;
+    unsigned ordinal;  /* the ordinal of its device */
+    unsigned retained; /* 0: not active; its handle is the same for the whole process */
+    CUresult sticky;   /* the fault that ended it, or CUDA_SUCCESS */
+    vm_device *device;
+    sim_object *objects;
+    uint64_t clock_ns;             /* host time of the device's work so far: the clock for events */
+    uint64_t memory;               /* bytes of device memory */
+    uint64_t steps;                /* limit for a launch; 0: the interpreter's default */
+    char fault[1024];              /* one sentence; "": none */
+    struct sim_context *next;      /* list of the contexts from cuCtxCreate */
+    struct sim_counting *counting; /* count.c; NULL: launches are not counted */
+    struct vm_check *check;        /* check.c; NULL: nothing is checked */
+    /* the happens-before order of its streams (driver/work/order.c); NULL until there is checked work */
+    struct sim_order *order;
+    void (*order_end)(sim_context *context); /* leaves the order */
+    void (*order_let)(sim_context *context); /* removes the guards of host memory */
+    bool check_shown;                        /* findings go to standard error: requested by the environment */
+    uint64_t id;
+    unsigned flags, attached; /* attached: by cuCtxAttach, beyond the first use */
+    /* Stored and reported. Only two have an effect: the heap of malloc(), and pending launches of the device
+     * runtime. */
+    size_t limits[CU_LIMIT_MAX];
+    CUfunc_cache cache_config;
+    sim_pool pool;                   /* the default one */
+    uint64_t pool_current;           /* handle of the pool for cuMemAllocAsync; 0: the default one */
+    uint64_t graph_used, graph_most; /* bytes that nodes of graphs have allocated */
+    size_t captures;                 /* running captures of its streams */
+};
+
+typedef struct sim_module {
+    sim_object object;
+    vm_module *vm;
+    struct sim_function *functions;
+    struct sim_library *library; /* to which it belongs, or NULL */
+    const void *image; /* of a library, if the caller keeps it as it is (CU_LIBRARY_BINARY_IS_PRESERVED), or NULL */
+} sim_module;
+typedef struct sim_function {
+    sim_object object;
+    sim_module *module;
+    struct sim_function *sibling; /* in the module */
+    int kernel;
+    vm_resources resources;
+    int dynamic_limit; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    int carveout;
+    uint32_t cluster[3];       /* the cluster that a launch must have; 0: not set */
+    bool wide_cluster;         /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
+    unsigned char *old_params; /* for cuParamSet* and cuLaunch; allocated at the first use */
+    unsigned old_param_bytes, old_shared, old_block[3];
+} sim_function;
+typedef struct sim_library {
+    sim_object object;
+    sim_module *module;
+} sim_library;
+#define SIM_PRIORITY (-5) /* the highest priority; the lowest is 0 */
+typedef struct sim_stream {
+    sim_object object;
+    unsigned flags;
+    int priority;
+    uint32_t lane;               /* its lane in sim_order, or 0 */
+    struct sim_capture *capture; /* the capture in which it takes part */
+    struct sim_node **tips;      /* the nodes on which the next captured node will depend */
+    size_t tip_count, tip_capacity;
+    CUgraphNode *shown; /* as last returned by cuStreamGetCaptureInfo */
+    CUgraphEdgeData *shown_data;
+    size_t shown_capacity, shown_data_capacity;
+    CUaccessPolicyWindow window; /* attributes: stored and reported only */
+    CUsynchronizationPolicy policy;
+    CUlaunchMemSyncDomainMap domains;
+    CUlaunchMemSyncDomain domain;
+    double device_end; /* end of its work so far in the timeline of a program */
+    unsigned track;    /* its number there; 0: not shown yet */
+} sim_stream;
+/* Memory that host and device share under one pointer. */
+typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
+typedef struct sim_host {
+    sim_object object;
+    sim_sharing sharing;
+    void *pointer;
+    size_t bytes;
+    unsigned flags;
+} sim_host;
+typedef struct sim_array { /* a CUarray or a CUmipmappedArray */
+    sim_object object;
+    bool mipmapped;
+    CUDA_ARRAY3D_DESCRIPTOR descriptor; /* as requested */
+    vm_image image;
+    void *storage; /* NULL: a level of `parent`, freed with it */
+    uint64_t bytes;
+    struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: those requested so far */
+} sim_array;
+typedef struct sim_texture { /* a CUtexObject or a CUsurfObject */
+    sim_object object;
+    bool surface, has_view;
+    const sim_array *array; /* whose texels it shows, or NULL */
+    CUDA_RESOURCE_DESC resource;
+    CUDA_TEXTURE_DESC sampling;
+    CUDA_RESOURCE_VIEW_DESC view;
+} sim_texture;
+typedef struct sim_event {
+    sim_object object;
+    unsigned flags;
+    bool recorded;
+    uint64_t clock_ns;
+    double device_time; /* in the timeline of a program */
+    uint64_t capture;   /* the capture in which it was last recorded, or 0 */
+    uint64_t *tips;     /* the nodes that it marks */
+    size_t tip_count, tip_capacity;
+    uint32_t *known; /* sim_order: the clock of the work that it marks, or NULL */
+} sim_event;
+
+/* Makes an object of `size` bytes in `context`, with a handle. Returns NULL if memory runs out. Needs the state
+ * lock. */
+void *sim_object_new(sim_context *context, sim_kind kind, size_t size);
+void sim_object_free(sim_context *context, void *object);
+/* Returns the live object with that handle and kind in `context`, or NULL. Needs the state lock. */
+void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
+sim_context *sim_context_find(CUcontext handle); /* Returns a live context, or NULL. */
+/* Iterates over all live contexts: the next one, or the first for NULL. */
+sim_context *sim_context_after(const sim_context *context);
+/* Returns the device's primary context, otherwise another context on it, or NULL. */
+sim_context *sim_context_on(unsigned ordinal);
+/* With several devices, sim_home() returns the context that has the address, and sim_follow() the context that has the
+ * object. Both return `context` if no other context has it. Need the state lock. */
+sim_context *sim_home(sim_context *context, uint64_t address);
+sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind);
+/* Returns the context that has the object, on any device, or `context` if none has it. Needs the state lock. */
+sim_context *sim_owner(sim_context *context, const void *handle, sim_kind kind);
+/* CUstream and similar types are pointers to incomplete types: a handle's number is stored in the pointer. */
+#define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
+/* True for the default streams and for a live one. */
+bool sim_stream_known(const sim_context *context, CUstream stream);
+/* Returns the stream with that handle. Creates the per-thread stream if `make` is set. Returns NULL for the legacy
+ * stream, for an invalid handle, or if memory runs out. */
+sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make);
+static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == CU_STREAM_LEGACY; }
+
+/* ---- entering and leaving a call ---- */
+
+/* Returns from the function with the result of the call, if that is an error. */
+#define SIM_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        const CUresult tried_ = (call);                                                                                \
+        if (tried_ != CUDA_SUCCESS)                                                                                    \
+            return tried_;                                                                                             \
+    } while (0)
+
+/* Begins a call. Returns CUDA_SUCCESS with the state lock held and the calling thread's current context. Otherwise
+ * returns the error without a lock. */
+CUresult sim_begin(sim_context **context);
+/* The same for a call about a pool. Without a current context it takes the primary one. */
+CUresult sim_begin_pool(sim_context **context);
+/* The same, and returns the object of the call. Returns NULL if the call was not begun; *result says why. */
+void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
+CUresult sim_end(CUresult result);                      /* Releases the lock and returns `result`. */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
+#define sim_end(result) sim_ended(result)
+#endif
+/* The same for a call that gives the device work: holds both locks. Its duration is added to the context's clock. */
+CUresult sim_begin_work(sim_context **context);
+CUresult sim_begin_any(sim_context **context); /* The same, also if a fault has ended the context. */
+/* The same for a call about objects of the process. Without a usable current context it takes sim_homeless(). */
+CUresult sim_begin_process(sim_context **context);
+/* Returns the context of objects that belong to the process and have outlived their context. It has no device, and its
+ * ordinal is not a device's. */
+sim_context *sim_homeless(void);
+CUresult sim_end_work(sim_context *context, CUresult result);
+#if defined __clang_analyzer__ || defined KILN_ANALYZER
+static inline CUresult sim_ended_work(sim_context *context, CUresult result)
+{
+    return sim_end_work(context, result), result;
+}
+#define sim_end_work(context, result) sim_ended_work(context, result)
+#endif
+/* Releases both locks, calls the host's function, and takes the locks again. Returns false if the context has ended
+ * meanwhile. The caller must not use it then, and passes NULL to sim_end_work(). */
+bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
+/* Waits until no other thread is in a host function that a stream called. */
+void sim_wait_idle(void);
+uint64_t sim_clock(const sim_context *context); /* under `work`: the time of an event that is recorded now */
+/* Under `work`: release and retake the state lock around a kernel. */
+void sim_pause(void);
+void sim_resume(void);
+/* Driver calls that need no context: CUDA_SUCCESS with the state lock held if cuInit was called. */
+CUresult sim_begin_bare(void);
+const sim_profile *sim_current_profile(void); /* under the state lock */
+const kiln_allocator *sim_memory(void);
+/* For tests: the allocator for all later allocations; NULL: malloc. Not while the primary context is retained. */
+void sim_set_memory(const kiln_allocator *mem);
+
+/* ---- modules ---- */
+
+/* The JIT options that have an effect here: logs and the time. */
+typedef struct sim_jit_log {
+    char *buffer;
+    size_t size;
+    void **written;
+} sim_jit_log; /* in: size; out: written */
+typedef struct sim_jit {
+    sim_jit_log info, error;
+    void **wall_time;
+} sim_jit;
+CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit);
+void sim_jit_log_put(const sim_jit_log *log, const char *text);
+void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds);
+/* Parses one PTX text for the current device; errors go to `log`. */
+CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__text *log);
+CUresult sim_ptx_result(ptx_result result);
+CUresult sim_image_error(sim_image_result result);
+bool sim_is_builtin(const char *function); /* a function that the device provides */
+int sim_device_cc(void);                   /* 90: 9.0; under the state lock */
+
+/* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX: not
+ * known. `twin`: the same on another device, with which it has managed variables in common, or NULL. Under both
+ * locks. */
+CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
+                         const CUjit_option *options, void **values, const sim_module *twin, sim_module **module);
+sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
+CUresult sim_file_read(const char *path, char **data, size_t *length);
+void sim_link_drop(sim_object *link); /* frees its contents, not the object */
+/* Returns the module of a library of that image on the device, or on any other one, or NULL. Need the state lock. */
+const sim_module *sim_module_on(unsigned ordinal, const void *image);
+const sim_module *sim_module_twin(const sim_context *context, const void *image);
+void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
+/* The stream for synchronous copies and fills. They end captures of blocking streams, in every mode, and no other
+ * captures. */
+#define SIM_WAITS CU_STREAM_LEGACY
+/* The shared memory that holds the address, or NULL. */
+sim_host *sim_host_at(const sim_context *context, uint64_t address);
+/* Frees device memory, of any kind. False: not the start of memory that can be freed. */
+bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
+/* Owners of allocations (vm_info) that are not handles. */
+enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
+/* the default pool of a device: not in the table */
+#define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
+sim_context *sim_current(void); /* the thread's current context, usable or not; NULL: none. Under the state lock */
+/* A destructor of the host, to be called without locks. */
+typedef struct sim_end_of {
+    void (*destroy)(void *);
+    void *pointer;
+    struct sim_end_of *next;
+} sim_end_of;
+void sim_bury(sim_end_of *end); /* adds it to the list */
+void sim_bury_users(void);      /* calls those in the list; without locks */
+/* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
+ * number. */
+bool sim_environment(const char *name, uint64_t *value);
+/* $KILN_SIM_JIT: after how many times code is compiled (vm_jit.h), 0: never; without it SIM_JIT_DEFAULT. False: as
+ * above. */
+enum { SIM_JIT_DEFAULT = 65536 };
+bool sim_jit_asked(uint32_t *threshold);
+/* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. Returns false, with a line on stderr, if one has an unknown word. */
+bool sim_right_words(void);
+/* Linux gives no process an address between VM_GLOBAL_BASE and this one. So such an address outside all allocations is
+ * a wrong device address. */
+#define SIM_DEVICE_ONLY_END 0x400000000000ull
+/* One side of a copy: a host pointer, an address of `context`, or either of them (CU_MEMORYTYPE_UNIFIED). */
+typedef struct sim_side {
+    CUmemorytype type;
+    bool write; /* it is the target */
+    uint64_t address;
+    sim_context *context;
+} sim_side;
+void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL: no such memory */
+/* Informs the checks of a copy. */
+void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes);
+void sim_array_close(sim_context *context, sim_array *array); /* with its levels; its textures become stale */
+void sim_texture_close(sim_context *context, sim_texture *texture);
+/* Converts a format; false: not supported. */
+bool sim_format(CUarray_format format, vm_format *out);
+/* Begins a query of `device` whose result goes to `out`. */
+CUresult sim_begin_device(CUdevice device, const void *out);
+/* check.c. Under both locks. */
+bool sim_check_wanted(void); /* requested by the environment */
+bool sim_check_open(sim_context *context);
+void sim_check_show(sim_context *context, bool leaks); /* to standard error, if requested by the environment */
+/* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
+void sim_report(const struct vm_check *check);
+void sim_report_end(void);
+/* If the context counts: prepares the launch for counting. False: out of memory. Then adds its counts. Under both
+ * locks. */
+bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch,
+                      struct vm_watch *watch);
+void sim_count_ran(sim_context *context, const sim_function *function, const vm_counters *counters);
+void sim_count_forget(sim_context *context, const sim_module *module);
+void sim_count_stop(sim_context *context);
+void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
+bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: KILN_SIM_MEMORY is not a number */
+
+/* ---- the estimate of a launch's time: estimate.c ---- */
+
+/* The part of the device that works. */
+typedef enum sim_lane {
+    SIM_LANE_KERNEL,    /* takes its share of the SMs */
+    SIM_LANE_TO_DEVICE, /* one at a time, as the next */
+    SIM_LANE_FROM_DEVICE,
+    SIM_LANE_ON_DEVICE, /* a fill, or a copy within the device's memory */
+    SIM_LANES
+} sim_lane;
+
+typedef struct sim_estimate { /* of one launch; all zero: none requested */
+    struct vm_trace *trace;
+    struct vm_cost *cost;
+    uint32_t resident; /* blocks on an SM */
+    uint64_t blocks, at_once;
+    double shared; /* bytes of a block */
+} sim_estimate;
+typedef struct sim_timed { /* of one launch */
+    bool known;
+    double seconds, overhead; /* overhead: of a launch that does nothing; a part of the seconds */
+    const char *bound;
+    vm_time_result result;
+} sim_timed;
+/* Before and after the launch. `at_once`: vm_time_launch. `wanted`: also if the thread has not asked. */
+void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
+                         bool wanted, struct vm_watch *watch, sim_estimate *estimate);
+void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed);
+void sim_estimate_drop(sim_estimate *estimate);
+/* A fill or a copy: bytes that go between host and device, or that are read and written on the device. */
+void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes);
+
+/* ---- programs/: functions that the driver calls, and may not link ---- */
+
+/* A function of the driver API by name. `since`: as in cu_api.h. */
+typedef struct sim_entry {
+    const char *name;
+    int since;
+    void (*function)(void);
+} sim_entry;
+
+typedef struct
+    sim_noted { /* a launch in the profile of a program, from before it until after it; all zero: not noted */
+    struct sim_row *row;
+    bool estimated; /* this very launch is estimated */
+    struct vm_profile *counters;
+} sim_noted;
+struct sim_op;
+
+/* X(result, name, arguments): sim_NAME in programs/; its comment there says what it does. All need the state lock. */
+#define SIM_PROGRAMS_CALLS(X)                                                                                          \
+    /* captures (capture.c) */                                                                                         \
+    X(CUresult, forbid, (sim_context * context))                                                                       \
+    X(CUresult, forbid_any, (sim_context * context))                                                                   \
+    X(CUresult, capture_enter, (sim_context * context, CUstream stream, sim_stream * *capturing))                      \
+    X(CUresult, capture_submit, (sim_context * context, sim_stream * stream, struct sim_op * op))                      \
+    X(CUresult, capture_wait, (sim_context * context, CUstream stream))                                                \
+    X(CUresult, capture_record, (sim_context * context, sim_stream * stream, sim_event * event))                       \
+    X(CUresult, capture_wait_event, (sim_context * context, CUstream stream, const sim_event *event))                  \
+    X(CUresult, capture_look_event, (sim_context * context, const sim_event *event))                                   \
+    X(void, capture_leave, (sim_context * context, sim_stream * stream))                                               \
+    X(CUresult, capture_status, (sim_context * context, CUstream stream, CUstreamCaptureStatus * status))              \
+    /* graphs (graph_op.c) and pools (pool.c) */                                                                       \
+    X(bool, graph_memory, (const sim_context *context, CUdeviceptr address, uint64_t bytes, bool exact))               \
+    X(void, pool_freed, (sim_context * context, uint64_t pool, uint64_t address, uint64_t bytes))                      \
+    /* the profile of a program (program.c) */                                                                         \
+    X(bool, program_open, (void))                                                                                      \
+    X(bool, program_on, (void))                                                                                        \
+    X(void, program_stream, (const sim_stream *stream, bool waits))                                                    \
+    X(void, program_launch,                                                                                            \
+      (const sim_function *function, uint32_t resident, const vm_launch *launch, struct vm_watch *watch,               \
+       sim_noted *noted))                                                                                              \
+    X(void, program_ran, (sim_context * context, sim_noted * noted, bool whole, const sim_timed *timed))               \
+    X(void, program_moved, (sim_context * context, sim_lane lane, const char *what, uint64_t bytes, double seconds))   \
+    X(void, program_record, (sim_context * context, sim_event * event))                                                \
+    X(void, program_after, (const sim_context *context, sim_stream *stream, const sim_event *event))                   \
+    X(void, program_wait, (const sim_context *context, const sim_stream *stream))                                      \
+    X(void, program_wait_event, (const sim_event *event))                                                              \
+    X(void, program_wait_all, (const sim_context *context))
+
+typedef struct sim_programs_table {
+    const sim_entry *entries; /* the functions of the driver API that programs/ has */
+    size_t entry_count;
+#define SIM_X(result, name, arguments) result(*name) arguments;
+    SIM_PROGRAMS_CALLS(SIM_X)
+#undef SIM_X
+} sim_programs_table;
+
+/* The table of programs/. Without programs/ it has no entries: nothing is captured, no pool exists, no profile is made.
+ * Any thread. */
+const sim_programs_table *sim_programs(void);
+/* Sets the table. `table` stays valid. Any thread; every call sets the same table. */
+void sim_programs_set(const sim_programs_table *table);
+/* In libcuda: the table from the beginning (programs/join.c). */
+#ifndef SIM_PROGRAMS
+#define SIM_PROGRAMS &sim_no_programs
+#endif
+extern const sim_programs_table sim_no_programs; /* alone.c */
+
+/* ---- queries and settings ---- */
+
+/* Answers queries of kernels; `user` is the profile (vm_limits). */
+bool sim_kernel_attribute(const void *profile, int attribute, int *value);
+/* How many blocks of `threads` threads fit on a multiprocessor. */
+int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared);
+bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
+/* In libcuda: the device that the environment names (programs/library/choose.c). */
+#ifndef SIM_CHOOSE
+#define SIM_CHOOSE() CUDA_SUCCESS
+#endif
+/* In libcuda: vm_limits.page and .zeroed. */
+#ifndef SIM_PAGE
+#define SIM_PAGE 0
+#define SIM_ZEROED false
+#endif
+
+#endif

@@ -1,0 +1,125 @@
+/* cluster.c - clusters of a launch: which sizes are allowed, and how many clusters fit on the device. */
+#include <string.h>
+
+#include "cu_work.h"
+
+enum { PORTABLE = 8, LARGEST = 16, GPCS = 8, GPC_SMS = 16 };
+
+static const ptx_function *get_source(const sim_function *function)
+{
+    return &vm_module_ptx(function->module->vm)->functions[function->kernel];
+}
+
+static uint64_t get_most_blocks(const sim_function *function)
+{
+    const uint32_t own = get_source(function)->max_cluster, most = function->wide_cluster ? LARGEST : PORTABLE;
+    return own && own < most ? own : most;
+}
+
+/* cuda.h calls CUDA_ERROR_INVALID_CLUSTER_SIZE "a kernel launch error due to cluster misconfiguration". The
+ * documentation does not say which misconfigurations the driver reports in another way. */
+CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3])
+{
+    const ptx_function *source = get_source(function);
+    const uint32_t *fixed = source->req_cluster[0] ? source->req_cluster : function->cluster;
+    uint64_t blocks = 1;
+    if (source->blocks_are_clusters)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (fixed[0] && cluster[0] && memcmp(fixed, cluster, 3 * sizeof *cluster) != 0)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (fixed[0])
+        memcpy(cluster, fixed, 3 * sizeof *cluster);
+    if (!cluster[0])
+        return source->explicit_cluster ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+    for (int axis = 0; axis < 3; axis++) {
+        if (cluster[axis] == 0 || cluster[axis] > LARGEST || grid[axis] % cluster[axis])
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        blocks *= cluster[axis];
+    }
+    if (blocks > 1 && !sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return blocks <= get_most_blocks(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
+/* ---- occupancy ---- */
+
+/* The blocks of a cluster are on one GPC. If the profile does not say how many SMs each GPC has, pairs of SMs are
+ * spread evenly. */
+uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
+{
+    const sim_model *model = sim_current_profile()->model;
+    uint64_t found = 0;
+    if (model && model->gpc_count) {
+        for (unsigned gpc = 0; gpc < model->gpc_count; gpc++)
+            found += (uint64_t)model->gpcs[gpc] * per_sm / size;
+        return found;
+    }
+    const uint64_t sms = (uint64_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    const uint64_t gpcs = sms < GPC_SMS ? 1 : sms / GPC_SMS > GPCS ? GPCS : sms / GPC_SMS;
+    const uint64_t pairs = sms / 2, more = pairs % gpcs, odd = sms % 2;
+    for (uint64_t gpc = 0; gpc < gpcs; gpc++) {
+        const uint64_t here = 2 * (pairs / gpcs + (gpc < more)) + (gpc == 0 ? odd : 0);
+        found += here * per_sm / size;
+    }
+    return found;
+}
+
+/* Begins a query about the clusters of a launch: finds the kernel, how many of its blocks fit on an SM, and its
+ * cluster, or 0 if there is none. */
+static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, const sim_function **function,
+                               uint64_t *per_sm, unsigned cluster[3])
+{
+    sim_context *context;
+    SIM_TRY(sim_begin(&context));
+    *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!*function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!config || (config->numAttrs > 0 && !config->attrs))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const unsigned block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    uint64_t threads = 1;
+    for (int axis = 0; axis < 3; axis++) /* each side is at most the whole block, so no product overflows */
+        threads *= block[axis] <= (*function)->resources.max_threads ? block[axis] : 0;
+    if (threads == 0 || threads > (*function)->resources.max_threads ||
+        config->sharedMemBytes > (unsigned)(*function)->dynamic_limit)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            memcpy(cluster, &config->attrs[i].value.clusterDim, 3 * sizeof *cluster);
+    *per_sm = (uint64_t)sim_blocks_per_sm(*function, threads, config->sharedMemBytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, const CUlaunchConfig *config)
+{
+    const sim_function *function;
+    uint64_t per_sm = 0;
+    unsigned cluster[3] = {0};
+    SIM_TRY(begin_clusters(handle, config, &function, &per_sm, cluster));
+    if (!clusters)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const unsigned grid[3] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    CUresult result = sim_cluster_of(function, grid, cluster);
+    if (result == CUDA_SUCCESS && !cluster[0])
+        result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (result == CUDA_SUCCESS)
+        *clusters = (int)sim_resident_clusters(per_sm, (uint64_t)cluster[0] * cluster[1] * cluster[2]);
+    return sim_end(result);
+}
+
+CUresult sim_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, const CUlaunchConfig *config)
+{
+    const sim_function *function;
+    uint64_t per_sm = 0;
+    unsigned cluster[3] = {0};
+    SIM_TRY(begin_clusters(handle, config, &function, &per_sm, cluster));
+    if (!size)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    uint64_t most = get_most_blocks(function);
+    while (most && !sim_resident_clusters(per_sm, most))
+        most--;
+    *size = (int)most;
+    return sim_end(CUDA_SUCCESS);
+}

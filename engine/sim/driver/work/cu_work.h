@@ -1,0 +1,101 @@
+/* cu_work.h - work as data. Everything that can be put into a stream is an operation (sim_op). An operation runs at once,
+ * or becomes a node of the graph into which its stream is captured (programs/).
+ *
+ * Locks: the state lock guards objects, the work lock guards work. A comment says which of them a function needs;
+ * without such a comment it needs the state lock. */
+#ifndef KILN_SIM_CU_WORK_H
+#define KILN_SIM_CU_WORK_H
+
+#include "cu_objects.h"
+
+typedef struct sim_op sim_op;
+
+/* An operation: its kind and parameters in the form of the driver API. It owns the memory to which its parameters
+ * point. */
+struct sim_op {
+    CUgraphNodeParams what;
+    /* Runs an operation of a kind that the driver does not know (programs/). If it is NULL, the driver knows the kind, or
+     * there is nothing to do. *context is NULL afterwards if the context ended meanwhile. Needs both locks. */
+    CUresult (*run)(sim_context **context, const sim_op *op);
+    void *owned;
+    size_t owned_bytes, pointers; /* kernels: `owned` begins with this many pointers into itself */
+    struct sim_graph *child;      /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
+    CUcontext to, from;           /* the two contexts of a copy; NULL: the context of the operation */
+    CUcontext in;                 /* the context in which it runs; NULL: the context of the graph */
+    bool cooperative;
+    unsigned cluster[3]; /* blocks of a cluster; 0: the size that the kernel requires */
+    int priority;        /* priority and window are stored and reported, and have no effect */
+    CUaccessPolicyWindow window;
+};
+
+/* ---- operations (op.c) ---- */
+
+/* Submits an operation to a stream. If the stream is not captured, runs the operation. Otherwise adds it to the graph,
+ * which takes ownership of its memory. Needs both locks. *context is NULL afterwards if the context ended while a host
+ * function was running. */
+CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op);
+CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
+/* Returns the context in which an operation of a graph runs: `context`, or another one. Returns NULL if that context
+ * has ended. Needs the state lock. */
+sim_context *sim_op_context(sim_context *context, const sim_op *op);
+
+/* Returns the stream for the profile of a program (program.c), or NULL if no profile is made. */
+sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
+
+/* The functions for each kind of operation, in the files of that kind. */
+CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op);
+CUresult sim_kernel_run(sim_context *context, const sim_op *op);
+/* Checks the clusters of a launch. If `cluster` is 0, it becomes the size that the kernel requires, or stays 0 if it
+ * requires none. */
+CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3]);
+/* Returns how many clusters of `size` blocks are resident at once, if an SM holds `per_sm` blocks. */
+uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size);
+CUresult sim_copy_check(sim_context *context, const sim_op *op);
+CUresult sim_copy_run(sim_context *context, const sim_op *op);
+/* Returns true for a copy between two devices. In the legacy stream such a copy waits for all work of both, and all
+ * later work waits for it. */
+bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2]);
+/* Returns true if the host counts as waiting for the copy: it is in the legacy stream, and its host memory is not
+ * shared. */
+bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op);
+CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
+CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
+/* Returns true if the window of a stream, launch or node is valid. */
+bool sim_right_window(const CUaccessPolicyWindow *window);
+/* ---- the order of streams ---- */
+
+/* The happens-before order of the work of checked contexts (order.c). Without checks these functions do nothing.
+ * Functions about work that runs need both locks; the other ones need the state lock. */
+typedef struct sim_order sim_order;
+void sim_order_begin(sim_context *context, CUstream stream); /* Begins work in the stream. */
+/* Tells that the running work touches memory. `what` names the operation, "the host's copy"; its text must stay valid
+ * until the order forgets the work. */
+void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
+void sim_order_end(sim_context *context);
+/* Calls a function of the host from the running work, without locks (sim_call_out()). */
+bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
+/* Guards the pinned memory of asynchronous copies from now on, in all contexts (pinned.c). */
+void sim_order_guard(void);
+/* Tell that the host has waited: for the stream, for all work of the context, or for the work that the event marks. */
+void sim_order_waited(sim_context *context, CUstream stream);
+void sim_order_waited_all(sim_context *context);
+void sim_order_waited_event(sim_context *context, const sim_event *event);
+/* Tells that the event marks the stream's work so far. If `stream` is NULL, it marks all work of the context. */
+void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event);
+/* Tells that the stream waits for the work that the event marks, which may belong to another context. If `event` is
+ * NULL, the stream waits for all work of its own context. */
+void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
+/* Called after the operation has run. A host function, or a value in memory, may tell others that the stream's work is
+ * done. */
+void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
+/* Orders all work of these contexts so far before all their later work. */
+void sim_order_devices_wait(sim_context *const *contexts, size_t count);
+/* Called before each launch: sets the time of the checks of all contexts to the same value. */
+void sim_order_time(void);
+void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
+/* Protects whole pages. `reads`: the copy only reads them, so only writes of the host are caught. Returns the number of
+ * the guard, or -1 if it cannot be set. Needs the state lock. */
+int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
+/* Removes a guard. Returns true if the host has touched the pages; `where` then says from where, or is empty. */
+bool sim_guard_clear(int number, uint64_t *address, char *where, size_t room);
+#endif

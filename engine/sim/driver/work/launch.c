@@ -1,0 +1,365 @@
+/* launch.c - launches of kernels. A kernel has run when the call returns. As on a GPU, the next call reports a fault,
+ * and so does every later call until the context ends. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cu_work.h"
+#include "vm_checks.h"
+
+typedef struct shape {
+    unsigned grid[3], block[3];
+    unsigned shared;
+    bool cooperative;
+    unsigned cluster[3];         /* 0: as the kernel says */
+    CUaccessPolicyWindow window; /* stored in a node only */
+} shape;
+
+static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+                                                CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
+static const CUdevice_attribute block_most[3] = {
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
+
+/* ---- checks ---- */
+
+/* Checks grid, block, shared memory and clusters of a launch against the device and the kernel. */
+static CUresult check_shape(const sim_function *function, const shape *launch)
+{
+    const sim_profile *profile = sim_current_profile();
+    uint64_t threads = 1, blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        if (launch->grid[i] == 0 || launch->grid[i] > (unsigned)sim_profile_int(profile, grid_most[i]) ||
+            launch->block[i] == 0 || launch->block[i] > (unsigned)sim_profile_int(profile, block_most[i]))
+            return CUDA_ERROR_INVALID_VALUE;
+        threads *= launch->block[i]; /* at most 2^26: no overflow */
+        blocks *= launch->grid[i];   /* at most 2^63 */
+    }
+    if (threads > (unsigned)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
+        threads > function->resources.max_threads || launch->shared > (unsigned)function->dynamic_limit)
+        return CUDA_ERROR_INVALID_VALUE;
+    const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
+    for (int i = 0; i < 3; i++)
+        if (source->req_threads[i] != 0 && source->req_threads[i] != launch->block[i])
+            return CUDA_ERROR_INVALID_VALUE;
+    if (function->resources.static_shared + launch->shared >
+        (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    unsigned cluster[3] = {launch->cluster[0], launch->cluster[1], launch->cluster[2]};
+    SIM_TRY(sim_cluster_of(function, launch->grid, cluster));
+    const uint64_t size = (uint64_t)cluster[0] * cluster[1] * cluster[2];
+    const uint64_t per_sm = (uint64_t)sim_blocks_per_sm(function, threads, launch->shared);
+    const uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    const uint64_t held = size > 1 ? size * sim_resident_clusters(per_sm, size) : sms * per_sm; /* blocks at once */
+    if (size > 1 && !held)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (launch->cooperative && blocks > held)
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return CUDA_SUCCESS;
+}
+
+/* Copies the arguments of a launch into the kernel's parameter block. A program passes one pointer for each parameter,
+ * or the whole block in `extra`. */
+static CUresult gather_arguments(const sim_function *function, void **arguments, void **extra, unsigned char *block)
+{
+    const ptx_module *ptx = vm_module_ptx(function->module->vm);
+    const ptx_function *source = &ptx->functions[function->kernel];
+    if (arguments && extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (arguments) {
+        for (uint32_t i = 0; i < source->param_count; i++) {
+            const ptx_symbol *param = &ptx->symbols[source->params[i]];
+            if (!arguments[i])
+                return CUDA_ERROR_INVALID_VALUE;
+            memcpy(block + param->offset, arguments[i], (size_t)param->bytes);
+        }
+        return CUDA_SUCCESS;
+    }
+    if (!extra)
+        return source->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    const void *buffer = NULL;
+    size_t size = 0;
+    for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1])
+            size = *(const size_t *)extra[i + 1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (size != source->param_bytes || (size > 0 && !buffer))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (size > 0)
+        memcpy(block, buffer, size);
+    return CUDA_SUCCESS;
+}
+
+/* ---- running ---- */
+
+/* Returns the driver's error for a fault. */
+static CUresult get_result(vm_fault_kind kind)
+{
+    switch (kind) {
+    case VM_OK: return CUDA_SUCCESS;
+    case VM_FAULT_ADDRESS: return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case VM_FAULT_MISALIGNED: return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case VM_FAULT_INSTRUCTION: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case VM_FAULT_ASSERT: return CUDA_ERROR_ASSERT;
+    case VM_FAULT_STEPS: /* a GPU's watchdog would end all three */
+    case VM_FAULT_DEADLOCK:
+    case VM_FAULT_TIME: return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case VM_FAULT_STACK: return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case VM_FAULT_MEMORY: return CUDA_ERROR_OUT_OF_MEMORY;
+    case VM_FAULT_TRAP:
+    case VM_FAULT_STOPPED: break;
+    }
+    return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+/* Per thread: a limit belongs to the thread that sets it, not to the device. */
+static _Thread_local struct {
+    uint64_t deadline;
+    const volatile int *stop;
+} limited;
+
+void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
+{
+    limited.deadline = deadline;
+    limited.stop = stop;
+}
+
+/* Runs a kernel under the context's limits and observers, and records its fault. */
+static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch, const void *params)
+{
+    vm_launch what = {.module = function->module->vm,
+                      .kernel = function->kernel,
+                      .dynamic_shared = launch->shared,
+                      .params = params,
+                      .cooperative = launch->cooperative,
+                      .limits = context->limits,
+                      .deadline = limited.deadline,
+                      .stop = limited.stop};
+    _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
+                   "the driver's numbers are the runtime's");
+    memcpy(what.grid, launch->grid, sizeof what.grid);
+    memcpy(what.block, launch->block, sizeof what.block);
+    memcpy(what.cluster, launch->cluster, sizeof what.cluster);
+    sim_cluster_of(function, launch->grid, what.cluster); /* which has been checked */
+    struct vm_watch watch = {0};
+    if (!sim_count_launch(context, function, &what, &watch))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (context->check)
+        sim_order_time();
+    watch.checks = context->check ? &vm_check_hooks : NULL; /* before the estimate, which asks whether it is alone */
+    sim_estimate estimate;
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    const uint32_t resident = (uint32_t)sim_blocks_per_sm(function, threads, launch->shared);
+    const uint64_t size = (uint64_t)what.cluster[0] * what.cluster[1] * what.cluster[2];
+    sim_noted noted;
+    sim_timed timed;
+    sim_programs()->program_launch(function, resident, &what, &watch, &noted);
+    sim_estimate_launch(function, resident, size > 1 ? size * sim_resident_clusters(resident, size) : 0, &what,
+                        noted.estimated, &watch, &estimate);
+    what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
+    what.hooks = what.watch ? &vm_watch_hooks : NULL;
+    vm_counters counters = {0};
+    vm_fault fault = {.kind = VM_OK};
+    uint64_t start = kiln__now_ns();
+    sim_pause(); /* `work` stays held, so nothing that the kernel uses can be freed */
+    vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
+    sim_resume();
+    sim_estimate_ran(context, &estimate, kind == VM_OK, &timed);
+    sim_programs()->program_ran(context, &noted, kind == VM_OK, &timed);
+    sim_count_ran(context, function, &counters);
+    sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
+    if (kind == VM_OK)
+        return CUDA_SUCCESS;
+    snprintf(context->fault, sizeof context->fault, "%s", fault.message);
+    if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (kind == VM_FAULT_STOPPED) /* the same */
+        return CUDA_ERROR_TIMEOUT;
+    context->sticky = get_result(kind);
+    return CUDA_SUCCESS;
+}
+
+/* ---- kernels as ops ---- */
+
+static const sim_function *find_kernel(const sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what)
+{
+    return sim_object_find(context, what->func ? (const void *)what->func : (const void *)what->kern, SIM_FUNCTION);
+}
+
+static shape get_shape(const sim_op *op)
+{
+    const CUDA_KERNEL_NODE_PARAMS_v3 *what = &op->what.kernel;
+    return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ},
+                   {what->blockDimX, what->blockDimY, what->blockDimZ},
+                   what->sharedMemBytes,
+                   op->cooperative,
+                   {op->cluster[0], op->cluster[1], op->cluster[2]},
+                   op->window};
+}
+
+/* Returns where the parameter block begins in the memory of a kernel's operation: behind a pointer to each
+ * parameter. */
+static size_t get_block_start(const ptx_function *source)
+{
+    enum { ALIGN = 16 };
+    return ((size_t)source->param_count * sizeof(void *) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Makes the operation of a kernel launch: checks it, and copies its arguments into memory that the operation owns. */
+CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op)
+{
+    const sim_function *function = find_kernel(context, what);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    op->what = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_KERNEL};
+    memcpy(&op->what.kernel, what, sizeof *what);
+    op->what.kernel.kernelParams = op->what.kernel.extra = NULL;
+    op->what.kernel.func = SIM_HANDLE(CUfunction, function);
+    op->what.kernel.kern = NULL;
+    op->what.kernel.ctx = SIM_HANDLE(CUcontext, context);
+    shape launch = get_shape(op);
+    SIM_TRY(check_shape(function, &launch));
+    const ptx_module *ptx = vm_module_ptx(function->module->vm);
+    const ptx_function *source = &ptx->functions[function->kernel];
+    size_t start = get_block_start(source);
+    op->owned_bytes = start + (size_t)source->param_bytes + 1;
+    op->pointers = source->param_count;
+    op->owned = kiln__calloc(sim_memory(), 1, op->owned_bytes);
+    if (!op->owned)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    void **pointers = op->owned;
+    unsigned char *block = (unsigned char *)op->owned + start;
+    CUresult result = gather_arguments(function, what->kernelParams, what->extra, block);
+    if (result != CUDA_SUCCESS) {
+        kiln__free(sim_memory(), op->owned);
+        op->owned = NULL;
+        return result;
+    }
+    for (uint32_t i = 0; i < source->param_count; i++)
+        pointers[i] = block + ptx->symbols[source->params[i]].offset;
+    op->what.kernel.kernelParams = pointers;
+    return CUDA_SUCCESS;
+}
+
+/* The module may have been unloaded, and the function's limits may have changed. */
+CUresult sim_kernel_run(sim_context *context, const sim_op *op)
+{
+    const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    shape launch = get_shape(op);
+    CUresult result = check_shape(function, &launch);
+    const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
+    return result == CUDA_SUCCESS
+               ? run_launch(context, function, &launch, (const unsigned char *)op->owned + get_block_start(source))
+               : result;
+}
+
+/* Tells the checks why a launch was refused: a program with <<<>>> may never ask. */
+static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
+{
+    const sim_function *function = context->check ? sim_object_find(context, handle, SIM_FUNCTION) : NULL;
+    if (!function)
+        return;
+    char text[256];
+    const char *name = NULL;
+    sim_cuGetErrorName(why, &name);
+    snprintf(
+        text, sizeof text,
+        "%s, grid (%u,%u,%u), block (%u,%u,%u), %u bytes of dynamic shared memory; the kernel may have up to %u threads "
+        "in a block and %d bytes",
+        name ? name : "an error", launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+        launch->block[2], launch->shared, (unsigned)function->resources.max_threads, function->dynamic_limit);
+    vm_check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
+}
+
+/* Makes the operation of a launch and submits it to the stream. */
+static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
+{
+    sim_context *context;
+    SIM_TRY(sim_begin_work(&context));
+    if (!sim_stream_known(context, stream)) {
+        report_refused(context, handle, launch, CUDA_ERROR_INVALID_HANDLE);
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    }
+    CUDA_KERNEL_NODE_PARAMS what = {.func = handle,
+                                    .gridDimX = launch->grid[0],
+                                    .gridDimY = launch->grid[1],
+                                    .gridDimZ = launch->grid[2],
+                                    .blockDimX = launch->block[0],
+                                    .blockDimY = launch->block[1],
+                                    .blockDimZ = launch->block[2],
+                                    .sharedMemBytes = launch->shared,
+                                    .kernelParams = arguments,
+                                    .extra = extra};
+    sim_op op = {.cooperative = launch->cooperative, .window = launch->window};
+    memcpy(op.cluster, launch->cluster, sizeof op.cluster);
+    CUresult result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op)
+                                                        : CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = sim_submit(&context, stream, &op);
+    else if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        report_refused(context, handle, launch, result);
+    kiln__free(sim_memory(), op.owned);
+    return sim_end_work(context, result);
+}
+
+CUresult sim_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                            unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,
+                            void **extra)
+{
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, {0}, {0}};
+    return launch_kernel(function, &launch, stream, arguments, extra);
+}
+
+CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                                       CUstream stream, void **arguments)
+{
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, {0}, {0}};
+    return launch_kernel(function, &launch, stream, arguments, NULL);
+}
+
+/* Reads one attribute of a launch. Attributes that are only hints are accepted. An attribute that would change the
+ * kernel's result is refused. */
+static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
+{
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: launch->cooperative = attribute->value.cooperative != 0; return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        launch->cluster[0] = attribute->value.clusterDim.x;
+        launch->cluster[1] = attribute->value.clusterDim.y;
+        launch->cluster[2] = attribute->value.clusterDim.z;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        launch->window = attribute->value.accessPolicyWindow;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap that does not happen here */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return CUDA_SUCCESS;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
+{
+    if (!config || (config->numAttrs > 0 && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    shape launch = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                    {config->blockDimX, config->blockDimY, config->blockDimZ},
+                    config->sharedMemBytes,
+                    false,
+                    {0},
+                    {0}};
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        SIM_TRY(read_attribute(&config->attrs[i], &launch));
+    }
+    return launch_kernel(function, &launch, config->hStream, arguments, extra);
+}

@@ -1,0 +1,90 @@
+/* op.c - work as data: a stream executes operations. The driver knows kernels, copies, fills, host functions and events;
+ * programs/ adds kinds of its own (sim_op.run). */
+#include "cu_work.h"
+
+static CUresult run_record(sim_context *context, CUevent handle)
+{
+    sim_event *event = sim_object_find(context, handle, SIM_EVENT);
+    if (!event)
+        return CUDA_ERROR_INVALID_HANDLE;
+    event->recorded = true;
+    event->capture = 0;
+    event->clock_ns = sim_clock(context);
+    sim_order_record(context, NULL, event); /* the event is recorded by a node of a graph, so it marks all work */
+    sim_programs()->program_record(context, event);
+    return CUDA_SUCCESS;
+}
+
+sim_context *sim_op_context(sim_context *context, const sim_op *op)
+{
+    return op->in ? sim_context_find(op->in) : context;
+}
+
+CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
+{
+    sim_context *in = sim_op_context(*context, op);
+    if (!in)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    sim_programs()->program_stream(sim_stream_noted(*context, stream), stream == SIM_WAITS);
+    switch (op->what.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return sim_kernel_run(in, op);
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_run(in, op);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return sim_fill_run(in, &op->what.memset);
+    case CU_GRAPH_NODE_TYPE_HOST:
+        if (!sim_order_call_out(*context, op->what.host.fn, op->what.host.userData))
+            *context = NULL;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(in, op->what.eventRecord.event);
+    default: /* events mark work that is done, and the nodes of a child graph are separate steps */
+        return op->run ? op->run(context, op) : CUDA_SUCCESS;
+    }
+}
+
+void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
+{
+    if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        sim_order_stream_waits(context, stream, NULL); /* it may have waited for any other stream */
+    if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
+        sim_order_waited(context, stream); /* the host may read what they write */
+}
+
+/* Tells order.c which edges follow from an operation that has run. */
+static void record_edges(sim_context *context, CUstream stream, const sim_op *op)
+{
+    if (op->what.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+        sim_order_record(context, &stream, sim_object_find(context, op->what.eventRecord.event, SIM_EVENT));
+    else if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        sim_order_told(context, stream, op);
+    else if (op->what.type == CU_GRAPH_NODE_TYPE_HOST)
+        sim_order_told(context, stream, op);
+    else if (op->what.type == CU_GRAPH_NODE_TYPE_MEMCPY && sim_copy_waits(context, stream, op))
+        sim_order_waited(context, stream);
+}
+
+/* Runs an operation outside a capture, with the happens-before edges before and after it. */
+static CUresult run_in_order(sim_context **context, CUstream stream, const sim_op *op)
+{
+    sim_context *waiting[3] = {*context};
+    const bool across = (*context)->check && op->what.type == CU_GRAPH_NODE_TYPE_MEMCPY && sim_is_legacy(stream) &&
+                        sim_copy_across(*context, op, waiting + 1);
+    if (across)
+        sim_order_devices_wait(waiting, KILN__COUNT(waiting));
+    sim_order_begin(*context, stream);
+    CUresult result = sim_op_run(context, stream, op);
+    if (!*context)
+        return result;
+    sim_order_end(*context);
+    if (across)
+        sim_order_devices_wait(waiting, KILN__COUNT(waiting));
+    if (result == CUDA_SUCCESS)
+        record_edges(*context, stream, op);
+    sim_order_guard();
+    return result;
+}
+
+CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op)
+{
+    sim_stream *capturing = NULL;
+    SIM_TRY(sim_programs()->capture_enter(*context, stream, &capturing));
+    return capturing ? sim_programs()->capture_submit(*context, capturing, op) : run_in_order(context, stream, op);
+}

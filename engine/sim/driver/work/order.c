@@ -1,0 +1,606 @@
+/* order.c - the happens-before order of streams, for the checks.
+ *
+ * Work is done when it is enqueued, so concurrency of streams cannot be observed. It is computed with vector clocks. A
+ * *lane* is a stream as the clocks see it. Its works are numbered from 1, and `known[lane]` is its vector clock: for
+ * each lane, how many of its works happened before the lane's next work. Launches and copies that are not ordered and
+ * touch the same memory, of which one writes, are a race.
+ *
+ * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
+ * like streams of one. The host is one more clock, for all of its threads: after a call that waits, everything that the
+ * host enqueues later is ordered after the work that it has waited for. Knowledge that bypasses the driver (a kernel's
+ * flag in mapped memory) is not seen. Nodes of one graph count as ordered.
+ *
+ * The life of a work: sim_order_begin() appends it, and it runs while `span.until` is UINT32_MAX. sim_order_touch()
+ * adds its ranges. sim_order_end() closes its span. forget_works() removes it once the host knows it, because all later
+ * work is then ordered after it. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cu_work.h"
+#include "vm_checks.h"
+
+enum { LANES = 256, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };
+#define HOST LANES                 /* the index of the host's clock */
+#define TIME_MOST (UINT32_MAX / 4) /* the time at which the checks start again at 1 */
+
+/* A launch, copy or fill that has begun. */
+typedef struct work {
+    uint32_t lane, number; /* its number among the works of its lane, from 1 */
+    vm_period span;
+    const sim_context *context;
+} work;
+typedef struct range { /* memory that a copy or a fill touches */
+    uint32_t lane, number;
+    bool write, pinned; /* pinned: a guard protects the memory against the host */
+    bool managed;       /* kernels have used it in that span; otherwise a copy has */
+    vm_period span;
+    int guard;        /* the number of its guard, or -1 */
+    const char *what; /* "the host's copy" */
+    uint64_t address, bytes;
+    sim_context *context; /* the context that has the memory */
+} range;
+
+/* The order of all checked contexts. */
+struct sim_order {
+    unsigned users;                   /* contexts */
+    uint32_t lanes;                   /* lanes in use, from 1; destroyed streams keep theirs */
+    uint32_t done[LANES];             /* by lane: how many works have begun */
+    uint32_t known[LANES + 1][LANES]; /* the vector clocks, by lane, and the host's */
+    const sim_context *owner[LANES];  /* by lane: its context, or NULL if that has ended */
+    bool legacy[LANES];               /* by lane: it is the legacy stream of its context */
+    bool blocking[LANES];             /* by lane: it and the legacy stream wait for each other */
+    bool vacant[LANES];               /* by lane: its stream was destroyed */
+    bool lost;                        /* too many streams: everything counts as ordered */
+    work *works;
+    range *ranges;
+    vm_period *spans; /* spans of works that are concurrent with the running work */
+    size_t work_count, work_room, range_count, range_room, span_count, span_room;
+    size_t first_range; /* the first range of the running work */
+};
+
+/* ---- pinned memory ---- */
+
+/* Removes the guard of a range, and reports it if the host has touched the memory. */
+static void remove_guard(range *r)
+{
+    char where[160];
+    uint64_t address;
+    sim_context *context = r->context;
+    if (r->guard >= 0 && sim_guard_clear(r->guard, &address, where, sizeof where)) {
+        if (r->managed)
+            vm_check_managed_race(context->device, address, r->write, r->span, where);
+        else
+            vm_check_pinned_race(context->device, r->address, r->bytes, r->write, where);
+        r->pinned = false; /* reported once */
+    }
+    r->guard = -1;
+}
+
+static void remove_all_guards(sim_order *o)
+{
+    for (size_t i = 0; i < o->range_count; i++)
+        remove_guard(&o->ranges[i]);
+}
+
+/* Finds the memory that host and device share at the address, also a managed variable. */
+static bool find_shared(const sim_context *context, uint64_t address, uint64_t *base, uint64_t *bytes)
+{
+    vm_info info;
+    const sim_host *host = sim_host_at(context, address);
+    const bool variable = !host && vm_about(context->device, address, &info) && info.variable && info.shared;
+    *base = host ? (uintptr_t)host->pointer : variable ? info.base : 0;
+    *bytes = host ? host->bytes : variable ? info.bytes : 0;
+    return host || variable;
+}
+
+/* Guards a range. Pages at its ends that hold other data of the host stay open. Returns the number of the guard, or
+ * -1. */
+static int guard_range(const range *r)
+{
+    const sim_context *context = r->context;
+    uint64_t base, bytes;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!find_shared(context, r->address, &base, &bytes) || base % page != 0 || r->address + r->bytes > base + bytes)
+        return -1;
+    const uint64_t first = (r->address + page - 1) / page * page;
+    uint64_t end = r->address + r->bytes;
+    end = end == base + bytes ? (end + page - 1) / page * page : end / page * page;
+    return first < end ? sim_guard_set(first, end - first, !r->write) : -1;
+}
+
+/* ---- the order ---- */
+
+/* Tells the checks that nothing is concurrent with the work to come. */
+static void clear_spans(sim_order *o)
+{
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->check)
+            vm_check_concurrent(any->check, NULL, 0);
+    o->span_count = 0;
+}
+
+/* Forgets works and ranges: of the context if it is not NULL, otherwise of all work that the host knows to be done. */
+static void forget_works(sim_order *o, const sim_context *context)
+{
+    const uint32_t *known = o->known[HOST];
+    size_t kept = 0, before = 0;
+    for (size_t i = 0; i < o->work_count; i++)
+        if (context ? o->works[i].context != context : o->works[i].number > known[o->works[i].lane])
+            o->works[kept++] = o->works[i];
+    o->work_count = kept;
+    kept = 0;
+    for (size_t i = 0; i < o->range_count; i++)
+        if (context ? o->ranges[i].context != context : o->ranges[i].number > known[o->ranges[i].lane]) {
+            before += i < o->first_range;
+            o->ranges[kept++] = o->ranges[i];
+        } else {
+            remove_guard(&o->ranges[i]);
+        }
+    o->range_count = kept;
+    o->first_range = before;
+}
+
+/* A context leaves the order. The last one frees it. */
+static void leave_order(sim_context *context)
+{
+    sim_order *o = context->order;
+    clear_spans(o);
+    forget_works(o, context);
+    for (uint32_t k = 1; k < o->lanes; k++)
+        if (o->owner[k] == context) {
+            o->owner[k] = NULL;
+            o->vacant[k] = true;
+        }
+    context->order = NULL;
+    if (--o->users > 0)
+        return;
+    remove_all_guards(o);
+    kiln__free(sim_memory(), o->works);
+    kiln__free(sim_memory(), o->ranges);
+    kiln__free(sim_memory(), o->spans);
+    kiln__free(sim_memory(), o);
+}
+
+/* Resets the lanes of streams and the clocks of events, which are of earlier checks. */
+static void forget_clocks(sim_context *context)
+{
+    for (sim_object *object = context->objects; object; object = object->next) {
+        if (object->kind == SIM_STREAM)
+            ((sim_stream *)object)->lane = 0;
+        if (object->kind != SIM_EVENT)
+            continue;
+        kiln__free(sim_memory(), ((sim_event *)object)->known);
+        ((sim_event *)object)->known = NULL;
+    }
+}
+
+/* Returns the order, which the first checked context creates. Returns NULL if the context is not checked, if there are
+ * too many streams, or if memory runs out; everything then counts as ordered. */
+static sim_order *get_order(sim_context *context)
+{
+    if (!context || !context->check)
+        return NULL;
+    sim_order *o = context->order;
+    for (sim_context *any = sim_context_after(NULL); any && !o; any = sim_context_after(any))
+        o = any->order;
+    if (!o && (o = kiln__calloc(sim_memory(), 1, sizeof *o)))
+        o->lanes = 1;
+    if (o && !context->order) {
+        o->users++;
+        context->order = o;
+        context->order_end = leave_order;
+        context->order_let = sim_order_waited_all;
+        forget_clocks(context);
+    }
+    return o && !o->lost ? o : NULL;
+}
+
+/* Joins the clock `from` into `to`: the pointwise maximum. */
+static void join_clocks(uint32_t *to, const uint32_t *from)
+{
+    for (uint32_t k = 0; k < LANES; k++)
+        to[k] = from[k] > to[k] ? from[k] : to[k];
+}
+
+/* Returns the work that runs, or NULL. */
+static work *get_running(sim_order *o)
+{
+    return o->work_count > 0 && o->works[o->work_count - 1].span.until == UINT32_MAX ? &o->works[o->work_count - 1]
+                                                                                     : NULL;
+}
+
+/* Returns a lane for a stream of the context. Returns 0 if all lanes are in use; everything then counts as ordered. */
+static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, bool legacy)
+{
+    uint32_t lane = o->lanes;
+    if (lane == LANES) /* reuse the lane of a destroyed stream: its work counts as ordered before the new stream's */
+        for (lane = 1; lane < LANES; lane++)
+            if (o->vacant[lane] && (!o->owner[lane] || (o->owner[lane] == context && o->blocking[lane] == blocking)))
+                break;
+    if (lane == LANES) {
+        o->lost = true;
+        remove_all_guards(o);
+        if (!get_running(o)) /* a kernel on another thread may be reading the spans: cleared when it ends */
+            clear_spans(o);
+        return 0;
+    }
+    o->lanes += lane == o->lanes;
+    o->owner[lane] = context;
+    o->blocking[lane] = blocking;
+    o->legacy[lane] = legacy;
+    o->vacant[lane] = false;
+    return lane;
+}
+
+/* Returns the lane of the context's legacy stream, or 0 if it has none yet. */
+static uint32_t get_legacy_lane(const sim_order *o, const sim_context *context)
+{
+    for (uint32_t k = 1; k < o->lanes; k++)
+        if (o->owner[k] == context && o->legacy[k])
+            return k;
+    return 0;
+}
+
+/* Returns the lane of a stream, which gets one at its first work. */
+static uint32_t get_lane(sim_context *context, sim_order *o, CUstream handle)
+{
+    sim_stream *stream = sim_stream_at(context, handle, true);
+    if (!stream) {
+        const uint32_t lane = get_legacy_lane(o, context);
+        return lane ? lane : take_lane(context, o, false, true);
+    }
+    if (!stream->lane)
+        stream->lane = take_lane(context, o, !(stream->flags & CU_STREAM_NON_BLOCKING), false);
+    return stream->lane;
+}
+
+void sim_order_stream_gone(sim_context *context, const sim_stream *stream)
+{
+    sim_order *o = get_order(context);
+    if (o && stream->lane)
+        o->vacant[stream->lane] = true;
+}
+
+/* Returns the clock of the lane's next work. Joins the host's clock, and the implicit edges of the legacy stream: it
+ * waits for all blocking streams of its context, and they wait for it. */
+static uint32_t *get_clock(sim_order *o, uint32_t lane)
+{
+    uint32_t *known = o->known[lane];
+    const sim_context *owner = o->owner[lane];
+    join_clocks(known, o->known[HOST]);
+    if (o->blocking[lane])
+        join_clocks(known, o->known[get_legacy_lane(o, owner)]); /* lane 0 has an empty clock */
+    for (uint32_t k = 1; k < o->lanes && o->legacy[lane]; k++)
+        if (o->blocking[k] && o->owner[k] == owner)
+            join_clocks(known, o->known[k]);
+    return known;
+}
+
+/* Sets `known` to the clock of everything that the context has enqueued so far. If `context` is NULL, of all
+ * contexts. */
+static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t *known)
+{
+    memset(known, 0, sizeof o->done);
+    for (uint32_t k = 1; k < o->lanes; k++)
+        if (!context || o->owner[k] == context) {
+            join_clocks(known, get_clock(o, k));
+            known[k] = o->done[k];
+        }
+}
+
+/* ---- waiting ---- */
+
+/* Joins a clock into the host's clock. Another thread's work may be running, which is not done yet. */
+static void join_host(sim_order *o, const uint32_t *known)
+{
+    const work *now = get_running(o);
+    uint32_t *host = o->known[HOST];
+    join_clocks(host, known);
+    if (now && host[now->lane] >= now->number)
+        host[now->lane] = now->number - 1;
+    forget_works(o, NULL); /* all later work is ordered after these */
+}
+
+void sim_order_waited(sim_context *context, CUstream stream)
+{
+    sim_order *o = get_order(context);
+    const uint32_t lane = o ? get_lane(context, o, stream) : 0;
+    if (lane)
+        join_host(o, get_clock(o, lane));
+}
+
+void sim_order_waited_all(sim_context *context)
+{
+    sim_order *o = get_order(context);
+    uint32_t known[LANES];
+    if (!o)
+        return;
+    get_clock_of_all(o, context, known);
+    join_host(o, known);
+}
+
+void sim_order_waited_event(sim_context *context, const sim_event *event)
+{
+    sim_order *o = get_order(context);
+    if (o && event->known)
+        join_host(o, event->known);
+}
+
+void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event)
+{
+    sim_order *o = get_order(context);
+    const uint32_t lane = o && stream ? get_lane(context, o, *stream) : 0;
+    if (!o || o->lost)
+        return;
+    if (!event->known)
+        event->known = kiln__alloc(sim_memory(), sizeof o->done);
+    if (event->known && lane)
+        memcpy(event->known, get_clock(o, lane), sizeof o->done);
+    else if (event->known)
+        get_clock_of_all(o, context, event->known);
+}
+
+void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event)
+{
+    sim_order *o = get_order(context);
+    const uint32_t lane = o ? get_lane(context, o, stream) : 0;
+    uint32_t known[LANES];
+    if (!lane)
+        return;
+    if (!event || !event->known)
+        get_clock_of_all(o, event ? event->object.context : NULL, known);
+    join_clocks(o->known[lane], event && event->known ? event->known : known);
+}
+
+void sim_order_devices_wait(sim_context *const *contexts, size_t count)
+{
+    sim_order *o = get_order(contexts[0]);
+    uint32_t known[LANES] = {0}, more[LANES];
+    for (size_t i = 0; o && i < count; i++) {
+        get_clock_of_all(o, contexts[i], more);
+        join_clocks(known, more);
+    }
+    for (uint32_t k = 1; o && k < o->lanes; k++)
+        for (size_t i = 0; i < count; i++)
+            if (o->owner[k] == contexts[i])
+                join_clocks(o->known[k], known);
+}
+
+/* ---- work ---- */
+
+/* Sets the time of the checks of all contexts to the same value. With an order, the time may restart at 1; everything
+ * so far is then ordered before the work to come. */
+static void keep_time(sim_order *o)
+{
+    uint32_t most = 0;
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any)) {
+        const uint32_t now = any->check ? vm_check_tick_host(any->check) : 0;
+        most = now > most ? now : most;
+    }
+    const bool anew = o && most > TIME_MOST;
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->check && anew)
+            vm_check_anew(any->device, any->check);
+        else if (any->check)
+            vm_check_time(any->check, most + 1);
+    if (!anew)
+        return;
+    o->work_count = o->range_count = 0; /* nothing is guarded at this point */
+    o->first_range = 0;
+    for (uint32_t k = 0; k <= LANES; k++)
+        join_clocks(o->known[k], o->done);
+}
+
+void sim_order_time(void) { keep_time(NULL); }
+
+/* Makes room: treats the older half of the works as done. */
+static void drop_old(sim_order *o)
+{
+    uint32_t known[LANES] = {0};
+    for (size_t i = 0; i < (o->work_count + 1) / 2; i++)
+        known[o->works[i].lane] = o->works[i].number;
+    join_host(o, known);
+}
+
+/* Begins the next work of the lane, and tells the checks which spans are concurrent with it. Does nothing if `lane` is
+ * 0. */
+static void begin_work(sim_context *context, sim_order *o, uint32_t lane)
+{
+    if (!lane)
+        return;
+    if (o->work_count == WORKS_MOST || o->range_count >= RANGES_MOST)
+        drop_old(o);
+    o->first_range = o->range_count;
+    uint32_t *known = get_clock(o, lane);
+    o->span_count = 0;
+    for (size_t i = 0; i < o->work_count; i++) {
+        const work *w = &o->works[i];
+        if (w->number <= known[w->lane])
+            continue;
+        if (!kiln__grow(sim_memory(), &o->spans, &o->span_room, o->span_count + 1, sizeof *o->spans))
+            break;
+        o->spans[o->span_count++] = w->span;
+    }
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->check) /* the nodes of a graph may run in several contexts */
+            vm_check_concurrent(any->check, o->spans, o->span_count);
+    if (!kiln__grow(sim_memory(), &o->works, &o->work_room, o->work_count + 1, sizeof *o->works))
+        return;
+    known[lane] = ++o->done[lane];
+    o->works[o->work_count++] = (work){.lane = lane,
+                                       .number = known[lane],
+                                       .span = {.after = vm_check_tick_host(context->check), .until = UINT32_MAX},
+                                       .context = context};
+}
+
+/* Returns the order, ready for new work: removes all guards, because the work may use the guarded memory. */
+static sim_order *prepare_order(sim_context *context)
+{
+    sim_order *o = get_order(context);
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->order) { /* all contexts may use the guarded memory */
+            remove_all_guards(any->order);
+            break; /* all contexts share one order */
+        }
+    if (context->check)
+        keep_time(o);
+    return o;
+}
+
+void sim_order_begin(sim_context *context, CUstream stream)
+{
+    sim_order *o = prepare_order(context);
+    begin_work(context, o, o ? get_lane(context, o, stream) : 0);
+}
+
+/* Returns true if two ranges overlap and one of them is written. */
+static bool conflicts(const range *a, const range *b)
+{
+    return a->context == b->context && a->address < b->address + b->bytes && b->address < a->address + a->bytes &&
+           (a->write || b->write);
+}
+
+/* Returns true if the range belongs to work that is concurrent with the running one. */
+static bool is_concurrent(const sim_order *o, const work *now, const range *r)
+{
+    return (r->lane != now->lane || r->number != now->number) && r->number > o->known[now->lane][r->lane];
+}
+
+/* Compares the range with kernels of concurrent work, by the checks' shadow cells, and with the ranges of concurrent
+ * copies. */
+void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write)
+{
+    sim_order *o = get_order(context);
+    work *now = o ? get_running(o) : NULL;
+    if (!now || bytes == 0)
+        return;
+    sim_context *home = sim_home(context, address);
+    const sim_host *host = sim_host_at(home, address);
+    const range made = {.lane = now->lane,
+                        .number = now->number,
+                        .write = write,
+                        .pinned = host && host->sharing == SIM_PINNED && home->check_shown,
+                        .guard = -1,
+                        .what = what,
+                        .address = address,
+                        .bytes = bytes,
+                        .context = home};
+    for (size_t i = 0; i < o->span_count; i++)
+        vm_check_host_race(home->device, what, address, bytes, write, o->spans[i]);
+    for (size_t i = 0; i < o->first_range; i++)
+        if (!o->ranges[i].managed && conflicts(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
+            vm_check_copies_race(home->device, what, o->ranges[i].what,
+                                 address > o->ranges[i].address ? address : o->ranges[i].address);
+    if (kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
+        o->ranges[o->range_count++] = made;
+}
+
+/* Adds ranges for the managed memory that kernels of the work have used. Returns false if memory runs out. */
+static bool add_used(sim_context *context, sim_order *o, const work *now, uint64_t address, uint64_t bytes)
+{
+    vm_used used = {.address = address};
+    for (uint64_t from = address; from < address + bytes; from = used.address + used.bytes) {
+        if (!vm_check_used(context->device, from, now->span, &used))
+            return true;
+        if (!kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
+            return false;
+        o->ranges[o->range_count++] = (range){.lane = now->lane,
+                                              .number = now->number,
+                                              .write = used.written,
+                                              .pinned = true,
+                                              .managed = true,
+                                              .span = now->span,
+                                              .guard = -1,
+                                              .what = "a launch",
+                                              .address = used.address,
+                                              .bytes = used.bytes,
+                                              .context = context};
+    }
+    return true;
+}
+
+/* Adds managed memory and variables that the work's kernels have used, to be guarded. But a kernel may have written a
+ * flag there that tells the host of its end. In that case the host may be ordered after it, and nothing is guarded. */
+static void guard_managed(sim_context *context, sim_order *o, const work *now)
+{
+    vm_info v;
+    if (!context->check_shown || !vm_check_has_launched(context->check, now->span))
+        return;
+    for (sim_object *object = context->objects; object; object = object->next)
+        if (object->kind == SIM_HOST &&
+            vm_check_flagged(context->device, (uintptr_t)((sim_host *)object)->pointer, now->span))
+            return;
+    for (uint64_t from = 0; vm_managed_variable(context->device, from, &v); from = v.base + 1)
+        if (vm_check_flagged(context->device, v.base, now->span))
+            return;
+    for (sim_object *object = context->objects; object; object = object->next) {
+        const sim_host *host = (sim_host *)object;
+        if (object->kind == SIM_HOST && host->sharing == SIM_MANAGED &&
+            !add_used(context, o, now, (uintptr_t)host->pointer, host->bytes))
+            return;
+    }
+    for (uint64_t from = 0; vm_managed_variable(context->device, from, &v); from = v.base + 1)
+        if (!add_used(context, o, now, v.base, v.bytes))
+            return;
+}
+
+/* Tells the check of each context the names of launches that other checks have seen. */
+static void share_launches(vm_period span)
+{
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        for (sim_context *other = sim_context_after(NULL); other && any->check; other = sim_context_after(other))
+            if (other != any && other->check)
+                vm_check_heard(other->check, any->check, span);
+}
+
+/* Closes the span of the running work, compares what its kernels have touched with earlier concurrent copies, and adds
+ * managed memory to be guarded. */
+void sim_order_end(sim_context *context)
+{
+    if (context->order && context->order->lost)
+        clear_spans(context->order);
+    sim_order *o = get_order(context);
+    work *now = o ? get_running(o) : NULL;
+    if (!now)
+        return;
+    keep_time(NULL);
+    now->span.until = vm_check_tick_host(context->check);
+    share_launches(now->span);
+    for (size_t i = 0; i < o->range_count; i++) { /* compare with the memory of earlier copies */
+        const range *r = &o->ranges[i];
+        if (!r->managed && is_concurrent(o, now, r))
+            vm_check_host_race(r->context->device, r->what, r->address, r->bytes, r->write, now->span);
+    }
+    clear_spans(o);
+    guard_managed(context, o, now);
+}
+
+/* Calls a host function from the running work. Other threads' work may begin and end meanwhile. So the running work
+ * ends before the call, and the rest counts as new work. The host function is ordered after everything before it. */
+bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user)
+{
+    sim_order *o = get_order(context);
+    const work *now = o ? get_running(o) : NULL;
+    const uint32_t lane = now ? now->lane : 0;
+    if (lane) {
+        sim_order_end(context);
+        join_host(o, get_clock(o, lane));
+    }
+    if (!sim_call_out(context, function, user))
+        return false;
+    o = lane ? prepare_order(context) : NULL;
+    if (o && lane < o->lanes && o->owner[lane] == context)
+        begin_work(context, o, lane);
+    return true;
+}
+
+void sim_order_guard(void)
+{
+    sim_order *o = NULL;
+    for (sim_context *any = sim_context_after(NULL); any && !o; any = sim_context_after(any))
+        o = any->order;
+    for (size_t i = 0; o && !o->lost && i < o->range_count; i++)
+        if (o->ranges[i].pinned && o->ranges[i].guard < 0)
+            o->ranges[i].guard = guard_range(&o->ranges[i]);
+}

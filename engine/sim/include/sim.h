@@ -1,0 +1,98 @@
+/* sim.h - the simulated device as a CUDA driver: functions with the driver API's names and signatures, prefixed `sim_`.
+ * Depends on base only. As in libcuda, the device, its contexts and the calling thread's current context are state of
+ * the process, as the driver API has no handle for them. */
+#ifndef KILN_SIM_CUDA_H
+#define KILN_SIM_CUDA_H
+
+#include "simulator.h"
+#include "tensor_map.h"
+
+/* The function of that name ("cuMemAlloc"), or NULL. */
+void *kiln__sim_symbol(const char *name);
+/* Adds the functions that only CUDA programs need (programs/): graphs, captures, pools and others, and the profile of a
+ * program. Without the call kiln__sim_symbol() does not find them. A build with KILN_SIM_PROGRAMS=OFF does not have this
+ * function. Any thread, any number of times. */
+void kiln__sim_add_programs(void);
+/* All of the following functions except the totals, for the driver's table. */
+extern const kiln__simulator kiln__sim_simulator;
+/* The last fault of the calling thread's current context in one sentence (kernel, source line, block, thread, address,
+ * allocation), "": none. Valid until the next fault. */
+const char *kiln__sim_last_fault(void);
+/* Host seconds of kernels, and their warp instructions, since the process started; for progress and tests. */
+void kiln__sim_totals(double *seconds, uint64_t *warp_instructions);
+/* Selects the profile ("generic", NULL). False: unknown name, or the device is in use with another profile. It can
+ * change only while its primary context is not retained. */
+bool kiln__sim_profile(const char *name);
+const char *kiln__sim_profile_name(void); /* the selected one */
+/* Adds a profile from a text (profile.c); errors go to `log`. The first text of a name is kept. */
+kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log);
+/* True if the map keeps all rules of cuTensorMapEncode*; else *fault is set. */
+bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
+/* Returns true if the simulated device can use the map. The map must have passed kiln__tensor_map_check(). Otherwise *fault
+ * names the missing feature. */
+bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault *fault);
+bool kiln__sim_runs(const char *instruction);   /* "wgmma.mma_async": it is not refused at load */
+const char *kiln__sim_profile_at(size_t index); /* of CUdevice `index`; NULL past the last */
+/* True for a CUcontext of the simulated device (its value cannot be a pointer from libcuda). */
+bool kiln__sim_has_context(const void *context);
+/* The library that compiles hot code of kernels (sim/device/jit); NULL: there is none that can be used. Opens it. */
+const char *kiln__sim_compiler(const kiln_allocator *mem);
+
+/* ---- limits of time ---- */
+
+/* Sets the limits of time for kernels that the calling thread launches from now on. At `deadline` (kiln__now_ns(); 0:
+ * no deadline) a launch ends with LAUNCH_TIMEOUT, and so does the context. When *stop (may be NULL) becomes nonzero, a
+ * launch ends too. Then the context stays usable, and the launching call returns CUDA_ERROR_TIMEOUT. (0, NULL) switches
+ * both limits off. */
+void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
+
+/* Names memory in messages and findings of the calling thread's current context, and says what it is: "an input". NULL
+ * removes the name. Does nothing if the memory is not one whole allocation. */
+void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, const char *role);
+
+/* Gives the device of the calling thread's context all the memory of its profile, not only half of the host's memory.
+ * This is for callers that use a few pages of large allocations. If $KILN_SIM_MEMORY is set, it stays the limit. */
+void kiln__sim_use_all_memory(void);
+/* Fills one whole allocation of device memory with a repeated pattern, as vm_repeat() does. Returns false if that is
+ * impossible; the content is then undefined. */
+bool kiln__sim_repeat(uint64_t address, uint64_t bytes, const void *pattern, uint64_t period);
+
+/* ---- estimates of times. engine/sim/observe/model/ESTIMATE.md ---- */
+
+/* Starts estimates: from now on the model of the selected profile times the kernels that the calling thread launches.
+ * Returns false if the profile has no model. `sampled`: only the traced blocks run, so the results of kernels are
+ * incomplete. */
+bool kiln__sim_has_model(void);       /* the selected profile */
+int kiln__sim_model_at(size_t index); /* 90: the capability of profile `index`; 0: it has none, or past the last */
+/* Fused multiply-adds that an SM of profile `index` does in a clock on the unit (KILN_UNIT_...), dense. Negative: it
+ * has no figures, or there is no such unit. */
+double kiln__sim_unit_rate(size_t index, unsigned unit);
+void kiln__sim_model_print(kiln__text *out); /* all inputs of its estimates; nothing if it has none */
+bool kiln__sim_estimate_begin(bool sampled);
+/* Ends the estimates. Returns the seconds of all launches since, one after the other, or a negative number if a launch
+ * could not be timed. */
+double kiln__sim_estimate_end(uint64_t *launches);
+/* Sets the registers per thread of the kernel (a CUfunction of the current context) in machine code, which PTX does not
+ * contain. */
+bool kiln__sim_kernel_registers(const void *function, int registers);
+
+/* ---- counters of kernels. engine/sim/observe/count/COUNTERS.md ---- */
+
+/* Starts counting the launches of the calling thread's current context. `see` (may be NULL) is called with the accesses
+ * of block number `block` in each launch. Returns false if the context counts already, or if memory runs out. */
+bool kiln__sim_count_begin(kiln__sim_access_fn see, void *user, uint64_t block);
+/* Ends counting. Returns the kernels in the order of their first launch, in the arena. Kernels of modules that were
+ * unloaded meanwhile are missing. Returns false if memory runs out. */
+bool kiln__sim_count_end(kiln__arena *arena, kiln__sim_kernel **kernels, size_t *count);
+
+/* ---- checks of kernels. engine/sim/observe/check/CHECKS.md ---- */
+
+/* Starts checking the launches of the calling thread's current context. Memory that is allocated already counts as
+ * written. Returns false if they are checked already, or if memory runs out. */
+bool kiln__sim_check_begin(void);
+/* This memory counts as never written from now on: a program must not rely on what a test wrote there. */
+void kiln__sim_check_forget(uint64_t address, uint64_t bytes);
+/* Ends the checks and reports the findings in the order in which they were found, also after a fault. `report` may be
+ * NULL. */
+void kiln__sim_check_end(kiln_check_fn report, void *user);
+#endif

@@ -1,0 +1,52 @@
+/* tensor_map.h - what a tensor map says, and the rules of cuTensorMapEncode* for it. The engine checks a spec's map by
+ * them before it asks a driver, and the simulated driver holds every map against them (sim/driver/objects/tensor_map.c). */
+#ifndef KILN_TENSOR_MAP_H
+#define KILN_TENSOR_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KILN__TENSOR_DIMS = 5, KILN__TENSOR_PIXELS = 3, KILN__TENSOR_MAP_BYTES = 128, KILN__TENSOR_MAP_ALIGN = 64 };
+
+/* Dimension 0 is the innermost, as in the driver's arrays. The enums are those of cuda.h. */
+typedef struct kiln__tensor_map {
+    int type;
+    unsigned rank;
+    uint64_t address;
+    uint64_t shape[KILN__TENSOR_DIMS];   /* elements */
+    uint64_t strides[KILN__TENSOR_DIMS]; /* bytes; that of dimension 0 is the element's */
+    uint32_t steps[KILN__TENSOR_DIMS];   /* the driver's elementStrides */
+    int interleave, swizzle, promotion, fill;
+    bool im2col;
+    uint32_t box[KILN__TENSOR_DIMS];                                /* of a tiled map */
+    int32_t lower[KILN__TENSOR_PIXELS], upper[KILN__TENSOR_PIXELS]; /* of im2col: rank - 2 of them */
+    uint32_t channels, pixels;
+} kiln__tensor_map;
+
+/* What a rule is about; a reader finds the place in the spec by it. */
+typedef enum kiln__tensor_field {
+    KILN__TENSOR_RANK,
+    KILN__TENSOR_TYPE,
+    KILN__TENSOR_ADDRESS,
+    KILN__TENSOR_SHAPE,
+    KILN__TENSOR_STRIDES,
+    KILN__TENSOR_BOX,
+    KILN__TENSOR_STEPS,
+    KILN__TENSOR_INTERLEAVE,
+    KILN__TENSOR_SWIZZLE,
+    KILN__TENSOR_PROMOTION,
+    KILN__TENSOR_FILL,
+    KILN__TENSOR_LOWER,
+    KILN__TENSOR_UPPER,
+    KILN__TENSOR_CHANNELS,
+    KILN__TENSOR_PIXELS_PER_COLUMN
+} kiln__tensor_field;
+
+/* A rule that a map breaks. */
+typedef struct kiln__tensor_fault {
+    kiln__tensor_field field;
+    unsigned dim;   /* where the field has several */
+    char text[160]; /* a sentence without its end */
+} kiln__tensor_fault;
+#endif

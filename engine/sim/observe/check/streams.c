@@ -1,0 +1,260 @@
+/* streams.c - launches and copies of streams that do not wait for each other. driver/work/order.c knows which do. A race of
+ * two launches is found like any other, by the accesses of the second launch. A race of a launch and a copy is found in
+ * the cells of the copy's memory. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count)
+{
+    check->concurrent = spans;
+    check->concurrent_count = count;
+}
+
+uint32_t vm_check_tick_host(vm_check *check) { return vm_check_tick(check); }
+
+void vm_check_time(vm_check *check, uint32_t time) { check->time = time > check->time ? time : check->time; }
+
+void vm_check_known(vm_check *check)
+{
+    const bool any = check->concurrent_count > 0 && check->concurrent[0].after < check->launch;
+    check->known = any ? check->concurrent[0].after : check->launch;
+}
+
+bool vm_check_is_concurrent(const vm_check *check, uint32_t stamp)
+{
+    for (size_t i = 0; i < check->concurrent_count; i++)
+        if (stamp > check->concurrent[i].after && stamp <= check->concurrent[i].until)
+            return true;
+    return false;
+}
+
+/* Returns a copy of a kernel's name that lives as long as the check, the same one for equal names. Returns NULL if
+ * memory runs out. */
+static const char *intern_name(vm_check *check, const char *name)
+{
+    for (size_t k = 0; k < check->kernel_count; k++)
+        if (strcmp(check->kernels[k], name) == 0)
+            return check->kernels[k];
+    const char *kept = kiln__arena_strdup(&check->arena, name);
+    if (!kept || !kiln__grow(check->mem, (void *)&check->kernels, &check->kernel_room, check->kernel_count + 1,
+                             sizeof *check->kernels))
+        return NULL;
+    return check->kernels[check->kernel_count++] = kept;
+}
+
+/* Adds a launch to the list, which is sorted by time. Returns false if memory runs out. */
+static bool add_launch(vm_check *check, const char *kernel, uint32_t after, uint32_t module)
+{
+    const char *name = intern_name(check, kernel);
+    if (check->launch_count == VM_LAUNCHES_MOST) { /* forget the older half */
+        check->launch_count /= 2;
+        memmove(check->launches, check->launches + check->launch_count, check->launch_count * sizeof *check->launches);
+    }
+    if (!name || !kiln__grow(check->mem, &check->launches, &check->launch_room, check->launch_count + 1,
+                             sizeof *check->launches))
+        return false;
+    check->launches[check->launch_count++] = (vm_launched){.after = after, .module = module, .kernel = name};
+    return true;
+}
+
+void vm_check_launched(vm_check *check, const vm_run_state *run)
+{
+    vm_check_code *code = run->launch->module->check;
+    if (!code->serial)
+        code->serial = ++check->modules;
+    add_launch(check, run->kernel->ptx->name, check->launch, code->serial);
+}
+
+/* Inserts the other check's launches by time. Launches that the other check has only heard about are skipped. */
+void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
+{
+    size_t first = from->launch_count;
+    while (first > 0 && from->launches[first - 1].after >= span.after)
+        first--;
+    for (size_t k = first; k < from->launch_count; k++) {
+        const vm_launched *l = &from->launches[k];
+        if (l->module == 0 || l->after > span.until) /* the other check has it from a third one, or it is too late */
+            continue;
+        if (!add_launch(check, l->kernel, l->after, 0))
+            return;
+        vm_launched *at = check->launches + check->launch_count - 1;
+        /* insertion sort by time */
+        for (vm_launched made = *at; at > check->launches && at[-1].after > made.after; at--) {
+            *at = at[-1];
+            at[-1] = made;
+        }
+    }
+}
+
+const vm_launched *vm_check_launch_at(const vm_check *check, uint32_t stamp)
+{
+    for (size_t k = check->launch_count; k-- > 0;)
+        if (check->launches[k].after < stamp)
+            return &check->launches[k];
+    return NULL;
+}
+
+static bool is_within(const vm_mark *mark, vm_period span)
+{
+    return !(mark->who & VM_PENDING) && mark->stamp > span.after && mark->stamp <= span.until;
+}
+
+/* Returns the mark of the cell that conflicts with the host's access: its write, or for a write one of its reads.
+ * Returns NULL if no mark is in the interval. */
+static const vm_mark *find_conflict(const vm_cell *cell, bool write, vm_period span)
+{
+    return is_within(&cell->w, span)             ? &cell->w
+           : write && is_within(&cell->r1, span) ? &cell->r1
+           : write && is_within(&cell->r2, span) ? &cell->r2
+                                                 : NULL;
+}
+
+/* Sets the address of a finding and describes the memory there. */
+static void set_address(vm_check *check, vm_device *device, kiln_check_finding *f, uint64_t address)
+{
+    char where[200];
+    vm_describe(device, address, where, sizeof where);
+    f->address = address;
+    f->space = "global";
+    f->allocation = vm_check_print(check, "%s", where);
+    vm_check_label(check, device, f);
+}
+
+/* Reports a race between the host and a launch. */
+static void report_race(vm_device *device, const char *what, const vm_allocation *a, uint64_t offset, bool write,
+                        bool kernel_writes, const vm_mark *mark)
+{
+    vm_check *check = device->check;
+    const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
+    kiln_check_finding *f = vm_check_host(check, KILN_CHECK_RACE, false, a->base + (write ? 1 : 0));
+    if (!f)
+        return;
+    set_address(check, device, f, a->base + offset);
+    f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
+    f->message = vm_check_print(check,
+                                "%s at global address 0x%" PRIx64
+                                " and %s by a launch%s%s, in streams that do not wait for "
+                                "each other, are not ordered, %s",
+                                f->at.what, f->address, kernel_writes ? "a write" : "a read", launch ? " of " : "",
+                                launch ? launch->kernel : "", f->allocation);
+}
+
+/* Scans the cells of the range and stops at the first conflict. Pages that no kernel has touched are skipped. */
+void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
+                        vm_period span)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    if (!shadow || address - a->base >= a->bytes)
+        return;
+    const uint64_t first = address - a->base, end = bytes < a->bytes - first ? first + bytes : a->bytes;
+    const uint64_t step = (uint64_t)1 << shadow->shift;
+    for (uint64_t at = first / step * step; at < end; at += step) {
+        const vm_cells *page = shadow->pages[at / VM_SHADOW_PAGE];
+        if (!page) {
+            at = (at / VM_SHADOW_PAGE + 1) * VM_SHADOW_PAGE - step;
+            continue;
+        }
+        const vm_cell cell = vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift);
+        const vm_mark *mark = find_conflict(&cell, write, span);
+        if (!mark)
+            continue;
+        report_race(device, what, a, at < first ? first : at, write, mark == &cell.w, mark);
+        return; /* one finding for each copy */
+    }
+}
+
+void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address)
+{
+    vm_check *check = device->check;
+    const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
+    kiln_check_finding *f = a && a->shadow ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 2) : NULL;
+    if (!f)
+        return;
+    set_address(check, device, f, address);
+    f->at.what = vm_check_print(check, "%s", one);
+    f->message = vm_check_print(check,
+                                "%s and %s, in streams that do not wait for each other, touch global address 0x%" PRIx64
+                                ", and one of them writes, %s",
+                                one, other, address, f->allocation);
+}
+
+void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where)
+{
+    vm_check *check = device->check;
+    kiln_check_finding *f = check ? vm_check_host(check, KILN_CHECK_RACE, false, address + 3) : NULL;
+    if (!f)
+        return;
+    set_address(check, device, f, address);
+    f->bytes = bytes;
+    f->at.what = written ? "access by the host" : "write by the host";
+    f->message = vm_check_print(check,
+                                "%s%s to pinned memory of an asynchronous copy %s it (%" PRIu64 " bytes at 0x%" PRIx64
+                                ") for which the host has not waited",
+                                f->at.what, where, written ? "to" : "from", bytes, address);
+}
+
+/* ---- managed memory, which the host touches itself ---- */
+
+bool vm_check_has_launched(const vm_check *check, vm_period span)
+{
+    return check->launch_count > 0 && check->launches[check->launch_count - 1].after >= span.after;
+}
+
+static bool is_in(uint32_t stamp, vm_period span) { return stamp > span.after && stamp <= span.until; }
+
+/* Skips pages that kernels have not used in the interval, then extends the range while pages are used in the same
+ * way. */
+bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, from) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    if (!shadow || !shadow->used)
+        return false;
+    const uint64_t count = (a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE;
+    uint64_t page = (from - a->base + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE, first;
+    while (page < count && !is_in(shadow->used[2 * page], span) && !is_in(shadow->used[2 * page + 1], span))
+        page++;
+    if (page == count)
+        return false;
+    used->written = is_in(shadow->used[2 * page + 1], span);
+    for (first = page; page < count && is_in(shadow->used[2 * page + 1], span) == used->written; page++)
+        if (!used->written && !is_in(shadow->used[2 * page], span))
+            break;
+    const uint64_t end = page * VM_SHADOW_PAGE;
+    used->address = a->base + first * VM_SHADOW_PAGE;
+    used->bytes = (end < a->bytes ? end : a->bytes) - first * VM_SHADOW_PAGE;
+    return true;
+}
+
+bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
+    return a && a->shadow && is_in(a->shadow->flagged, span);
+}
+
+void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where)
+{
+    vm_check *check = device->check;
+    const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    const uint64_t at = address - (a ? a->base : 0);
+    const vm_cells *page = shadow && at < a->bytes ? shadow->pages[at / VM_SHADOW_PAGE] : NULL;
+    const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
+    /* A page that kernels write is protected against reads and writes of the host. The signal does not tell which of
+     * the two it was, so any mark counts as a conflict. */
+    const vm_mark *mark = page ? find_conflict(&cell, !written, span) : NULL;
+    kiln_check_finding *f = mark ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
+    if (!f)
+        return;
+    const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
+    set_address(check, device, f, address);
+    f->at.what = written ? "access by the host" : "write by the host";
+    f->message = vm_check_print(check,
+                                "%s%s to managed memory at 0x%" PRIx64 " that a launch%s%s %s, for which the host has "
+                                "not waited, %s",
+                                f->at.what, where, address, launch ? " of " : "", launch ? launch->kernel : "",
+                                written ? "writes" : "reads", f->allocation);
+}

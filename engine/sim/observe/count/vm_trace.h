@@ -1,0 +1,115 @@
+/* vm_trace.h - traces: the instructions that the warps of some blocks execute, recorded for the estimate of a launch's
+ * time (observe/model/time.c).
+ *
+ * A trace consists of words. A *run* is a sequence of consecutive instructions (vm_tally_first()). It takes two words:
+ * the first instruction and the number of instructions. After them comes a record for each instruction of the run that
+ * touches memory, in order:
+ *     word    kind, wavefronts of shared memory, lines, most lanes at one address (VM_TRACE_* below)
+ *     lines   for each line of 128 bytes: its number, and which of its four sectors
+ * Bulk copies and mbarriers have another record (VM_TRACE_ENGINE, trace_engine.c). */
+#ifndef KILN_SIM_VM_TRACE_H
+#define KILN_SIM_VM_TRACE_H
+
+#include "vm_watch.h"
+
+#define VM_TRACE_LINE_BYTES 128u
+#define VM_TRACE_LINES(word) ((word)&127u)
+#define VM_TRACE_WAVEFRONTS(word) ((word) >> 7 & 127u) /* of shared memory, 32 banks of 4 bytes */
+#define VM_TRACE_MEETING(word) ((word) >> 14 & 63u)    /* lanes of an atomic at its most used address */
+#define VM_TRACE_MERGED (1u << 20)                     /* the first load of its group does it: see vm_traced */
+#define VM_TRACE_LOCAL (1u << 21)
+#define VM_TRACE_COUNTED (1u << 22) /* after the lines, for each: an atomic's passes in the L2 */
+#define VM_TRACE_ENGINE (1u << 31)
+#define VM_TRACE_REST(word) ((word) >> 4 & 0x7ffffffu) /* words that follow in an engine's record */
+#define VM_TRACE_SIZE(word)                                                                                            \
+    ((word)&VM_TRACE_ENGINE ? 1u + VM_TRACE_REST(word)                                                                 \
+                            : 1u + VM_TRACE_LINES(word) * ((word)&VM_TRACE_COUNTED ? 2u : 1u))
+#define VM_TRACE_LINE(word) ((word) >> 4)
+#define VM_TRACE_SECTORS(word) ((word)&15u)
+
+/* The kinds of an engine's record. The first word has the kind and how many words follow. Phases of mbarriers are
+ * numbered within a block, from 1; 0 means no phase. */
+enum {
+    VM_ENGINE_NOTHING, /* it did nothing: it tests a phase that is not complete, or has no lane */
+    VM_ENGINE_COPY,    /* the phase in which it completes, bytes in shared memory, blocks that get them, then lines */
+    VM_ENGINE_STORE,   /* the same, from shared to global memory */
+    VM_ENGINE_ARRIVE,  /* phase */
+    VM_ENGINE_WAIT     /* phase that is complete */
+};
+#define VM_TRACE_KIND(word) ((word)&15u)
+#define VM_TRACE_COPY_LINES 4u /* words before a copy's lines */
+
+/* How an instruction is recorded, and which loads of shared memory are combined if they are aligned. */
+typedef struct vm_traced {
+    bool memory; /* its accesses are recorded */
+    bool engine; /* by an engine's record */
+    bool atomic;
+    bool merge_lead;                  /* the first of several combined loads */
+    uint8_t merge_index, merge_count; /* merge_count 1: not combined */
+} vm_traced;
+
+/* The state of a trace before a test of a phase that was not complete, so that the trace can be cut back to it. */
+typedef struct vm_trace_mark {
+    bool valid;
+    uint32_t insn, next, left; /* left: how many instructions the growing run had */
+    size_t count, run;
+    uint64_t traced;
+} vm_trace_mark;
+
+/* The trace of one warp. Only the host thread that runs the warp writes it. */
+typedef struct vm_trace_warp {
+    uint32_t *words;
+    size_t count, capacity, run;     /* run: where the growing run is in `words` */
+    size_t before;                   /* `count` without the record of the last instruction */
+    uint32_t next;                   /* the instruction that would continue it */
+    uint64_t traced, issued;         /* instructions in the trace; executed in total */
+    uint64_t spun;                   /* instructions that were cut from the trace again */
+    vm_trace_mark here, failed_test; /* the state before this instruction, and before the test that a loop repeats */
+    bool closed, failed;             /* closed: no longer recorded; failed: out of memory */
+} vm_trace_warp;
+
+/* An mbarrier of a traced block. Changes of its parity give the number of its phases. */
+typedef struct vm_trace_bar {
+    uint64_t address;
+    int parity;
+    uint32_t phase, last; /* the numbers of the current and the previous phase, or 0 */
+} vm_trace_bar;
+
+/* A traced block. */
+typedef struct vm_trace_block {
+    vm_trace_bar *bars;
+    uint32_t *phases; /* by phase - 1: how many recorded arrivals and copies complete in it */
+    size_t bar_count, bar_capacity, phase_count, phase_capacity;
+    uint64_t number;
+    bool whole; /* it ran to its end, so `issued` is complete */
+    bool done;
+} vm_trace_block;
+
+/* The traced blocks of a launch, in ascending order. */
+struct vm_trace {
+    const kiln_allocator *mem;
+    const vm_traced *insns; /* by vm_tally_first(), `stride` bytes apart */
+    size_t stride;
+    const vm_launch *launch; /* the launch that is traced; launches by its kernels are not */
+    uint32_t block_count, warps_per_block;
+    vm_trace_block *blocks;
+    vm_trace_warp *warps; /* block by block */
+    uint64_t limit;       /* the most instructions that are recorded of a warp */
+    bool only;            /* no other block runs, and all but the first end when they are recorded */
+};
+
+struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block);
+void vm_trace_free(struct vm_trace *trace);
+/* Returns the warps of the block `number`, or NULL if it is not traced. */
+vm_trace_warp *vm_trace_find(struct vm_trace *trace, uint64_t number);
+void vm_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word);
+void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m); /* trace_engine.c */
+uint32_t vm_trace_line(uint64_t address, uint32_t sectors);                       /* Returns the word for a line. */
+void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_trace_unseen(vm_warp *w, const vm_code *i);
+static inline bool vm_trace_wants(const vm_warp *w) { return w->block->trace && !w->block->trace[w->index].closed; }
+/* Return the length of a warp's next turn, and whether the block need not continue. */
+uint64_t vm_trace_slice(const vm_warp *w, uint64_t most);
+bool vm_trace_enough(const vm_block *block);
+void vm_trace_end(vm_block *block);
+#endif

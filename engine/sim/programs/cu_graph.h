@@ -1,0 +1,194 @@
+/* cu_graph.h - declarations that the files of programs/ share. A graph is a graph of operations (cu_work.h): a stream that is
+ * captured makes one (capture.c), and a launch runs the operations of its nodes in topological order.
+ *
+ * Locks: the state lock guards objects, the work lock guards work. A comment says which of them a function needs;
+ * without such a comment it needs the state lock. */
+#ifndef KILN_SIM_CU_GRAPH_H
+#define KILN_SIM_CU_GRAPH_H
+
+#include "cu_programs_api.h"
+#include "cu_work.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are declared too */
+#define SIM_X(name, since) __typeof__(name) sim_##name;
+SIM_PROGRAMS_API_MAP(SIM_X)
+#undef SIM_X
+#pragma GCC diagnostic pop
+CUresult sim_cuGraphAddKernelNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                     const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphKernelNodeSetParams_v1(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphExecKernelNodeSetParams_v1(CUgraphExec exec, CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphAddNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                               CUgraphNodeParams *what);
+CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
+CUresult sim_cuGraphNodeGetDependencies_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUresult sim_cuGraphNodeGetDependentNodes_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUresult sim_cuGraphAddDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult sim_cuGraphRemoveDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size);
+CUresult sim_cuGraphExecUpdate_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *why);
+CUresult sim_cuStreamBeginCapture_v1(CUstream stream);
+CUresult sim_cuStreamGetCaptureInfo_v1(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id);
+CUresult sim_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                       const CUgraphNode **nodes, size_t *count);
+CUresult sim_cuStreamUpdateCaptureDependencies_v1(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags);
+CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream);
+CUresult sim_cuMemAdvise_v1(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device);
+
+/* The functions that the driver calls (cu_objects.h). */
+#define SIM_X(result, name, arguments) result sim_##name arguments;
+SIM_PROGRAMS_CALLS(SIM_X)
+#undef SIM_X
+extern const sim_programs_table sim_all_programs; /* join.c */
+
+typedef struct sim_graph sim_graph;
+typedef struct sim_node sim_node;
+
+/* An edge of the dependency graph: the node at its other end, and the data of the API. */
+typedef struct sim_edge {
+    sim_node *node;
+    CUgraphEdgeData data;
+} sim_edge;
+typedef struct sim_edges {
+    sim_edge *list;
+    size_t count, capacity;
+} sim_edges;
+
+/* A node of a graph. `before` are the nodes on which it depends, `after` those that depend on it; every edge is in both
+ * lists. */
+struct sim_node {
+    sim_object object;
+    sim_graph *graph;
+    sim_node *next, *previous; /* in the graph, in order of creation */
+    sim_edges before, after;
+    sim_op op;
+    uint64_t original; /* handle of the node from which it was cloned, or 0 */
+    size_t number;     /* scratch value of algorithms that traverse the graph */
+    bool disabled;     /* only in an executable graph */
+};
+
+/* References of a graph to one user object. */
+typedef struct sim_hold {
+    uint64_t user;
+    unsigned count;
+} sim_hold;
+
+/* A graph of dependencies. States: open; `capturing`, while a stream is captured into it; `internal`, if it is the copy
+ * of an executable graph or the clone of such a copy. */
+struct sim_graph {
+    sim_object object;
+    sim_node *first, *last;
+    size_t count;
+    sim_node *owner;   /* the node that owns this child graph, or NULL */
+    uint64_t original; /* handle of the graph from which it was cloned */
+    unsigned depth;    /* levels of child graphs below it */
+    /* nodes that allocate or free; such a graph cannot be cloned, nor instantiated twice at a time */
+    size_t memory_nodes;
+    uint64_t instance;           /* handle of its executable graph, if it has memory nodes */
+    bool capturing;              /* a stream is being captured into it */
+    bool internal;               /* it belongs to an executable graph, and its handle is not public */
+    size_t first_step, end_step; /* range of steps, if it is the body of a condition in an executable graph */
+    sim_hold *holds;             /* user objects that it keeps alive */
+    size_t hold_count, hold_capacity;
+};
+
+/* An executable graph. States: idle; `busy`, while a launch runs; `doomed`, if it was destroyed during a launch. A
+ * doomed graph is freed at the end of that launch. */
+typedef struct sim_exec {
+    sim_object object;
+    sim_graph *graph; /* its own copy of the graph */
+    uint64_t source;  /* handle of the graph from which it was made, if that graph has memory nodes */
+    /* all nodes in topological order, with the nodes of child graphs and bodies behind their owner */
+    sim_node **steps;
+    size_t step_count, step_capacity;
+    cuuint64_t flags;
+    bool busy, doomed; /* see above */
+} sim_exec;
+
+/* ---- operations of nodes (graph_op.c) ---- */
+
+/* Makes an operation from the API's parameters. It owns a copy of the memory to which they point. Needs the state
+ * lock. */
+CUresult sim_op_make(sim_context *context, const CUgraphNodeParams *what, sim_op *op);
+/* Checks the parameters of an operation for a new node. */
+CUresult sim_op_check(sim_context *context, const sim_op *op);
+CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to);
+void sim_op_free(sim_context *context, sim_op *op);
+/* Copies `bytes` of the caller's memory into the operation; the caller sets the operation's pointer to it. */
+CUresult sim_op_own(sim_op *op, const void *data, size_t bytes);
+/* Frees memory (sim_op.run). */
+CUresult sim_free_run(sim_context **context, const sim_op *op);
+/* Values in memory that a stream writes, or for which it waits (value.c). */
+CUresult sim_memops_make(sim_context *context, sim_op *op);
+/* Adds an operation to the graph of a captured stream. It depends on the stream's tips and becomes the only tip. */
+CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op);
+
+/* ---- user objects (user.c) ---- */
+
+void sim_user_release(sim_context *context, uint64_t user, unsigned count);
+struct sim_user;
+void sim_user_retain(struct sim_user *user, unsigned count);
+
+/* ---- graphs (graph.c) ---- */
+
+sim_graph *sim_graph_new(sim_context *context);
+/* Frees a graph with its nodes and child graphs, and releases its user objects. */
+void sim_graph_close(sim_context *context, sim_graph *graph);
+CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph **to);
+/* Returns the graph with that handle, or NULL. Internal graphs are not found. */
+sim_graph *sim_graph_of(const sim_context *context, CUgraph handle);
+sim_node *sim_node_of(const sim_context *context, CUgraphNode handle);
+/* Adds a node, which takes ownership of `op`. The dependencies must be nodes of the graph. */
+CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *before, size_t count, sim_op *op,
+                      sim_node **node);
+void sim_node_close(sim_context *context, sim_node *node);
+/* Reads dependencies in the API's form, and rejects nodes of other graphs and duplicates. The caller frees *edges. */
+CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgraphNode *nodes,
+                        const CUgraphEdgeData *data, size_t count, sim_edge **edges);
+/* Sorts the graph's nodes topologically (Kahn's algorithm). If there is a cycle, *stuck becomes a node that is in the
+ * cycle or depends on it. */
+CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck);
+
+/* Replaces the parameters of a node. Kind and attributes stay. With `exec`, the node is in an executable graph, and its
+ * context stays too. */
+CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec);
+
+/* ---- conditions (condition.c): the bodies of a conditional node are graphs, whose handles its operation owns ---- */
+
+CUresult sim_condition_make(sim_context *context, sim_op *op);
+/* Replaces the bodies of `to`, which shares the array of `from`, by copies. */
+CUresult sim_condition_copy(sim_context *context, const sim_op *from, sim_op *to);
+void sim_condition_close(sim_context *context, const sim_op *op);
+/* Returns how many bodies the operation has; 0: it is not a condition. */
+unsigned sim_condition_count(const sim_op *op);
+sim_graph *sim_condition_body(const sim_context *context, const sim_op *op, unsigned index);
+/* Returns true if a node of that type may be in the graph. Bodies of conditions allow only some types. */
+bool sim_condition_allows(const sim_graph *graph, CUgraphNodeType type);
+/* Called when a graph with that node is launched: sets the condition to its default, if it has one. */
+void sim_condition_start(sim_context *context, const sim_op *op);
+/* Returns the number of the body that runs now, or -1. */
+int sim_condition_choose(const sim_context *context, const sim_op *op);
+
+/* ---- pools that processes share (pool_share.c). Under the state lock ---- */
+
+/* Returns the pool with that handle, also a default pool, or NULL. */
+sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle);
+/* Gives the pool a file. `number` is the number of its device on the machine. */
+bool sim_pool_open(sim_pool *pool, unsigned number);
+/* Allocates zeroed memory in the pool's file. Returns its address, or 0. */
+uint64_t sim_pool_take(sim_pool *pool, uint64_t bytes);
+/* Tells that memory was freed. Does nothing if the memory is not in a shared pool. */
+void sim_pool_let(sim_context *context, uint64_t address);
+
+/* ---- executable graphs (graph_exec.c) ---- */
+
+/* Returns CUDA_SUCCESS with both locks held and an executable graph that no launch is using. Waits for a running
+ * launch. */
+CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **exec);
+/* Returns the copy of a graph's node in the executable graph, or NULL. */
+sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle);
+
+#endif

@@ -1,0 +1,39 @@
+/* timeline.h - when the work of a program would run on the device: the order that streams demand, one copy at a time
+ * each way, kernels side by side while SMs are free. PROFILE.md describes the model. Times are seconds since the
+ * program's first work; the host itself takes no time. Not thread-safe. */
+#ifndef KILN_SIM_TIMELINE_H
+#define KILN_SIM_TIMELINE_H
+
+#include "cu_objects.h"
+
+typedef struct sim_span {
+    double start, end;
+} sim_span;
+
+enum { SIM_TIMELINE_KERNELS = 64 }; /* as many are seen side by side */
+/* Both all zero: nothing has run. The host is common to the devices of a process. */
+typedef struct sim_timeline {
+    double host; /* what is put into a stream now begins no earlier */
+} sim_timeline;
+typedef struct sim_timeline_device {
+    double end;              /* of its work so far */
+    double legacy, blocking; /* end of the legacy stream; of all streams that wait for it */
+    double lanes[SIM_LANES]; /* when a lane is free again */
+    struct {
+        sim_span span;
+        double share;
+    } kernels[SIM_TIMELINE_KERNELS]; /* the last ones */
+    size_t next_kernel;
+} sim_timeline_device;
+
+/* Puts work into a stream. *end is the time at which the stream's work ends so far, 0 at first; NULL means the
+ * legacy stream. `blocking`: the stream and the legacy stream wait for each other. `share` is the share of the SMs
+ * that a kernel uses, above 0 and at most 1. */
+sim_span sim_timeline_put(sim_timeline *t, sim_timeline_device *d, double *end, bool blocking, sim_lane lane,
+                          double seconds, double share);
+/* When what the stream has so far is done: for an event, and for who waits for it. */
+double sim_timeline_mark(const sim_timeline *t, const sim_timeline_device *d, const double *end);
+/* The stream's next work waits for that time; of the legacy stream too. */
+void sim_timeline_after(sim_timeline_device *d, double *end, double time);
+void sim_timeline_host_waits(sim_timeline *t, double time);
+#endif

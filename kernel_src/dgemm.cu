@@ -1,0 +1,274 @@
+// dgemm.cu - C = A B in double precision. A is M x K, B is K x N, C is M x N, all by rows. Any M, N, K, 0 included.
+//
+// A device has units for doubles, and tensor cores that multiply doubles at twice their rate (from sm_80 on: 67 TFLOP/s
+// of an H200, 34 by the units). The tensor core rounds each product and addition as a fused multiply-add does, so
+// nothing is lost against the units: both err by the order of additions alone.
+//
+// A sum is added up in the order of k by each kernel: its bits are the same in every run.
+//
+// The tuning parameters are macros; a kernel is compiled where its own macro DGEMM_<NAME> is set, or DGEMM_ONE is not.
+
+#include "common.cuh"
+
+#ifndef TILE_M
+#define TILE_M 128 // rows of C that a block makes
+#endif
+#ifndef TILE_N
+#define TILE_N 128 // columns
+#endif
+#ifndef TILE_K
+#define TILE_K 16 // elements along K in one step
+#endif
+#ifndef ROWS
+#define ROWS 4 // units: rows of C of a thread
+#endif
+#ifndef ACROSS
+#define ACROSS 4 // units: columns of C of a thread
+#endif
+#ifndef WARPS_M
+#define WARPS_M 2 // tensor: warps of a block down the tile
+#endif
+#ifndef WARPS_N
+#define WARPS_N 4 // and across
+#endif
+#ifndef STAGES
+#define STAGES 3 // tensor: tiles of the ring
+#endif
+#ifndef DEEP
+#define DEEP 4 // tensor: elements along K of an instruction of 16 x 8, 4, 8 or 16; 0: the instruction of 8 x 8 x 4
+#endif
+#ifndef RESIDENT
+#define RESIDENT 1 // tensor: blocks that an SM must have room for
+#endif
+
+// The tile number `index`: `walk` rows of tiles are walked down before the next column, as in gemm.cu.
+struct tile_place {
+    unsigned row, column;
+};
+
+__device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned walk)
+{
+    const unsigned first = index / (walk * tiles_n) * walk, rest = index % (walk * tiles_n);
+    const unsigned height = min(walk, tiles_m - first);
+    return {(first + rest % height) * TILE_M, rest / height * TILE_N};
+}
+
+// A matrix by rows.
+struct matrix {
+    const double *at;
+    unsigned rows, columns;
+};
+
+// ---- on the units for doubles ----
+
+#if defined(DGEMM_UNITS) || !defined(DGEMM_ONE)
+// As coarsened in matmul.cu: tiles in shared memory, ROWS x ACROSS sums of a thread in registers. Each double that is
+// read from shared memory takes part in ROWS or ACROSS multiply-adds.
+extern "C" __global__ void __launch_bounds__(TILE_M / ROWS *TILE_N / ACROSS)
+    dgemm_units(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C, unsigned M, unsigned N,
+                unsigned K, unsigned walk)
+{
+    enum : unsigned { beside = TILE_N / ACROSS, down = TILE_M / ROWS, threads = beside * down };
+    __shared__ double a[TILE_K][TILE_M + 1], b[TILE_K][TILE_N];
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
+    const unsigned x = threadIdx.x % beside, y = threadIdx.x / beside;
+    double sums[ROWS][ACROSS] = {};
+    for (unsigned k = 0; k < K; k += TILE_K) {
+#pragma unroll
+        for (unsigned i = threadIdx.x; i < TILE_M * TILE_K; i += threads) {
+            const unsigned r = at.row + i / TILE_K, c = k + i % TILE_K;
+            a[i % TILE_K][i / TILE_K] = r < M && c < K ? A[(offset)r * K + c] : 0;
+        }
+#pragma unroll
+        for (unsigned i = threadIdx.x; i < TILE_K * TILE_N; i += threads) {
+            const unsigned r = k + i / TILE_N, c = at.column + i % TILE_N;
+            b[i / TILE_N][i % TILE_N] = r < K && c < N ? B[(offset)r * N + c] : 0;
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned l = 0; l < TILE_K; ++l) {
+            double left[ROWS], right[ACROSS];
+#pragma unroll
+            for (unsigned i = 0; i < ROWS; ++i)
+                left[i] = a[l][y + i * down];
+#pragma unroll
+            for (unsigned j = 0; j < ACROSS; ++j)
+                right[j] = b[l][x + j * beside];
+#pragma unroll
+            for (unsigned i = 0; i < ROWS; ++i)
+#pragma unroll
+                for (unsigned j = 0; j < ACROSS; ++j)
+                    sums[i][j] = fma(left[i], right[j], sums[i][j]);
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (unsigned i = 0; i < ROWS; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < ACROSS; ++j) {
+            const unsigned r = at.row + y + i * down, c = at.column + x + j * beside;
+            if (r < M && c < N)
+                C[(offset)r * N + c] = sums[i][j];
+        }
+}
+#endif
+
+// ---- on tensor cores ----
+
+#if defined(DGEMM_TENSOR) || !defined(DGEMM_ONE)
+// The instructions. Lane 4 g + t has of A the elements (g, t + 4 i) and, where it has 16 rows, (g + 8, t + 4 i); of B the
+// elements (t + 4 i, g); of C the elements (g, 2 t), (g, 2 t + 1), and the same of row g + 8.
+enum : unsigned {
+    HIGH = DEEP == 0 ? 8 : 16,       // rows of an instruction
+    STEP = DEEP == 0 ? 4 : DEEP,     // and elements along K
+    OF_A = HIGH / 8 * STEP / 4,      // registers of a lane
+    OF_B = STEP / 4,
+    OF_C = HIGH / 8 * 2
+};
+
+__device__ __forceinline__ void multiply(double (&c)[OF_C], const double (&a)[OF_A], const double (&b)[OF_B])
+{
+#if __CUDA_ARCH__ >= 800
+#if DEEP == 0
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(c[0]), "+d"(c[1])
+        : "d"(a[0]), "d"(b[0]));
+#elif __CUDA_ARCH__ >= 900 && DEEP == 4
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(a[0]), "d"(a[1]), "d"(b[0]));
+#elif __CUDA_ARCH__ >= 900 && DEEP == 8
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#elif __CUDA_ARCH__ >= 900 && DEEP == 16
+    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
+        "{%12, %13, %14, %15}, {%0, %1, %2, %3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
+          "d"(b[2]), "d"(b[3]));
+#endif
+#endif
+}
+
+// A tile in shared memory, whose rows are 32 bytes further apart than they are long. Half a warp reads 16 doubles at
+// once: for A of four rows and four neighbours, for B of four neighbours and four rows. At this distance, an odd
+// multiple of 32 bytes, they lie in different banks either way.
+template <unsigned rows_, unsigned columns_> struct tile {
+    enum : unsigned { rows = rows_, columns = columns_, pitch = columns_ + 4, size = rows_ * pitch };
+};
+typedef tile<TILE_M, TILE_K> tile_a;
+typedef tile<TILE_K, TILE_N> tile_b;
+enum : unsigned { STAGE = tile_a::size + tile_b::size, TENSOR_THREADS = WARP * WARPS_M * WARPS_N };
+
+// Begins to copy 8 or 16 bytes to shared memory; writes zeros where not `inside`.
+template <unsigned bytes> __device__ __forceinline__ void begin_copy(double *to, const double *from, bool inside)
+{
+#if __CUDA_ARCH__ >= 800
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(to), read = inside ? bytes : 0;
+    const offset global = __cvta_generic_to_global(from);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(read) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared), "l"(global), "r"(read) : "memory");
+#endif
+}
+
+// All threads of the block begin to copy the tile at (row, column): `wide` doubles by each copy.
+template <class Tile, unsigned wide>
+__device__ __forceinline__ void fill_pieces(double *to, const matrix &from, unsigned row, unsigned column)
+{
+    constexpr unsigned pieces = Tile::columns / wide;
+#pragma unroll
+    for (unsigned i = threadIdx.x; i < Tile::rows * pieces; i += TENSOR_THREADS) {
+        const unsigned r = row + i / pieces, c = column + i % pieces * wide;
+        const bool inside = r < from.rows && c < from.columns;
+        begin_copy<8 * wide>(to + i / pieces * Tile::pitch + i % pieces * wide,
+                             from.at + (inside ? (offset)r * from.columns + c : 0), inside);
+    }
+}
+
+template <class Tile>
+__device__ __forceinline__ void fill_tile(double *to, const matrix &from, unsigned row, unsigned column)
+{
+    if (from.columns % 2 == 0 && is_aligned<16>(from.at))
+        fill_pieces<Tile, 2>(to, from, row, column);
+    else
+        fill_pieces<Tile, 1>(to, from, row, column);
+}
+
+// A ring of STAGES tiles that cp.async fills, as in mma_async of gemm.cu, and products of warps. A warp of TILE_M / WARPS_M
+// x TILE_N / WARPS_N reads (1 / rows + 1 / columns) doubles for each multiply-add: shared memory is not what bounds it.
+// The instructions of 16 rows, from sm_90 on, need half as many reads of B, and those deeper along K have fewer
+// instructions for the same work.
+extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
+    dgemm_tensor(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C, unsigned M,
+                 unsigned N, unsigned K, unsigned walk)
+{
+    extern __shared__ __align__(16) double room[];
+    enum : unsigned { down = TILE_M / WARPS_M / HIGH, across = TILE_N / WARPS_N / 8 };
+    const unsigned g = lane_id() / 4, t = lane_id() % 4, steps = ceil_div(K, TILE_K);
+    const unsigned row = warp_id() / WARPS_N * (TILE_M / WARPS_M), column = warp_id() % WARPS_N * (TILE_N / WARPS_N);
+    const matrix from_a = {A, M, K}, from_b = {B, K, N};
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
+    auto begin = [&](unsigned step) { // an empty group where there is nothing to copy, so that groups count steps
+        if (step < steps) {
+            double *to = room + step % STAGES * STAGE;
+            fill_tile<tile_a>(to, from_a, at.row, step * TILE_K);
+            fill_tile<tile_b>(to + tile_a::size, from_b, step * TILE_K, at.column);
+        }
+        copy_async_commit();
+    };
+    double sums[down][across][OF_C] = {};
+#pragma unroll 1
+    for (unsigned step = 0; step < STAGES - 1; ++step)
+        begin(step);
+    for (unsigned step = 0; step < steps; ++step) {
+        copy_async_wait<STAGES - 2>();
+        __syncthreads(); // this step's tiles are there for all, and all have read those of the step before
+        begin(step + STAGES - 1);
+        const double *a = room + step % STAGES * STAGE + (row + g) * tile_a::pitch + t;
+        const double *b = room + step % STAGES * STAGE + tile_a::size + t * tile_b::pitch + column + g;
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K; k += STEP) {
+            double of_a[down][OF_A], of_b[across][OF_B];
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+                for (unsigned l = 0; l < OF_A; ++l)
+                    of_a[i][l] = a[(HIGH * i + l % (HIGH / 8) * 8) * tile_a::pitch + k + l / (HIGH / 8) * 4];
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j)
+#pragma unroll
+                for (unsigned l = 0; l < OF_B; ++l)
+                    of_b[j][l] = b[(k + 4 * l) * tile_b::pitch + 8 * j];
+#pragma unroll
+            for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+                for (unsigned j = 0; j < across; ++j)
+                    multiply(sums[i][j], of_a[i], of_b[j]);
+        }
+    }
+    const bool pairs = N % 2 == 0 && is_aligned<16>(C);
+#pragma unroll
+    for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < across; ++j)
+#pragma unroll
+            for (unsigned half = 0; half < HIGH / 8; ++half) {
+                const unsigned r = at.row + row + HIGH * i + 8 * half + g, c = at.column + column + 8 * j + 2 * t;
+                const double first = sums[i][j][2 * half], second = sums[i][j][2 * half + 1];
+                if (r >= M || c >= N)
+                    continue;
+                double *to = C + (offset)r * N + c;
+                if (pairs) {
+                    *(double2 *)to = {first, second};
+                } else {
+                    to[0] = first;
+                    if (c + 1 < N)
+                        to[1] = second;
+                }
+            }
+}
+#endif

@@ -1,0 +1,121 @@
+# What the lists of tests share: tests/CMakeLists.txt, and tests/sim/CMakeLists.txt, which the simulated device includes when
+# it is built alone. KILN_TESTS is OFF afterwards if there is no CUnit.
+#
+# tests/PART/test_*.c are the CUnit suites of engine/PART, one program each, linked against that part alone and what it
+# stands on. tests/check.h has the little they share.
+pkg_check_modules(CUNIT QUIET IMPORTED_TARGET cunit)
+if(CUNIT_FOUND)
+  try_compile(works SOURCE_FROM_CONTENT cunit.c "#include <CUnit/Basic.h>\nint main(void) { return (int)CU_get_error(); }\n"
+              COMPILE_DEFINITIONS ${CUNIT_CFLAGS} LINK_LIBRARIES ${CUNIT_LDFLAGS} NO_CACHE)
+endif()
+if(NOT CUNIT_FOUND OR NOT works)
+  kiln_leave_out("the tests" "there is no CUnit that compiles and links a program (tools/setup.sh installs it)")
+  set(KILN_TESTS OFF)
+  return()
+endif()
+
+# Some hundred programs, each with all of the library in it: lld links them in half the time. What is shipped is linked
+# by the system's linker.
+include(CheckLinkerFlag)
+set(lld -fuse-ld=lld -Wl,-O0,--threads=1) # several are linked at once
+check_linker_flag(C "${lld}" KILN_HAVE_LLD)
+if(KILN_HAVE_LLD)
+  list(JOIN lld " " lld)
+  string(APPEND CMAKE_EXE_LINKER_FLAGS " ${lld}")
+endif()
+
+# A file that makes a test's inputs, and is no part of the engine: under sanitizers it took half of its test's time.
+function(kiln_plain_source)
+  if(KILN_SANITIZE)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all -O2)
+  endif()
+endfunction()
+
+# The suites run for a moment: optimising them took as long as optimising the engine. The programs of the
+# folders below (add_subdirectory) compute more, and are optimised.
+if(CMAKE_BUILD_TYPE MATCHES "^Rel")
+  add_compile_options(-O0)
+endif()
+
+# The programs of the tests with the label `threads`: the thread sanitizer's build makes no others (tools/test.sh).
+add_custom_target(threads)
+
+# kiln_suite(PART LIBRARY): the suites of one part, linked with LIBRARY.
+function(kiln_suite part rooms)
+  file(GLOB suites CONFIGURE_DEPENDS ${KILN_ROOT}/tests/${part}/test_*.c)
+  foreach(suite ${suites})
+    get_filename_component(name ${suite} NAME_WE)
+    if(KILN_SANITIZE AND "${part}.${name}" MATCHES "^plan.test_(grids|histogram|moves|sums)$") # about kernels
+      continue()
+    endif()
+    if(NOT KILN_SIM_PROGRAMS) # the suites of its functions
+      file(STRINGS ${suite} programs REGEX "^#include \"(cu_check|cu_graph|timeline).h\"" LIMIT_COUNT 1)
+      if(programs)
+        continue()
+      endif()
+    endif()
+    string(REPLACE test_ "${part}." label ${name})
+    add_executable(${part}_${name} ${suite})
+    target_include_directories(${part}_${name} PRIVATE ${KILN_ROOT}/tests)
+    target_compile_definitions(${part}_${name} PRIVATE KILN_TEST_DATA="${KILN_ROOT}/tests/${part}"
+                               KILN_SOURCE_DIR="${KILN_ROOT}" KILN_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    target_link_libraries(${part}_${name} PRIVATE ${rooms} PkgConfig::CUNIT)
+    add_test(NAME ${label} COMMAND ${part}_${name})
+    set_tests_properties(${label} PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+    # Repeated under the thread sanitizer: what runs threads. Launches of the simulated device do, but not those that are
+    # checked (sim.check_quick, sim.mutants): they run on one. Nor do compiles without workers (compile.compile): those with
+    # workers are in compile.workers.
+    if(part MATCHES "^(cache|store|compile|sim|core|plan|ranks|tune)$" AND
+       NOT label MATCHES "^(compile.compile|compile.cubin|compile.sources|plan.signature|sim.check_quick|sim.fatbin|sim.mutants|sim.ptx.*|store.exchange)$")
+      set_tests_properties(${label} PROPERTIES LABELS threads)
+      add_dependencies(threads ${part}_${name})
+    endif()
+    # What reads or writes numbers, under a locale with a decimal comma, and under one with other capitals besides.
+    if(KILN_LOCALE_SUITES AND label MATCHES "${KILN_LOCALE_SUITES}" AND NOT KILN_SANITIZE AND NOT KILN_FUZZ)
+      set(locales de_DE tr_TR)
+      if(part STREQUAL "tune") # other capitals matter where names are read: in the parts that the rest of the list names
+        set(locales de_DE)
+      endif()
+      foreach(locale ${locales})
+        add_test(NAME ${label}.${locale} COMMAND ${part}_${name})
+        set_tests_properties(${label}.${locale} PROPERTIES LABELS locale TIMEOUT 900 SKIP_RETURN_CODE 77
+          FIXTURES_REQUIRED locales ENVIRONMENT
+          "LC_ALL=${locale}.UTF-8;LOCPATH=${CMAKE_BINARY_DIR}/locales;KILN_TEST_LOCALE=,")
+      endforeach()
+    endif()
+    if(name MATCHES "^test_vm" AND NOT KILN_SANITIZE) # its results are the same with the handlers of every instruction set
+      foreach(isa base avx2)
+        add_test(NAME ${label}.${isa} COMMAND ${part}_${name})
+        set_tests_properties(${label}.${isa} PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_ISA=${isa})
+      endforeach()
+      if(NOT name MATCHES "wgmma$") # hundreds of kernels, all in instructions that are not compiled
+        add_test(NAME ${label}.jit COMMAND ${part}_${name}) # and with all code compiled, where there is LLVM
+        set_tests_properties(${label}.jit PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_JIT=1)
+      endif()
+    endif()
+    if(label STREQUAL "sim.jit" AND NOT KILN_SANITIZE) # on a processor without AVX and FMA
+      add_test(NAME sim.jit.base COMMAND sim_test_jit)
+      set_tests_properties(sim.jit.base PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT KILN_SIM_ISA=base)
+    endif()
+    if(label STREQUAL "sim.jit_host")
+      target_compile_definitions(${part}_${name} PRIVATE FAKE_LLVM="$<TARGET_FILE:fake_llvm>")
+      target_link_libraries(${part}_${name} PRIVATE ${CMAKE_DL_LIBS})
+      target_link_options(${part}_${name} PRIVATE -Wl,--wrap=atexit,--wrap=pthread_join)
+      add_dependencies(${part}_${name} fake_llvm)
+    endif()
+    if(part MATCHES "^(driver|core)$")
+      target_compile_definitions(${part}_${name} PRIVATE FAKE_CUDA="$<TARGET_FILE:fake_cuda>"
+                                 FAKE_CUDA_OLD="$<TARGET_FILE:fake_cuda_old>")
+      add_dependencies(${part}_${name} fake_cuda fake_cuda_old)
+    endif()
+    if(part MATCHES "^(driver|plan)$")
+      target_compile_definitions(${part}_${name} PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>"
+                                 FAKE_NVML_OLD="$<TARGET_FILE:fake_nvml_old>")
+      add_dependencies(${part}_${name} fake_nvml fake_nvml_old)
+    endif()
+    if(part MATCHES "^(compile|tune)$" AND TARGET kiln-worker)
+      target_compile_definitions(${part}_${name} PRIVATE KILN_TEST_WORKER="$<TARGET_FILE:kiln-worker>")
+      add_dependencies(${part}_${name} kiln-worker)
+    endif()
+  endforeach()
+endfunction()
