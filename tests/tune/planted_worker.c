@@ -1,10 +1,13 @@
-/* planted_worker - stands between a sweep and kiln-worker ($KILN_PLANTED_WORKER), hands the messages on, and does what
- * a configuration of planted.yaml asks for: as a compiler it crashes, is killed or hangs, as a runner it dies in mid-sample.
- * What it does once it does not where $KILN_PLANTED_MARKS has a file of that name, which it makes. Each holds a share of
- * the file `busy` there while it works; a runner that measures again what killed one wants all of it, and makes the file
- * `not-alone` where it does not get it. With $KILN_PLANTED_MS each sample takes so much longer, as on a slow device. The
- * file `limits` there gets the time limit of each sample, in seconds. With $KILN_PLANTED_KEEP a runner sends a reference of
- * its own: `good` before its first launch, `late` after it, and `other` of another spec. */
+/* planted_worker - stands between a sweep and kiln-worker ($KILN_PLANTED_WORKER). It passes the messages on, and does
+ * what a configuration of planted.yaml asks for. As a compiler it crashes, is killed or hangs. As a runner it dies
+ * during a sample.
+ *
+ * An action that must happen only once makes a file with its name in $KILN_PLANTED_MARKS, and does not happen if
+ * this file exists. Each process holds a share of the file `busy` there while it works. A runner that measures a
+ * configuration again that killed a runner asks for the whole of `busy`. If it does not get it, it makes the file
+ * `not-alone`. With $KILN_PLANTED_MS each sample takes that much longer, as on a slow device. The
+ * file `limits` there gets the time limit of each sample, in seconds. With $KILN_PLANTED_KEEP a
+ * runner sends a reference of its own: `good` before its first launch, `late` after it, and `other` of another spec. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -119,7 +122,7 @@ static void act(const kiln__message_header *header, const char *body, int busy)
             pause();
 }
 
-/* Hands one answer on; *more: it was not the last one to the request. Whoever gets that may count on `busy`. */
+/* Passes one answer on. Sets *more if another answer to the request follows. The receiver may rely on `busy`. */
 static bool hand_back(const kiln__child *real, int busy, bool *more)
 {
     uint32_t kind = 0;

@@ -1,5 +1,6 @@
-/* Measuring in another process: its messages as untrusted input, what cannot be moved there, programs that are no runner,
- * and its end in mid-sample. tune/planted.sh has a sweep over every kind of failure. */
+/* Measuring in another process: its messages as untrusted input, sweeps that cannot be measured there, programs that
+ * are not a runner, and the death of the process during a sample. tune/planted.sh has a sweep over every kind of
+ * failure. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -193,7 +194,7 @@ static void a_finding_comes_back(void)
     kiln__text_free(&again);
 }
 
-/* A value of its own for each field, of its kind, so that none stands in another's place or is left out. */
+/* Returns a result with a different value in each field, so that no field can take another's place or be left out. */
 static kiln_result numbered_result(void)
 {
     kiln_result result = {0};
@@ -245,6 +246,7 @@ static void a_result_comes_back_whole(void)
     kiln__text_free(&message);
 }
 
+/* Writes each message, reads it again, and compares all of its fields. */
 static void messages_come_back(void)
 {
     const size_t skip = sizeof(kiln__message_header);
@@ -404,7 +406,7 @@ static const kiln_setting endless[] = {{"KIND", {KILN_TEXT, {.text = "endless"}}
         .size = sizeof(kiln_tune_options), .variants = names, .variant_count = 1, .isolation = KILN_ISOLATE_ALWAYS     \
     }
 
-/* Seconds of processor time that a process took; negative: there is none. */
+/* Returns the processor time of a process in seconds. A negative number means that the process does not exist. */
 static double busy(long pid)
 {
     char path[64], text[512];
@@ -625,8 +627,8 @@ static void one_of_several_ends(void)
     teardown(&f);
 }
 
-/* The worker program is gone when a runner is to be replaced: the sample goes to the other one, and the sweep is ended
- * when that one computes it. */
+/* The worker program is gone when a runner must be replaced. The sample goes to the other runner, and the sweep is
+ * ended while that runner computes it. */
 static void one_of_several_is_let_go(void)
 {
     char program[] = "/tmp/kiln-worker-XXXXXX";
@@ -646,8 +648,8 @@ static void one_of_several_is_let_go(void)
     teardown(&f);
 }
 
-/* A runner that was killed may have been killed for what others used: its configuration is measured again while no other
- * is, and nothing compiles. planted_worker says where it was not. */
+/* The system may have killed a runner for the memory that others used. So its configuration is measured again while
+ * no other is measured and nothing compiles. planted_worker reports if it was not alone. */
 static void tried_again_alone(void)
 {
     char path[128];
