@@ -77,7 +77,7 @@ kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show
     return status;
 }
 
-/* Code is kept first, then references, then precompiled headers, each in what the one before leaves. */
+/* Shares max_bytes: compiled code has the first claim, references the second, precompiled headers the rest. */
 kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                           kiln_error **error)
 {

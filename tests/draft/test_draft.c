@@ -219,7 +219,7 @@ static void test_host(void)
     check_host(SAXPY, "not read");
 }
 
-/* Which names of the host become params of threads: a number that the kernel knows stays. */
+/* Names of the host in the block become params of threads. A number that the kernel knows stays a number. */
 static void test_host_threads(void)
 {
     check_host(
@@ -238,7 +238,7 @@ static void test_host_threads(void)
                "(n + 511) // (T_VALUE * V_VALUE) | T_VALUE | V_VALUE * T_VALUE | 128 4 | x n |");
 }
 
-/* Variables that the host fills become buffers; variables with a value, or that no kernel reads, do not. */
+/* A variable that the host fills becomes a buffer. A variable with a value, or one that no kernel reads, is left alone. */
 static void test_symbols(void)
 {
     static const char text[] =

@@ -1,4 +1,4 @@
-/* Outputs that the device compares with their reference: its numbers are those of the host, for values of every kind. */
+/* Outputs that the device compares with their reference: it counts the same numbers as the host, for values of every kind. */
 #include <math.h>
 #include <unistd.h>
 

@@ -346,7 +346,7 @@ static bool runs_command(const char *command)
     CHECK_OK(kiln_spec_parse(engine, text, strlen(text), mark, &spec, &error), error);
     CHECK_OK(fake_plan_of(engine, spec, NULL, &plan, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
-    const kiln_status status = kiln_plan_run(plan, NULL, NULL, &error); /* the answer is wrong: it is that of x */
+    const kiln_status status = kiln_plan_run(plan, NULL, NULL, &error); /* a wrong answer: the reference gives x */
     CHECK(status == KILN_ERROR_WRONG_ANSWER);
     kiln_error_free(error);
     close_all();

@@ -162,8 +162,8 @@ static void test_steps(void)
     free_problem(&p);
 }
 
-/* Returns the greatest error of the reference's tree, as a share of `pull`. Two steps of so many bodies are more than the
- * reference does by pairs. The bodies do not move. */
+/* Returns the greatest error of the reference's tree, as a share of `pull`. The reference does not compute two steps of this
+ * many bodies by pairs. The bodies do not move. */
 static double error_of_tree(const char *kind, double theta)
 {
     enum { COUNT = 33000, STRIDE = 397 };

@@ -105,6 +105,9 @@ def paragraphs(text):
             collected.append(re.sub(r"^\s*([-*]|\d+\.)\s+", "", words).strip())
 
 
+CODE = re.compile(r"%[a-z]+\d|\.[bfsu](16|32|64)\b|::|template <|operator\(")  # PTX and CUDA C++ in a string
+
+
 def blocks(path, kind):
     """(line, text) of each paragraph, comment or message of a file."""
     text = path.read_text(errors="replace")
@@ -116,7 +119,7 @@ def blocks(path, kind):
         if match[0][0] == "/" and kind == "comments":
             words = re.sub(r"^/\*+|\*+/$|(?m:^[ \t]*(//|\*)[/!<]*)", "", match[0])
             yield line, re.sub(r"(?m)^ {3,}.*$|^ *[-*] ", "", words)  # without rows of tables
-        elif match[0][0] == '"' and kind == "messages":
+        elif match[0][0] == '"' and kind == "messages" and not CODE.search(match[0]):
             yield line, re.sub(r"\\n", " ", match[0][1:-1])
 
 
