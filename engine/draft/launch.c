@@ -354,6 +354,44 @@ static bool bounded(const kiln__draft *draft, int64_t *bound)
     return word && kiln__word_whole(draft->scan, word, bound);
 }
 
+/* Returns the number of words of threadIdx.x at `at`, or of a variable that is set to it. 0: something else. */
+static size_t thread_words(const kiln__draft *draft, size_t at, int axis)
+{
+    if (is_member(draft, at, "threadIdx", axis))
+        return 3;
+    const char *name = kind(draft, at) == 'w' ? kiln__word_copy(draft->scan, at) : NULL;
+    for (size_t i = draft->kernel->body_from; name && i + 4 < draft->kernel->body_to; i++)
+        if (kiln__word_is(draft->scan, i, name) && kind(draft, i + 1) == '=' &&
+            is_member(draft, i + 2, "threadIdx", axis) && is_one_of(draft, i + 5, ";,"))
+            return 1;
+    return 0;
+}
+
+/* Returns the param that is the extent of the block, as the number of a thread shows: DIM_X * threadIdx.y + threadIdx.x.
+ * The extent of y is the param with the same name but Y. */
+static const kiln__tunable *extent_in_index(const kiln__draft *draft, int axis)
+{
+    const kiln__tunable *x = NULL;
+    for (size_t i = draft->kernel->body_from; i + 4 < draft->kernel->body_to && !x; i++) {
+        size_t y = thread_words(draft, i, 1), name = y ? i + y + 1 : i;
+        if (y ? kind(draft, i + y) != '*' : kind(draft, i + 1) != '*' || !(y = thread_words(draft, i + 2, 1)))
+            continue;
+        size_t plus = name > i ? name + 1 : i + 2 + y;
+        if (kind(draft, plus) == '+' && thread_words(draft, plus + 1, 0))
+            x = tunable_at(draft, name);
+    }
+    if (!x || axis == 0)
+        return x;
+    char other[128];
+    size_t length = strlen(x->source ? x->source : "");
+    if (axis > 1 || length == 0 || length >= sizeof other || (x->source[length - 1] | 0x20) != 'x')
+        return NULL;
+    memcpy(other, x->source, length + 1);
+    other[length - 1]++;
+    const kiln__tunable *found = kiln__tunable_find(draft, other);
+    return found && !found->size && found->number > 0 ? found : NULL;
+}
+
 static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
 {
     kiln__axis *to = &draft->axes[axis];
@@ -381,7 +419,11 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
     bool dim = false;
     for (size_t i = 0; i < f->count; i++)
         dim |= !f->texts[i];
-    if (!dim && stride.count == 1) {
+    const kiln__tunable *shown = flat && !dim ? extent_in_index(draft, axis) : NULL;
+    if (shown) {
+        to->block = shown->name;
+        to->threads = shown->number;
+    } else if (!dim && stride.count == 1) {
         to->block = stride.texts[0];
         to->threads = stride.values[0];
     } else if (dim || (found == MOST_FACTORS && uses(draft, "blockDim", axis))) {
@@ -465,6 +507,20 @@ static void find_rows(kiln__draft *draft)
         draft->axes[0].rows = draft->sizes[strcmp(draft->sizes[0].name, length) == 0].name;
 }
 
+/* Returns the size that a share of a block names: M for BLK_M or BLOCK_M_VALUE. NULL: it names none. */
+static const char *size_of_share(const kiln__draft *draft, const factors *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t k = 0; k < draft->size_count && f->texts[i]; k++) {
+            const char *size = draft->sizes[k].name, *end = strstr(f->texts[i], "_VALUE");
+            size_t length = end ? (size_t)(end - f->texts[i]) : strlen(f->texts[i]), part = strlen(size);
+            if (length > part + 1 && f->texts[i][length - part - 1] == '_' &&
+                kiln__same_word(size, f->texts[i] + length - part, part))
+                return size;
+        }
+    return NULL;
+}
+
 static void set_axis(kiln__draft *draft, int axis, bool flat)
 {
     place places[MOST_PLACES];
@@ -502,7 +558,8 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     else if (count && f.lost && !to->rows)
         to->doubt = "what blockIdx is multiplied with is not known";
     if (!size.text) {
-        size.text = to->rows ? to->rows : size_by_name(draft, axis);
+        const char *named = size_of_share(draft, &f);
+        size.text = to->rows ? to->rows : named ? named : size_by_name(draft, axis);
         size.tiny = tiny_of(draft, size.text);
     }
     const char *share = NULL;

@@ -279,6 +279,17 @@ static void test_launch(void)
                  "int x = blockIdx.x * DIM + threadIdx.x, y = blockIdx.y * DIM + threadIdx.y; "
                  "for (int j = 0; j < DIM; j += ROWS) o[(threadIdx.y + j) * 8 + x + y] = 0;",
                  "ceil_div(WIDTH, 32), ceil_div(HEIGHT, 32) | 32, 8 ! !");
+    check_launch(
+        "#ifndef DIM_X\n#define DIM_X 16\n#endif\n#ifndef DIM_Y\n#define DIM_Y 8\n#endif\n#ifndef BLK_M\n"
+        "#define BLK_M 64\n#endif",
+        "float *c, int M, int N",
+        "int idx = threadIdx.x, idy = threadIdx.y; int t = DIM_X * idy + idx; int row = blockIdx.x * BLK_M + idx; "
+        "int col = blockIdx.y * BLK_M + idy; if (row < M && col < N) c[t] = 0;",
+        "ceil_div(M, BLK_M), ceil_div(N, BLK_M) | DIM_X, DIM_Y");
+    check_launch("#ifndef BLK_M\n#define BLK_M 64\n#endif\n#ifndef BLK_N\n#define BLK_N 32\n#endif",
+                 "float *c, int M, int N",
+                 "c[blockIdx.x * BLK_M + blockIdx.y * BLK_N + threadIdx.x + threadIdx.y] = M + N;",
+                 "ceil_div(M, BLK_M), ceil_div(N, BLK_N) | BLK_M, BLK_N ! !");
     check_launch("", "float *x, int rows", "x[blockIdx.x] = rows + threadIdx.x;", "rows | 256 !");
     check_launch("", "float *x, int rows, int n", "int y = blockIdx.x; if (y < rows) x[y * n + threadIdx.x] = 0;",
                  "rows | 256");
