@@ -1,6 +1,7 @@
-# cmake -DOUTPUT=files.c -DFILES="a;b" -P embed.cmake: files as bytes in C, for `report_files` of tools/kiln/report.h.
+# cmake -DOUTPUT=files.c -DFILES="a;b" -DHEADER=report.h -DTYPE=report_file -DARRAY=report_files -P embed.cmake: files as
+# bytes in C, for the array that the header declares.
 set(rows "")
-set(text "/* Made by tools/embed.cmake. */\n#include \"report.h\"\n\n")
+set(text "/* Made by tools/embed.cmake. */\n#include \"${HEADER}\"\n\n")
 set(number 0)
 foreach(file IN LISTS FILES)
   get_filename_component(name ${file} NAME)
@@ -11,4 +12,4 @@ foreach(file IN LISTS FILES)
   string(APPEND rows "    {\"${name}\", data_${number}, sizeof data_${number}},\n")
   math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE ${OUTPUT} "${text}const report_file report_files[] = {\n${rows}    {0},\n};\n")
+file(WRITE ${OUTPUT} "${text}const ${TYPE} ${ARRAY}[] = {\n${rows}    {0},\n};\n")

@@ -287,7 +287,7 @@ static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error
     else
         kiln__text_printf(&text, ": %s\n", try->nvrtc->nvrtcGetErrorString(result));
     kiln__compile_log_format(&text, try->log ? try->log : "", try->ptx);
-    kiln__header_hints(&text, try->nvrtc->include, try->log ? try->log : "");
+    kiln__header_hints(&text, try->nvrtc->include, request->includes, request->include_count, try->log ? try->log : "");
     if (!*try->nvrtc->include && try->log && strstr(try->log, "open source file"))
         kiln__text_puts(&text, "(the CUDA headers were not found; install them, or set KILN_CUDA_INCLUDE to their "
                                "folder)\n");
@@ -559,6 +559,47 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     return status;
 }
 
+/* ---- with the names that nvcc declares unasked ---- */
+
+/* Returns a copy of the request in the arena, whose source begins with the text of the missing header. Line numbers in
+ * messages stay. NULL: the log misses no name of such a header, or there is no memory. */
+static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compile_request *from, const char *log)
+{
+    const char *text = NULL;
+    kiln__compile_request *to = kiln__header_implied(log, &text) ? kiln__arena_alloc(arena, sizeof *to) : NULL;
+    if (!to)
+        return NULL;
+    const char *skip = strncmp(text, "#pragma once\n", 13) == 0 ? text + 13 : text;
+    if (strncmp(from->source, skip, strlen(skip)) == 0) /* it was added before, and did not help */
+        return NULL;
+    *to = *from;
+    to->prelude = 0;
+    to->pch = NULL;
+    to->source = kiln__arena_printf(arena, "%s#line 1\n%s", skip, from->source);
+    return to->source ? to : NULL;
+}
+
+/* Compiles a request. If the compiler misses names that nvcc declares unasked (INFINITY, uint32_t), or finds functions
+ * of the host, the source is compiled again with the one and without the other. */
+static kiln_status compile_as_nvcc(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                                   const flow *limits, kiln__unit *unit, kiln_error **why)
+{
+    enum { MOST_IMPLIED = 6 };
+    kiln__arena arena = {.mem = mem};
+    kiln_status status = KILN_ERROR_COMPILE;
+    for (int round = 0; round < MOST_IMPLIED && request && status == KILN_ERROR_COMPILE; round++) {
+        kiln_error_free(*why);
+        *why = NULL;
+        status = compile_text(mem, nvrtc, request, limits, unit, why);
+        if (status == KILN_ERROR_COMPILE && may_have_host_code(request, *why))
+            status = compile_without_host(mem, nvrtc, request, limits, unit, why);
+        bool again = status == KILN_ERROR_COMPILE && *why && !kiln__error_is_passing(*why) && !request->pch_make;
+        request = again ? add_implied(&arena, request, kiln_error_message(*why)) : NULL;
+    }
+    kiln__arena_free(&arena);
+    return status;
+}
+
 kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
                                kiln_error **error)
@@ -571,9 +612,7 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
     if (status != KILN_OK)
         return status;
     flow limits = {.cancel = cancel, .deadline = kiln__deadline_in(seconds)};
-    status = compile_text(mem, nvrtc, request, &limits, unit, &why);
-    if (status == KILN_ERROR_COMPILE && may_have_host_code(request, why))
-        status = compile_without_host(mem, nvrtc, request, &limits, unit, &why);
+    status = compile_as_nvcc(mem, nvrtc, request, &limits, unit, &why);
     if (status != KILN_OK && error && !*error)
         *error = why;
     else

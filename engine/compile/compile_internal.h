@@ -48,9 +48,15 @@ const char *kiln__include_next(const char *text, const char **at);
 
 /* Returns Kiln's own text for a header of the host. NULL: it has no header of that name. */
 const char *kiln__header_own(const char *name);
+/* Returns the name of a header that nvcc includes unasked, if the log misses a name that it declares, and sets *text to
+ * its text. NULL: the log misses no such name. */
+const char *kiln__header_implied(const char *log, const char **text);
+/* Returns true if `text` is Kiln's text for a header of a host library, which has no declarations of the library. */
+bool kiln__header_is_of_host(const char *text);
 /* Adds advice about errors in `log` to a message: a header or a name that only the host has. `include` is the folder of
- * CUDA's headers. */
-void kiln__header_hints(kiln__text *text, const char *include, const char *log);
+ * CUDA's headers. `headers` are the headers of the source that the compiler gets from Kiln. */
+void kiln__header_hints(kiln__text *text, const char *include, const kiln__include *headers, size_t header_count,
+                        const char *log);
 
 /* Blanks declarations that have an error in `log` and contain nothing of the device (__global__, __device__,
  * __constant__, ...). These are main(), functions that call the runtime, and std:: variables. `name` is the text's name

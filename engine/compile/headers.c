@@ -23,45 +23,49 @@
     "#define INT" bits "_MIN (-INT" bits "_MAX - 1)\n"                                                                 \
     "#define UINT" bits "_MAX " twice "\n"
 
+#define STDINT(long)                                                                                                   \
+    INTS("8", "char", "127", "255", "")                                                                                \
+    INTS("16", "short", "32767", "65535", "")                                                                          \
+    INTS("32", "int", "2147483647", "4294967295u", "")                                                                 \
+    INTS("64", long, "9223372036854775807", "18446744073709551615ull", "ll")                                           \
+    "typedef " long " intptr_t, intmax_t;\n"                                                                           \
+    "typedef unsigned " long " uintptr_t, uintmax_t;\n"                                                                \
+    "#define SIZE_MAX UINT64_MAX\n"
 static const char stdint_text[] = ONCE
     "#if __has_include(<cuda/std/cstdint>)\n"
     "#include <cuda/std/cstdint>\n"
     "#else\n"
-    INTS("8", "char", "127", "255", "")
-    INTS("16", "short", "32767", "65535", "")
-    INTS("32", "int", "2147483647", "4294967295u", "")
-    INTS("64", "long long", "9223372036854775807", "18446744073709551615ull", "ll")
-    "typedef long long intptr_t, intmax_t;\n"
-    "typedef unsigned long long uintptr_t, uintmax_t;\n"
-    "#define SIZE_MAX UINT64_MAX\n"
+    STDINT("long long")
     "#endif\n";
 static const char cstdint_text[] =
     STD("stdint.h", USING(int8_t) USING(int16_t) USING(int32_t) USING(int64_t)
                     USING(uint8_t) USING(uint16_t) USING(uint32_t) USING(uint64_t)
                     USING(intptr_t) USING(uintptr_t) USING(intmax_t) USING(uintmax_t));
 
+#define LIMITS \
+    "#define CHAR_BIT 8\n" \
+    "#define SCHAR_MAX 127\n" \
+    "#define SCHAR_MIN (-128)\n" \
+    "#define UCHAR_MAX 255\n" \
+    "#define CHAR_MAX SCHAR_MAX\n" \
+    "#define CHAR_MIN SCHAR_MIN\n" \
+    "#define SHRT_MAX 32767\n" \
+    "#define SHRT_MIN (-32768)\n" \
+    "#define USHRT_MAX 65535\n" \
+    "#define INT_MAX 2147483647\n" \
+    "#define INT_MIN (-INT_MAX - 1)\n" \
+    "#define UINT_MAX 4294967295u\n" \
+    "#define LONG_MAX 9223372036854775807l\n" \
+    "#define LONG_MIN (-LONG_MAX - 1)\n" \
+    "#define ULONG_MAX 18446744073709551615ul\n" \
+    "#define LLONG_MAX 9223372036854775807ll\n" \
+    "#define LLONG_MIN (-LLONG_MAX - 1)\n" \
+    "#define ULLONG_MAX 18446744073709551615ull\n"
 static const char limits_text[] = ONCE
     "#if __has_include(<cuda/std/climits>)\n"
     "#include <cuda/std/climits>\n"
     "#else\n"
-    "#define CHAR_BIT 8\n"
-    "#define SCHAR_MAX 127\n"
-    "#define SCHAR_MIN (-128)\n"
-    "#define UCHAR_MAX 255\n"
-    "#define CHAR_MAX SCHAR_MAX\n"
-    "#define CHAR_MIN SCHAR_MIN\n"
-    "#define SHRT_MAX 32767\n"
-    "#define SHRT_MIN (-32768)\n"
-    "#define USHRT_MAX 65535\n"
-    "#define INT_MAX 2147483647\n"
-    "#define INT_MIN (-INT_MAX - 1)\n"
-    "#define UINT_MAX 4294967295u\n"
-    "#define LONG_MAX 9223372036854775807l\n"
-    "#define LONG_MIN (-LONG_MAX - 1)\n"
-    "#define ULONG_MAX 18446744073709551615ul\n"
-    "#define LLONG_MAX 9223372036854775807ll\n"
-    "#define LLONG_MIN (-LLONG_MAX - 1)\n"
-    "#define ULLONG_MAX 18446744073709551615ull\n"
+    LIMITS
     "#endif\n";
 
 static const char float_text[] = ONCE
@@ -143,7 +147,16 @@ static const char cub_text[] = ONCE
     IF_THERE("cub/warp/warp_store.cuh")
     IF_THERE("cub/thread/thread_load.cuh")
     IF_THERE("cub/thread/thread_store.cuh")
-    IF_THERE("cub/thread/thread_operators.cuh");
+    IF_THERE("cub/thread/thread_operators.cuh")
+    /* CUB 3 left out these names, which sources for earlier versions use. */
+    IF_THERE("cub/version.cuh")
+    "#if defined(CUB_MAJOR_VERSION) && CUB_MAJOR_VERSION >= 3\n"
+    "namespace cub {\n"
+    "struct Sum { template <class T> __device__ __forceinline__ T operator()(const T &a, const T &b) const { return a + b; } };\n"
+    "struct Max { template <class T> __device__ __forceinline__ T operator()(const T &a, const T &b) const { return b > a ? b : a; } };\n"
+    "struct Min { template <class T> __device__ __forceinline__ T operator()(const T &a, const T &b) const { return b < a ? b : a; } };\n"
+    "}\n"
+    "#endif\n";
 
 /* std::min() and std::max(), which nearly all C++ headers of other compilers define. */
 #define MIN_OR_MAX(name, which)                                                                                        \
@@ -176,6 +189,7 @@ static const struct {
     {"stdint.h", stdint_text},
     {"inttypes.h", ONCE "#include <stdint.h>\n"},
     {"cstdint", cstdint_text},
+    {"cinttypes", ONCE "#include <cstdint>\n"},
     {"limits.h", limits_text},
     {"climits", ONCE "#include <limits.h>\n"},
     {"float.h", float_text},
@@ -214,11 +228,162 @@ static const struct {
 };
 // clang-format on
 
+/* ---- headers of host libraries, which are empty for a kernel ----
+ *
+ * A source for nvcc includes the libraries that its host functions call. NVRTC compiles kernels only, so these headers
+ * need to declare nothing. If a kernel does use a name of such a library, kiln__header_hints() names the empty
+ * headers. */
+
+static const char empty_text[] = "#pragma once\n/* empty: a header of the host */\n";
+/* PyTorch's names of CUDA's 16-bit types and of its atomic addition, because kernels use these names. */
+static const char torch_text[] = ONCE
+    "#ifndef KILN_TORCH_TYPES\n"
+    "#define KILN_TORCH_TYPES\n"
+    "#include <cuda_fp16.h>\n"
+    "#include <cuda_bf16.h>\n"
+    "#include <stdint.h>\n"
+    "namespace c10 { typedef ::__half Half; typedef ::__nv_bfloat16 BFloat16; }\n"
+    "namespace at { using c10::Half; using c10::BFloat16; }\n"
+    "namespace torch { using c10::Half; using c10::BFloat16; }\n"
+    "template <class T> __device__ __forceinline__ T gpuAtomicAdd(T *to, T value) { return atomicAdd(to, value); }\n"
+    "template <class T> __device__ __forceinline__ void gpuAtomicAddNoReturn(T *to, T value) { atomicAdd(to, value); }\n"
+    "#endif\n";
+
+/* Names of headers, or the beginnings of names where the last character is '/' or '*'. */
+static const char *const torch_names[] = {"torch/", "ATen/", "c10/", "THC/"};
+static const char *const empty_names[] = {
+    "cublas*",
+    "cudnn*",
+    "cufft*",
+    "cusparse*",
+    "cusolver*",
+    "cutensor*",
+    "curand.h",
+    "nccl.h",
+    "nvml.h",
+    "npp*",
+    "nvjpeg.h",
+    "nvToolsExt.h",
+    "nvtx3/",
+    "cuda_profiler_api.h",
+    "cudaProfiler.h",
+    "cuda_runtime_api.h",
+    "cudaGL.h",
+    "cuda_gl_interop.h",
+    "nvrtc.h",
+    "mpi.h",
+    "omp.h",
+    "Python.h",
+    "pybind11/",
+    "numpy/",
+    "gtest/",
+    "gmock/",
+    "benchmark/",
+    "catch2/",
+    "glog/",
+    "gflags/",
+    "fmt/",
+    "spdlog/",
+    "opencv2/",
+    "opencv/",
+    "Eigen/",
+    "boost/",
+    "absl/",
+    "GL/",
+    "GLFW/",
+    "tensorflow/",
+    "paddle/",
+    "tvm/",
+    "dlpack/",
+    "nlohmann/",
+    "hdf5.h",
+    "png.h",
+    "pthread.h",
+    "dlfcn.h",
+    "fcntl.h",
+    "sys/stat.h",
+    "sys/mman.h",
+    "strings.h",
+    "getopt.h",
+    "dirent.h",
+    "x86intrin.h",
+    "immintrin.h",
+    "execution",
+    "thrust/host_vector.h",
+    "thrust/device_vector.h",
+    "thrust/sort.h",
+    "thrust/device_ptr.h",
+};
+
+static bool is_listed(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i]);
+        char last = names[i][length - 1];
+        if (last == '/' || last == '*' ? strncmp(names[i], name, length - (last == '*')) == 0
+                                       : strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *kiln__header_own(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(own); i++)
         if (strcmp(own[i].name, name) == 0)
             return own[i].text;
+    if (is_listed(torch_names, KILN__COUNT(torch_names), name))
+        return torch_text;
+    return is_listed(empty_names, KILN__COUNT(empty_names), name) ? empty_text : NULL;
+}
+
+bool kiln__header_is_of_host(const char *text)
+{
+    return strcmp(text, empty_text) == 0 || strcmp(text, torch_text) == 0;
+}
+
+/* ---- headers that nvcc includes unasked ----
+ *
+ * nvcc puts cuda_runtime.h before every source, which brings in <math.h>, <stdlib.h> and others. So sources use INFINITY
+ * or uint32_t without an #include. These texts include nothing, because the key of the cache does not cover them. */
+
+/* Names that other compilers declare without an #include, and the header that has them. */
+// clang-format off
+static const struct {
+    const char *name, *header;
+} implied_names[] = {
+    {"INFINITY", "math.h"},      {"NAN", "math.h"},           {"HUGE_VALF", "math.h"},    {"HUGE_VAL", "math.h"},
+    {"M_PI", "math.h"},          {"M_PI_2", "math.h"},        {"M_E", "math.h"},          {"M_LN2", "math.h"},
+    {"M_LOG2E", "math.h"},       {"M_SQRT2", "math.h"},       {"M_SQRT1_2", "math.h"},    {"M_2_SQRTPI", "math.h"},
+    {"FLT_MAX", "float.h"},      {"FLT_MIN", "float.h"},      {"FLT_EPSILON", "float.h"},
+    {"DBL_MAX", "float.h"},      {"DBL_MIN", "float.h"},      {"DBL_EPSILON", "float.h"},
+    {"CHAR_BIT", "limits.h"},    {"INT_MAX", "limits.h"},     {"INT_MIN", "limits.h"},    {"UINT_MAX", "limits.h"},
+    {"LLONG_MAX", "limits.h"},   {"ULLONG_MAX", "limits.h"},
+    {"int8_t", "stdint.h"},      {"int16_t", "stdint.h"},     {"int32_t", "stdint.h"},    {"int64_t", "stdint.h"},
+    {"uint8_t", "stdint.h"},     {"uint16_t", "stdint.h"},    {"uint32_t", "stdint.h"},   {"uint64_t", "stdint.h"},
+    {"intptr_t", "stdint.h"},    {"uintptr_t", "stdint.h"},   {"UINT32_MAX", "stdint.h"}, {"INT32_MAX", "stdint.h"},
+    {"uint", "sys/types.h"},     {"ushort", "sys/types.h"},
+};
+static const char implied_stdint[] = STDINT("long");
+static const char implied_limits[] = LIMITS;
+// clang-format on
+
+const char *kiln__header_implied(const char *log, const char **text)
+{
+    static const char before[] = "error: identifier \"";
+    for (const char *at = log; (at = strstr(at, before)) != NULL; at++) {
+        const char *name = at + sizeof before - 1;
+        for (size_t i = 0; i < KILN__COUNT(implied_names); i++) {
+            size_t length = strlen(implied_names[i].name);
+            if (strncmp(name, implied_names[i].name, length) != 0 || name[length] != '"')
+                continue;
+            const char *header = implied_names[i].header;
+            *text = strcmp(header, "stdint.h") == 0   ? implied_stdint
+                    : strcmp(header, "limits.h") == 0 ? implied_limits
+                                                      : kiln__header_own(header);
+            return header;
+        }
+    }
     return NULL;
 }
 
@@ -227,44 +392,13 @@ const char *kiln__header_own(const char *name)
 #define OUT "between #ifndef __CUDACC_RTC__ and #endif"
 #define KEEP_OUT "put it, and the code that needs it, " OUT
 
-// clang-format off
-/* Names that other compilers declare without an #include, or by way of another header. */
+/* Types of CUDA's own headers, which no compiler has without the #include. */
 static const char *const declared_in[][2] = {
-    {"INFINITY", "math.h"},
-    {"NAN", "math.h"},
-    {"HUGE_VALF", "math.h"},
-    {"M_PI", "math.h"},
-    {"FLT_MAX", "float.h"},
-    {"FLT_MIN", "float.h"},
-    {"FLT_EPSILON", "float.h"},
-    {"DBL_MAX", "float.h"},
-    {"DBL_EPSILON", "float.h"},
-    {"CHAR_BIT", "limits.h"},
-    {"INT_MAX", "limits.h"},
-    {"INT_MIN", "limits.h"},
-    {"UINT_MAX", "limits.h"},
-    {"LLONG_MAX", "limits.h"},
-    {"int8_t", "stdint.h"},
-    {"int16_t", "stdint.h"},
-    {"int32_t", "stdint.h"},
-    {"int64_t", "stdint.h"},
-    {"uint8_t", "stdint.h"},
-    {"uint16_t", "stdint.h"},
-    {"uint32_t", "stdint.h"},
-    {"uint64_t", "stdint.h"},
-    {"intptr_t", "stdint.h"},
-    {"uintptr_t", "stdint.h"},
-    {"UINT32_MAX", "stdint.h"},
-    {"uint", "sys/types.h"},
-    {"ushort", "sys/types.h"},
-    {"half", "cuda_fp16.h"},
-    {"__half", "cuda_fp16.h"},
-    {"half2", "cuda_fp16.h"},
-    {"__half2", "cuda_fp16.h"},
-    {"__nv_bfloat16", "cuda_bf16.h"},
-    {"__nv_bfloat162", "cuda_bf16.h"},
+    {"half", "cuda_fp16.h"},         {"__half", "cuda_fp16.h"},          {"half2", "cuda_fp16.h"},
+    {"__half2", "cuda_fp16.h"},      {"__nv_bfloat16", "cuda_bf16.h"},   {"__nv_bfloat162", "cuda_bf16.h"},
+    {"__nv_fp8_e4m3", "cuda_fp8.h"}, {"__nv_fp8_e5m2", "cuda_fp8.h"},    {"cuFloatComplex", "cuComplex.h"},
+    {"cuComplex", "cuComplex.h"},    {"cuDoubleComplex", "cuComplex.h"},
 };
-// clang-format on
 
 /* Copies the quoted text behind `before` to room[], at most size - 1 bytes. Returns where `before` is in the log; NULL:
  * not found, or too long. */
@@ -299,8 +433,31 @@ static void advise_missing_header(kiln__text *text, const char *include, const c
                           name, *include ? ", " : ", which were not found", include);
 }
 
+/* Names the headers that declare nothing, if the log has an error about a name that one of them may declare. */
+static void advise_empty_headers(kiln__text *text, const kiln__include *headers, size_t count, const char *log)
+{
+    static const char *const messages[] = {"is undefined", "must be a class or namespace name", "has no member \"",
+                                           "is not a template", "this declaration has no storage class"};
+    bool missing = false, first = true;
+    for (size_t i = 0; i < KILN__COUNT(messages); i++)
+        missing |= strstr(log, messages[i]) != NULL;
+    for (size_t i = 0; missing && i < count; i++) {
+        if (!kiln__header_is_of_host(headers[i].text))
+            continue;
+        kiln__text_printf(text, first ? "(%s" : ", %s", headers[i].name);
+        first = false;
+    }
+    if (!first)
+        kiln__text_puts(text,
+                        ": Kiln has no such libraries of the host, and takes these headers as empty. If the kernel "
+                        "needs a name that one of them declares, give the folder of the library with -I, or "
+                        "write a header of this name that declares it: kiln init --stub NAME makes an empty "
+                        "one)\n");
+}
+
 /* Looks for known messages of NVRTC in the log, one kind after the other, and adds the advice for the first. */
-void kiln__header_hints(kiln__text *text, const char *include, const char *log)
+void kiln__header_hints(kiln__text *text, const char *include, const kiln__include *headers, size_t header_count,
+                        const char *log)
 {
     char name[256];
     const char *at = find_quoted(log, "open source file \"", name, sizeof name);
@@ -324,7 +481,9 @@ void kiln__header_hints(kiln__text *text, const char *include, const char *log)
     at = find_quoted(log, "error   : Instruction '", name, sizeof name);
     if (at && strstr(at, "not supported on .target 'sm_90'") &&
         (strncmp(name, "wgmma", 5) == 0 || strncmp(name, "setmaxnreg", 10) == 0))
-        kiln__text_puts(text, "(give the spec 'target: [sm_90a]': this instruction is of that target alone)\n");
+        kiln__text_puts(text, "(give the spec 'target: [sm_90a]': only that target has this instruction)\n");
+    if (!told)
+        advise_empty_headers(text, headers, header_count, log);
     if (!told && strstr(log, "as a __host__ function"))
         kiln__text_puts(text, "(only code for the device is compiled: put code for the host " OUT ")\n");
 }

@@ -155,7 +155,10 @@ static void split_declarations(reader *r)
         add_word(r, i, &d);
         size_t head = i;
         bool scope = here == '{' && d.scope && !d.value && !d.called;
-        if (here == '(' || here == '[' || (here == '{' && !scope) || (here == '<' && is_text(r, i - 1, "template"))) {
+        /* the arguments of a template, which may have parentheses: struct nth<0, void (*)(int)> { ... }; */
+        bool angles = here == '<' &&
+                      (is_text(r, i - 1, "template") || (d.type && !d.called && get_kind(r, i - 1) == 'w'));
+        if (here == '(' || here == '[' || (here == '{' && !scope) || angles) {
             i = find_close(r, i);
             if (i >= r->count)
                 return;

@@ -97,7 +97,28 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
     return blocks > 1 ? kiln_trace(engine, spec, &choice, &options, blocks - 1, see, draft, error) : KILN_OK;
 }
 
-static kiln_status run(kiln_engine *engine, const kiln_spec *spec, kiln_error **error)
+/* Marks outputs whose elements are all equal. Then the inputs are probably not what the kernel needs, and a comparison
+ * of such outputs says little. */
+static void find_constant_outputs(kiln_plan *plan, kiln__draft *draft)
+{
+    enum { MOST_BYTES = 64 << 20 };
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        kiln__draft_argument *argument = &draft->arguments[i];
+        uint64_t bytes = 0;
+        argument->same = false;
+        if (argument->role != KILN__ROLE_BUFFER || !argument->written || argument->odd ||
+            kiln_plan_buffer_bytes(plan, argument->name, &bytes, NULL) != KILN_OK || bytes < 16 || bytes > MOST_BYTES)
+            continue;
+        char *data = kiln__alloc(draft->mem, (size_t)bytes);
+        if (data && kiln_plan_read(plan, argument->name, data, (size_t)bytes, NULL) == KILN_OK)
+            /* equal to itself moved by eight bytes, of which each element has a part */
+            argument->same = memcmp(data, data + 8, (size_t)bytes - 8) == 0 && memcmp(data, data + 4, 4) == 0 &&
+                             (memcmp(data, data + 2, 2) == 0 || !argument->type || !strstr(argument->type, "16"));
+        kiln__free(draft->mem, data);
+    }
+}
+
+static kiln_status run(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     kiln_choice choice = {.size_set = "tiny"};
@@ -106,6 +127,8 @@ static kiln_status run(kiln_engine *engine, const kiln_spec *spec, kiln_error **
     kiln_status status = kiln_plan_open(engine, spec, &choice, &plan, error);
     if (status == KILN_OK)
         status = kiln_plan_run(plan, &options, &result, error);
+    if (status == KILN_OK)
+        find_constant_outputs(plan, draft);
     kiln_plan_close(plan);
     return status;
 }
@@ -162,7 +185,7 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         kiln_status status = parse(engine, draft, &spec, &why);
         bool written = status == KILN_OK, repaired = false;
         if (written)
-            status = !traced ? trace(engine, draft, spec, &why) : run(engine, spec, &why);
+            status = !traced ? trace(engine, draft, spec, &why) : run(engine, draft, spec, &why);
         kiln_spec_free(spec);
         bool lost = status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
         if (status != KILN_OK && written && last < MOST_ROUNDS)
@@ -207,21 +230,61 @@ static bool set_places(kiln__draft *draft, const char *source)
     return draft->folder != NULL;
 }
 
+/* Reads the words of the source, of the project's headers that it includes, and of the file with the launch. Headers
+ * define constants that the launch and the kernel use. */
+static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length, const char *launch,
+                        kiln_error **error)
+{
+    enum { MOST_HEADERS_BYTES = 2 << 20 };
+    kiln__include_paths where;
+    kiln__includes includes = {0};
+    kiln__text whole = {.mem = engine->mem};
+    char *other = NULL;
+    size_t other_length = 0;
+    kiln__scan *scan = kiln__arena_alloc(draft->arena, sizeof *scan);
+    KILN__TRY(scan ? KILN_OK : kiln__fail_memory(error));
+    if (launch)
+        KILN__TRY(kiln__file_read(engine->mem, launch, MOST_SOURCE, &other, &other_length, error));
+    kiln_status status = kiln__draft_include_paths(engine, draft, &where, error);
+    if (status == KILN_OK) /* a header that may not be read: the compile tells it */
+        kiln__includes_collect(engine->mem, draft->arena, draft->path, text, &where, &includes, NULL);
+    kiln__text_add(&whole, text, length);
+    for (size_t i = 0; i < includes.count && whole.length < MOST_HEADERS_BYTES; i++)
+        if (includes.items[i].path)
+            kiln__text_printf(&whole, "\n%s", includes.items[i].text);
+    if (other)
+        kiln__text_printf(&whole, "\n%s", other);
+    char *kept = whole.failed ? NULL : kiln__arena_strndup(draft->arena, whole.data, whole.length);
+    if (status == KILN_OK)
+        status = kept ? kiln__scan_source(draft->arena, kept, whole.length, length, scan, error)
+                      : kiln__fail_memory(error);
+    kiln__text_free(&whole);
+    kiln__free(engine->mem, other);
+    draft->scan = scan;
+    return status;
+}
+
 static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length,
                         const kiln_draft_options *options, kiln_error **error)
 {
-    kiln__scan *scan = kiln__arena_alloc(draft->arena, sizeof *scan);
-    if (!scan)
-        return kiln__fail_memory(error);
-    KILN__TRY(kiln__scan_source(draft->arena, text, length, scan, error));
-    draft->scan = scan;
+    draft->options = options;
+    KILN__TRY(scan(engine, draft, text, length, options->launch, error));
     KILN__TRY(choose(draft, options->kernel, error));
     draft->name = label(draft);
+    kiln__host_find(draft);
     kiln__take_values(draft, options->values, options->value_count);
     kiln__guess_tunables(draft);
     KILN__TRY(kiln__probe(engine, draft, text, error));
     kiln__guess_sizes(draft);
-    kiln__guess_launch(draft);
+    if (!kiln__host_apply(draft)) {
+        if (draft->host.found)
+            draft->unread = kiln__arena_printf(draft->arena,
+                                               "the launch that the host code has is not read: an expression has "
+                                               "another form");
+        draft->host.found = false;
+        kiln__guess_launch(draft);
+    }
+    kiln__fit_block(draft);
     kiln__guess_shapes(draft);
     if (draft->arena->failed)
         return kiln__fail_memory(error);
@@ -240,6 +303,12 @@ kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_o
     KILN__TAKE(engine->mem, error, "options", options, &taken);
     KILN__TRY(kiln__check_settings(engine->mem, error, __func__, "options.values", "options.value_count", taken.values,
                                    taken.value_count));
+    KILN__TRY(kiln__check_settings(engine->mem, error, __func__, "options.defines", "options.define_count",
+                                   taken.defines, taken.define_count));
+    KILN__TRY(kiln__check_names(engine->mem, error, __func__, "options.includes", "options.include_count",
+                                taken.includes, taken.include_count));
+    KILN__TRY(kiln__check_names(engine->mem, error, __func__, "options.options", "options.option_count", taken.options,
+                                taken.option_count));
     KILN__NEEDS(engine->mem, error, show);
     KILN__TRY(kiln__engine_device(engine, error));
     KILN__TRY(kiln__engine_nvrtc(engine, error));

@@ -9,6 +9,10 @@
 
 /* ---- the source as words (scan.c) ---- */
 
+typedef struct kiln__range { /* words; from is 0: none */
+    size_t from, to;
+} kiln__range;
+
 typedef struct kiln__macro { /* defined in the source */
     const char *name;
     size_t from, to; /* the words of its value */
@@ -27,7 +31,7 @@ typedef struct kiln__kernel {
     const char *name, *plain;      /* with its namespaces; without them */
     size_t params_from, params_to; /* words between the parentheses */
     size_t body_from, body_to;     /* words between the braces */
-    size_t bounds;                 /* the word of its __launch_bounds__, 0: none */
+    size_t bounds;                 /* the word of its __launch_bounds__; 0: none, or more than a word */
     unsigned line;
     kiln__template_param *templates;
     size_t template_count;
@@ -37,6 +41,7 @@ typedef struct kiln__scan {
     kiln__arena *arena;
     kiln__word *words; /* word number 0 is empty */
     size_t count;
+    size_t own; /* the words of the source itself; those of its headers and of the file with the launch follow */
     kiln__macro *macros;
     size_t macro_count;
     kiln__kernel *kernels; /* kernels that have a body */
@@ -44,7 +49,8 @@ typedef struct kiln__scan {
 } kiln__scan;
 
 /* Reads any text. Everything is in the arena, and points into the text. */
-kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t length, kiln__scan *scan,
+/* The first `own` bytes are the source. Kernels are found in the source only. */
+kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t length, size_t own, kiln__scan *scan,
                               kiln_error **error);
 bool kiln__word_is(const kiln__scan *scan, size_t word, const char *text); /* false past the last word */
 char *kiln__word_copy(const kiln__scan *scan, size_t word);
@@ -70,6 +76,8 @@ typedef struct kiln__tunable {
     const char *values, *chosen; /* text in the spec: "64, 128, 256", "128" */
     int64_t number;              /* the chosen number; 0: it is a type */
     const char *why;             /* a comment for the spec */
+    bool unknown;                /* nothing in the source tells a value, so the user must give one */
+    bool defined;                /* a size for which the source has a value */
     bool size;                   /* it is a size that becomes a macro (`bake`) */
 } kiln__tunable;
 
@@ -99,17 +107,54 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     uint64_t extent; /* number of elements up to the last accessed one */
     bool beyond;     /* the whole grid accesses more than the first and the last block */
     bool unwritten;  /* the run did not write it */
+    bool same;       /* the run wrote one value everywhere */
     const char *shape;
+    const char *symbol; /* the variable of the source to which the buffer is copied; NULL: it is an argument */
+    const char *given;  /* the value that the launch passes, as an expression of the spec; NULL: not known */
 } kiln__draft_argument;
 
 #define KILN__SHARED_EACH 8 /* the first guess */
+/* `parent` of a variable of the source, which is no argument and no field */
+#define KILN__NO_PARENT SIZE_MAX
 enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 8 };
 
 typedef struct kiln__size {
     const char *name;
+    const char *host; /* the name of the value in the host code that launches the kernel; NULL: not known */
     int64_t tiny, whole;
+    int64_t given; /* the value of the host's constant, for `whole`; 0: not known */
+    int64_t fixed; /* the literal number of the launch, for both sets; 0: not known */
     bool bake;
 } kiln__size;
+
+/* ---- the launch by host code (host.c, launched.c) ---- */
+
+/* An expression of the host. `op` is '0' for a whole number, '.' for another number, 'w' for a name, '?' with the two
+ * results in b, 'n' for a minus, 'C' for ceil_div(), 'm' and 'M' for min() and max(), or an operator: + - * / % < >,
+ * l and g (<=, >=), e and d (==, !=), a and o (&&, ||), L and R (<<, >>). */
+typedef struct kiln__tree {
+    char op;
+    bool free; /* a name without a definition */
+    int64_t value;
+    const char *text; /* a name; for a whole number: the name of its constant, or NULL */
+    struct kiln__tree *a, *b;
+} kiln__tree;
+
+enum { KILN__MOST_LIST = 64 };
+
+typedef struct kiln__host_launch {
+    bool found;
+    bool in_macro;     /* the launch is in the body of a macro */
+    bool in_kernel;    /* the scope is the kernel itself */
+    size_t at;         /* the word of the launch */
+    unsigned line;     /* of the launch */
+    kiln__range scope; /* the function or the macro around it */
+    kiln__range grid, block, shared;
+    kiln__range templates[KILN__MOST_LIST], arguments[KILN__MOST_LIST];
+    kiln__tree *trees[KILN__MOST_LIST]; /* of the template's arguments that are numbers; NULL: not read */
+    size_t template_count, argument_count;
+    const struct kiln__frame *pasted; /* the use of the macro that launches this kernel among others */
+} kiln__host_launch;
 
 typedef struct kiln__axis { /* of the launch */
     bool used;
@@ -125,6 +170,7 @@ typedef struct kiln__draft {
     kiln__arena *arena;
     const char *path, *shown, *name; /* path of the file; its name for messages; the name of the spec */
     const char *folder, *source;     /* folder of the spec; path of the source in the spec */
+    const kiln_draft_options *options;
     kiln__scan *scan;
     const kiln__kernel *kernel;
     kiln__tunable tunables[KILN__MOST_TUNABLES];
@@ -136,6 +182,12 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
+    kiln__host_launch host;
+    size_t looked, nested;  /* names that were looked up, and dim3 inside dim3, which are limited */
+    const char *unread;     /* the reason why the launch in the source could not be used; NULL: it was used, or none */
+    const char *shared;     /* the launch's bytes of shared memory; NULL: not known */
+    const char *wheres[16]; /* constraints of static_assert */
+    size_t where_count;
     unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0: the first guess */
 } kiln__draft;
 
@@ -146,7 +198,8 @@ typedef struct kiln__draft {
 void kiln__guess_tunables(kiln__draft *draft);
 /* the values of kiln_draft_options */
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count);
-/* a name that the compiler does not know */
+/* a name that the compiler does not know. Names that the source declares itself do not count: they are unknown only
+ * because of another error. */
 void kiln__guess_tunable(kiln__draft *draft, const char *name);
 /* Guesses the names and the roles of the arguments from their words. probe.c corrects the types. */
 kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
@@ -155,6 +208,7 @@ kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
 bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, size_t stars, uint64_t count,
                        size_t parent);
 void kiln__guess_structs(kiln__draft *draft); /* the fields of structures by value (structs.c) */
+void kiln__guess_symbols(kiln__draft *draft); /* the variables that the host fills (symbols.c) */
 void kiln__guess_sizes(kiln__draft *draft);
 /* Adds a size that is not a parameter of the kernel, and returns its name. Returns NULL if there is no room. */
 const char *kiln__guess_another_size(kiln__draft *draft, const char *name);
@@ -165,8 +219,50 @@ void kiln__guess_shapes(kiln__draft *draft);
 const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *source);
 bool kiln__name_is_block(const char *name); /* the name looks like a number of threads of a block, or a tile */
 
+/* Makes a size of the parameter number `argument`, which is a whole number. Returns its name, or NULL. */
+const char *kiln__guess_size_of(kiln__draft *draft, size_t argument);
+/* Returns true if a word occurs in a function other than host functions with launches. */
+bool kiln__is_used_by_device(const kiln__draft *draft, const char *name);
+/* Lowers the default numbers of threads until the block fits __launch_bounds__ and the device. */
+void kiln__fit_block(kiln__draft *draft);
+/* Sets the values of the sizes. They differ, so that a run can distinguish the sizes. */
+void kiln__set_sizes(kiln__draft *draft);
+/* Adds a param for the number of threads of an axis. Its default is `chosen`, or the usual number if `chosen` is 0.
+ * Returns its name, or NULL if there is no room. */
+const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t chosen);
+/* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". */
+bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
+bool kiln__is_floating(const char *type);          /* a type of a spec */
+uint64_t kiln__type_bytes_named(const char *name); /* of a type of C or CUDA; 0: not known */
+
+/* ---- the launch by host code ---- */
+
+void kiln__host_find(kiln__draft *draft); /* finds the launch of the kernel in the source */
+/* Reads an expression of the host. Returns NULL if it is of another form. */
+kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
+/* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. */
+bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
+void kiln__host_templates(kiln__draft *draft);                           /* reads the template's arguments */
+bool kiln__host_is_argument(const kiln__draft *draft, const char *name); /* the launch passes this variable */
+bool kiln__host_apply(kiln__draft *draft);                               /* sets sizes, arguments, axes */
+/* Returns the number that the launch gives to parameter number `param` of the template. NULL: not read. */
+const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param);
+const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* for a spec */
+/* Computes a tree with the sizes of the set `tiny`, or with the default ones (`whole`). Names that are not known have
+ * the value `otherwise`; 0: the function returns false for them. */
+bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value);
+/* Computes a tree that has no names. Returns false if it has names, or is NULL. */
+bool kiln__tree_constant(const kiln__draft *draft, const kiln__tree *tree, int64_t *value);
+bool kiln__tree_has_names(const kiln__tree *tree);              /* tree may be NULL */
+bool kiln__tree_uses(const kiln__tree *tree, const char *name); /* tree may be NULL */
+const char *kiln__tree_free(const kiln__tree *tree);            /* the first name without a definition, or NULL */
+void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* gives free names a meaning */
+
 /* ---- answers of the compiler (probe.c) ---- */
 
+/* Finds the folders of the headers of the source. */
+kiln_status kiln__draft_include_paths(kiln_engine *engine, const kiln__draft *draft, kiln__include_paths *where,
+                                      kiln_error **error);
 /* Compiles the source until no name is missing, and reads the types of the kernel's parameters. */
 kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error);
 /* Reads the type of a parameter from its mangled name, "PKf". Returns false if a spec cannot pass this type. */

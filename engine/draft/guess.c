@@ -208,12 +208,15 @@ static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
     } else {
         tunable->values = tunable->chosen = "2";
         tunable->number = 2;
-        tunable->why = "check: nothing says which values it may have";
+        tunable->unknown = true;
     }
 }
 
 static kiln__tunable *add_tunable(kiln__draft *draft, kiln__tunable_kind kind, const char *source)
 {
+    for (size_t i = 0; draft->options && i < draft->options->define_count; i++) /* a macro with a fixed value */
+        if (strcmp(draft->options->defines[i].name, source) == 0)
+            return NULL;
     if (draft->tunable_count == KILN__MOST_TUNABLES)
         return NULL;
     kiln__tunable *tunable = &draft->tunables[draft->tunable_count];
@@ -221,9 +224,34 @@ static kiln__tunable *add_tunable(kiln__draft *draft, kiln__tunable_kind kind, c
     return tunable;
 }
 
+/* Returns true if the source declares a variable, a parameter or a type of this name. */
+static bool is_declared(const kiln__scan *scan, const char *name)
+{
+    static const char *const no_types[] = {"return", "else", "case", "goto", "new", "delete", "unroll", "operator"};
+    for (size_t k = 0; k < scan->kernel_count; k++) /* parameters of kernels, whatever their type */
+        for (size_t i = scan->kernels[k].params_from; i < scan->kernels[k].params_to; i++)
+            if (kiln__word_is(scan, i, name) && strchr(",)=", scan->words[i + 1].kind))
+                return true;
+    for (size_t i = 2; i + 1 < scan->count; i++) {
+        char before = scan->words[i - 1].kind;
+        if (scan->words[i].directive || !kiln__word_is(scan, i, name) || !strchr(",;=)[(:{", scan->words[i + 1].kind))
+            continue;
+        bool pointer = (before == '*' || before == '&') && scan->words[i - 2].kind == 'w' &&
+                       strchr(",;=)", scan->words[i + 1].kind) && kiln__word_is(scan, i - 3, "const");
+        bool typed = before == 'w' && !scan->words[i - 1].directive;
+        for (size_t k = 0; k < KILN__COUNT(no_types); k++)
+            typed &= !kiln__word_is(scan, i - 1, no_types[k]);
+        if (typed || pointer || kiln__word_is(scan, i - 1, "using"))
+            return true;
+    }
+    return false;
+}
+
 void kiln__guess_tunable(kiln__draft *draft, const char *name)
 {
-    kiln__tunable *tunable = kiln__tunable_find(draft, name) ? NULL : add_tunable(draft, KILN__TUNABLE_MACRO, name);
+    kiln__tunable *tunable = kiln__tunable_find(draft, name) || is_declared(draft->scan, name)
+                                 ? NULL
+                                 : add_tunable(draft, KILN__TUNABLE_MACRO, name);
     if (!tunable)
         return;
     tunable->size = !is_type(draft->scan, name) && is_problem_size(draft, name);
@@ -244,7 +272,7 @@ static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t
     const char *compared = compared_with(draft, tunable->source);
     if (compared && in_list(compared, value)) {
         tunable->values = compared;
-    } else if (value <= 1 && is_tested(draft->scan, tunable->source)) {
+    } else if (value <= 1 && is_tested(draft->scan, tunable->source) && !is_number(draft->scan, tunable->source)) {
         tunable->values = "0, 1";
     } else if (value > 0 && (value & (value - 1)) == 0 && value <= most) {
         const char *less = value > 1 ? kiln__arena_printf(draft->arena, "%lld, ", (long long)value / 2) : "";
@@ -320,7 +348,8 @@ static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
 {
     int64_t value;
     const kiln__scan *scan = draft->scan;
-    if (!macro->guarded || macro->function || macro->to != macro->from + 1 || kiln__tunable_find(draft, macro->name))
+    if (!macro->guarded || macro->from >= scan->own || macro->function || macro->to != macro->from + 1 ||
+        kiln__tunable_find(draft, macro->name))
         return;
     bool whole = kiln__word_whole(scan, macro->from, &value);
     if (!whole && (scan->words[macro->from].kind != 'w' || !is_type(scan, macro->name)))
@@ -330,6 +359,7 @@ static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
         return;
     if (whole && is_problem_size(draft, macro->name)) {
         tunable->size = true;
+        tunable->defined = true;
         tunable->number = value;
     } else if (whole) {
         set_around(draft, tunable, value);
@@ -340,17 +370,46 @@ static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
     draft->tunable_count++;
 }
 
+static const char *type_of_range(kiln__draft *draft, kiln__range range);
+
+/* Sets the type that the launch gives to a parameter of the template, if it is a type of a spec. */
+static bool take_type(kiln__draft *draft, kiln__range range, kiln__tunable *tunable)
+{
+    const char *name = type_of_range(draft, range);
+    if (!name)
+        return false;
+    tunable->values = tunable->chosen = name;
+    tunable->why = "the type that the launch gives";
+    return true;
+}
+
+/* Makes a param of a parameter of the template. Its default is the value that the launch in the source gives, otherwise
+ * the default of the parameter, otherwise a guess. A parameter that the launch sets from sizes is no param. */
 static void add_template(kiln__draft *draft, const kiln__template_param *param)
 {
+    size_t number = (size_t)(param - draft->kernel->templates);
+    const kiln__host_launch *host = &draft->host;
+    kiln__tree *tree = number < host->template_count ? host->trees[number] : NULL;
+    const char *open = kiln__tree_free(tree);
     int64_t value;
+    if (tree && !param->type && open && kiln__host_is_argument(draft, open))
+        return;
     kiln__tunable *tunable = kiln__tunable_find(draft, param->name)
                                  ? NULL
                                  : add_tunable(draft, KILN__TUNABLE_TEMPLATE, param->name);
     if (!tunable)
         return;
-    if (param->type) {
+    if (param->type && number < host->template_count && take_type(draft, host->templates[number], tunable)) {
+        tunable->number = 0;
+    } else if (param->type) {
         tunable->values = tunable->chosen = "float";
         tunable->why = "a type: float, double, half";
+    } else if (!param->flag && kiln__tree_constant(draft, tree, &value)) {
+        set_around(draft, tunable, value);
+    } else if (param->flag && tree && tree->op == 'w' && !tree->free) {
+        tunable->values = "false, true";
+        tunable->chosen = tree->text;
+        tunable->number = strcmp(tree->text, "true") == 0;
     } else if (param->flag) { /* not a number, because that would be a narrowing conversion */
         tunable->values = "false, true";
         tunable->chosen = "true";
@@ -362,6 +421,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
         if (tunable->number == 0 && strcmp(tunable->chosen, "float") == 0) { /* `int X` looks like the use of a type */
             tunable->values = tunable->chosen = "2";
             tunable->number = 2;
+            tunable->unknown = true;
         }
     }
     tunable->name = template_name(draft, param->name);
@@ -373,7 +433,7 @@ static void add_tested(kiln__draft *draft)
 {
     const kiln__scan *scan = draft->scan;
     bool tests = false;
-    for (size_t i = 2; i < scan->count; i++) {
+    for (size_t i = 2; i < scan->own; i++) {
         const kiln__word *word = &scan->words[i];
         if (scan->words[i - 1].kind == '#' && word->directive)
             tests = kiln__word_is(scan, i, "if") || kiln__word_is(scan, i, "elif");
@@ -392,24 +452,125 @@ void kiln__guess_tunables(kiln__draft *draft)
     for (size_t i = 0; i < draft->scan->macro_count; i++)
         add_guarded(draft, &draft->scan->macros[i]);
     add_tested(draft);
+    kiln__host_templates(draft);
     for (size_t i = 0; i < draft->kernel->template_count; i++)
         add_template(draft, &draft->kernel->templates[i]);
 }
 
 /* ---- arguments ---- */
 
+/* Element types by their names in sources. */
 static const struct {
     const char *word, *type;
     int lanes;
 } types[] = {
-    {"float", "f32", 1},   {"double", "f64", 1},   {"half", "f16", 1},    {"__half", "f16", 1},
-    {"int", "i32", 1},     {"char", "i8", 1},      {"short", "i16", 1},   {"bool", "u8", 1},
-    {"long", "i64", 1},    {"float2", "f32", 2},   {"float3", "f32", 3},  {"float4", "f32", 4},
-    {"double2", "f64", 2}, {"int2", "i32", 2},     {"int4", "i32", 4},    {"uint2", "u32", 2},
-    {"uint4", "u32", 4},   {"uchar4", "u8", 4},    {"uint", "u32", 1},    {"size_t", "u64", 1},
-    {"int8_t", "i8", 1},   {"uint8_t", "u8", 1},   {"int16_t", "i16", 1}, {"uint16_t", "u16", 1},
-    {"int32_t", "i32", 1}, {"uint32_t", "u32", 1}, {"int64_t", "i64", 1}, {"uint64_t", "u64", 1},
+    {"float", "f32", 1},
+    {"double", "f64", 1},
+    {"half", "f16", 1},
+    {"__half", "f16", 1},
+    {"__nv_bfloat16", "bf16", 1},
+    {"nv_bfloat16", "bf16", 1},
+    {"__nv_fp8_e4m3", "f8e4m3", 1},
+    {"__nv_fp8_e5m2", "f8e5m2", 1},
+    {"int", "i32", 1},
+    {"char", "i8", 1},
+    {"short", "i16", 1},
+    {"bool", "u8", 1},
+    {"long", "i64", 1},
+    {"uint", "u32", 1},
+    {"ushort", "u16", 1},
+    {"uchar", "u8", 1},
+    {"size_t", "u64", 1},
+    {"int8_t", "i8", 1},
+    {"uint8_t", "u8", 1},
+    {"int16_t", "i16", 1},
+    {"uint16_t", "u16", 1},
+    {"int32_t", "i32", 1},
+    {"uint32_t", "u32", 1},
+    {"int64_t", "i64", 1},
+    {"uint64_t", "u64", 1},
+    {"half2", "f16", 2},
+    {"__half2", "f16", 2},
+    {"__nv_bfloat162", "bf16", 2},
+    {"nv_bfloat162", "bf16", 2},
+    {"__nv_fp8x2_e4m3", "f8e4m3", 2},
+    {"__nv_fp8x4_e4m3", "f8e4m3", 4},
+    {"__nv_fp8x2_e5m2", "f8e5m2", 2},
+    {"__nv_fp8x4_e5m2", "f8e5m2", 4},
+    {"cuComplex", "f32", 2},
+    {"cuFloatComplex", "f32", 2},
+    {"cuDoubleComplex", "f64", 2},
+#define VECTOR(name, type)                                                                                             \
+    {name "2", type, 2}, {name "3", type, 3}, { name "4", type, 4 }
+    VECTOR("float", "f32"),
+    VECTOR("double", "f64"),
+    VECTOR("char", "i8"),
+    VECTOR("uchar", "u8"),
+    VECTOR("short", "i16"),
+    VECTOR("ushort", "u16"),
+    VECTOR("int", "i32"),
+    VECTOR("uint", "u32"),
+    VECTOR("longlong", "i64"),
+    VECTOR("ulonglong", "u64"),
+#undef VECTOR
 };
+
+bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes)
+{
+    for (size_t i = 0; i < KILN__COUNT(types); i++)
+        if (strlen(types[i].word) == length && memcmp(types[i].word, name, length) == 0) {
+            *type = types[i].type;
+            *lanes = types[i].lanes;
+            return true;
+        }
+    return false;
+}
+
+uint64_t kiln__type_bytes_named(const char *name)
+{
+    const char *type;
+    int lanes;
+    kiln_type element;
+    return kiln__element_named(name, strlen(name), &type, &lanes) && kiln__type_named(type, &element)
+               ? (uint64_t)lanes * kiln__types[element].bytes
+               : 0;
+}
+
+/* Finds the type for which the source has another name: `using vec = T;`, `typedef REAL number;`. Returns the words of
+ * that type. {0, 0}: the source defines no such name. */
+static kiln__range find_alias(const kiln__scan *scan, size_t name)
+{
+    const kiln__word *words = scan->words;
+    for (size_t i = 2; i + 2 < scan->count; i++) {
+        bool same = i != name && words[i].kind == 'w' && words[i].length == words[name].length &&
+                    memcmp(words[i].text, words[name].text, words[i].length) == 0;
+        if (!same || words[i].directive)
+            continue;
+        if (kiln__word_is(scan, i - 1, "using") && words[i + 1].kind == '=') {
+            size_t end = i + 2;
+            while (end < scan->count && words[end].kind != ';')
+                end++;
+            return (kiln__range){i + 2, end};
+        }
+        size_t begin = i;
+        while (words[i + 1].kind == ';' && begin > 1 && !strchr(";{}", words[begin - 1].kind))
+            begin--;
+        if (kiln__word_is(scan, begin, "typedef") && !kiln__word_is(scan, begin + 1, "struct"))
+            return (kiln__range){begin + 1, i};
+    }
+    return (kiln__range){0, 0};
+}
+
+/* Returns the name in sources of an element type: "__nv_bfloat16" for "bf16". */
+static const char *source_name(const char *type)
+{
+    for (size_t i = 0; i < KILN__COUNT(types); i++)
+        if (types[i].lanes == 1 && strcmp(types[i].type, type) == 0)
+            return types[i].word;
+    return NULL;
+}
+
+bool kiln__is_floating(const char *type) { return type[0] == 'f' || strcmp(type, "bf16") == 0; }
 
 /* Guesses the type from its words, for the case that the compiler does not tell it. */
 static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_argument *argument)
@@ -422,17 +583,24 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
         is_unsigned |= kiln__word_is(scan, i, "unsigned");
         argument->constant |= !pointer && kiln__word_is(scan, i, "const");
         pointer |= scan->words[i].kind == '*' || scan->words[i].kind == '[';
-        for (size_t k = 0; k < KILN__COUNT(types) && argument->odd; k++)
-            if (kiln__word_is(scan, i, types[k].word)) {
-                argument->type = types[k].type;
-                argument->lanes = types[k].lanes;
+        kiln__range here = {i, i + 1};
+        for (int follow = 0; argument->odd && here.from && follow < 4 && draft->looked < 2000; follow++) {
+            size_t at = here.from;
+            while (at + 1 < here.to && (kiln__word_is(scan, at, "const") || kiln__word_is(scan, at, "unsigned")))
+                is_unsigned |= kiln__word_is(scan, at++, "unsigned");
+            const char *word = scan->words[at].kind == 'w' ? kiln__word_copy(scan, at) : NULL;
+            const kiln__tunable *tunable = word ? kiln__tunable_find(draft, word) : NULL;
+            const kiln__macro *macro = word ? kiln__macro_find(scan, word) : NULL;
+            if (!word)
+                break;
+            if (kiln__element_named(word, strlen(word), &argument->type, &argument->lanes)) {
+                argument->odd = false;
+            } else if (tunable && tunable->number == 0 && !tunable->size) {
+                argument->type = tunable->name;
                 argument->odd = false;
             }
-        const char *word = argument->odd && scan->words[i].kind == 'w' ? kiln__word_copy(scan, i) : NULL;
-        const kiln__tunable *tunable = word ? kiln__tunable_find(draft, word) : NULL;
-        if (tunable && tunable->number == 0 && !tunable->size) {
-            argument->type = tunable->name;
-            argument->odd = false;
+            draft->looked++;
+            here = macro && !macro->function && !tunable ? (kiln__range){macro->from, macro->to} : find_alias(scan, at);
         }
     }
     if (is_unsigned)
@@ -444,8 +612,16 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
     argument->odd = argument->odd && !is_unsigned;
     if (argument->odd)
         argument->type = "u8";
-    argument->floating = argument->type[0] == 'f' || kiln__word_is(scan, from, argument->type);
+    argument->floating = kiln__is_floating(argument->type) || kiln__word_is(scan, from, argument->type);
     argument->role = pointer ? KILN__ROLE_BUFFER : KILN__ROLE_SCALAR;
+}
+
+/* Returns the name of the type that an argument of a template is, without aliases. NULL: a type that no spec has. */
+static const char *type_of_range(kiln__draft *draft, kiln__range range)
+{
+    kiln__draft_argument made = {0};
+    read_type(draft, range.from, range.to, &made);
+    return made.odd || made.lanes != 1 || made.role == KILN__ROLE_BUFFER ? NULL : source_name(made.type);
 }
 
 /* Returns true if the kernel compares something with a name, as loops and guards do with extents. `p.name` counts
@@ -463,6 +639,17 @@ static bool is_limit(const kiln__draft *draft, const char *name)
     return false;
 }
 
+/* Returns true if the kernel multiplies or divides by a name, as with the length of a row. */
+static bool is_factor(const kiln__draft *draft, const char *name)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = draft->kernel->body_from; i < draft->kernel->body_to; i++)
+        if (kiln__word_is(scan, i, name) &&
+            (strchr("*/%", scan->words[i - 1].kind) || strchr("*/%", scan->words[i + 1].kind)))
+            return true;
+    return false;
+}
+
 static void add_argument(kiln__draft *draft, size_t from, size_t to)
 {
     const kiln__scan *scan = draft->scan;
@@ -475,7 +662,7 @@ static void add_argument(kiln__draft *draft, size_t from, size_t to)
     const char *plain = name > from ? kiln__word_copy(scan, name) : "unnamed";
     read_type(draft, from, to, argument);
     if (argument->role != KILN__ROLE_BUFFER && !argument->floating && plain &&
-        (is_size_name(plain) || is_limit(draft, plain)))
+        (is_size_name(plain) || is_limit(draft, plain) || is_factor(draft, plain)))
         argument->role = KILN__ROLE_SIZE;
     const char *last = scan->words[to - 1].text + scan->words[to - 1].length;
     argument->declared = kiln__arena_strndup(draft->arena, scan->words[from].text,
@@ -489,7 +676,7 @@ bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, 
                        size_t parent)
 {
     const kiln__word *words = draft->scan->words;
-    const kiln__draft_argument *of = &draft->arguments[parent - 1];
+    const char *of = parent == KILN__NO_PARENT ? "the source" : draft->arguments[parent - 1].name;
     if (draft->argument_count == KILN__MOST_ARGUMENTS || stars > 2)
         return false;
     kiln__draft_argument *field = &draft->arguments[draft->argument_count];
@@ -504,7 +691,7 @@ bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, 
         field->role = KILN__ROLE_SIZE;
     field->declared = kiln__arena_printf(draft->arena, "%.*s %.*s%s of %s",
                                          (int)(words[to - 1].text + words[to - 1].length - words[from].text),
-                                         words[from].text, (int)stars, "**", plain, of->name);
+                                         words[from].text, (int)stars, "**", plain, of);
     field->name = free_name(draft, plain);
     if (field->name && field->declared)
         draft->argument_count++;
@@ -542,11 +729,19 @@ static void add_size(kiln__draft *draft, const char *name, bool bake)
 }
 
 /* Sets sizes that are multiples of usual blocks and tiles. They all differ, so that a run can distinguish them. */
-static void set_sizes(kiln__draft *draft)
+void kiln__set_sizes(kiln__draft *draft)
 {
+    int64_t next = 1; /* the distance of rows is larger than a row */
+    for (int far = 0; far < 2; far++)
+        for (size_t i = 0; i < draft->size_count; i++)
+            if (HAS(draft->sizes[i].name, "stride", "step", "pitch") == far)
+                draft->sizes[i].tiny = draft->size_count == 1 ? 4096 : 64 * next++;
     for (size_t i = 0; i < draft->size_count; i++) {
-        draft->sizes[i].tiny = draft->size_count == 1 ? 4096 : 64 * (int64_t)(i + 1);
         draft->sizes[i].whole = draft->size_count == 1 ? 1 << 24 : draft->size_count == 2 ? 4096 : 1024;
+        if (draft->sizes[i].given)
+            draft->sizes[i].whole = draft->sizes[i].given;
+        if (draft->sizes[i].fixed)
+            draft->sizes[i].tiny = draft->sizes[i].fixed;
     }
 }
 
@@ -558,16 +753,21 @@ void kiln__guess_sizes(kiln__draft *draft)
         if (draft->arguments[i].role == KILN__ROLE_SIZE)
             add_size(draft, draft->arguments[i].name, false);
     }
-    for (size_t i = 0; i < draft->tunable_count; i++)
-        if (draft->tunables[i].size)
-            add_size(draft, draft->tunables[i].name, true);
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        if (!draft->tunables[i].size || draft->size_count == KILN__MOST_SIZES)
+            continue;
+        add_size(draft, draft->tunables[i].name, true);
+        if (draft->tunables[i].defined) /* the source has a value for it, and may need just this one */
+            draft->sizes[draft->size_count - 1].given = draft->sizes[draft->size_count - 1].fixed =
+                draft->tunables[i].number;
+    }
     if (draft->size_count == 0 && uses_axis(draft, "y")) {
         add_size(draft, free_name(draft, "WIDTH"), false);
         add_size(draft, free_name(draft, "HEIGHT"), false);
     } else if (draft->size_count == 0) {
         add_size(draft, free_name(draft, "N"), false);
     }
-    set_sizes(draft);
+    kiln__set_sizes(draft);
 }
 
 const char *kiln__guess_another_size(kiln__draft *draft, const char *name)
@@ -576,8 +776,20 @@ const char *kiln__guess_another_size(kiln__draft *draft, const char *name)
     if (draft->size_count == KILN__MOST_SIZES || !name)
         return NULL;
     add_size(draft, name, false);
-    set_sizes(draft);
+    kiln__set_sizes(draft);
     return name;
+}
+
+const char *kiln__guess_size_of(kiln__draft *draft, size_t argument)
+{
+    kiln__draft_argument *of = &draft->arguments[argument];
+    if (of->role != KILN__ROLE_SCALAR || of->floating || draft->size_count == KILN__MOST_SIZES)
+        return NULL;
+    of->role = KILN__ROLE_SIZE;
+    of->given = NULL;
+    add_size(draft, of->name, false);
+    kiln__set_sizes(draft);
+    return of->name;
 }
 
 typedef struct candidate {
@@ -601,11 +813,24 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
         grid = grid ? kiln__arena_printf(draft->arena, "%s * %s", grid, draft->axes[a].grid) : draft->axes[a].grid;
     }
     for (size_t i = 0; i < sizes; i++)
-        for (size_t k = i; k < sizes && count < room; k++)
+        for (size_t k = i + 1; k < sizes && count < room; k++)
             list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[k].name),
                                         (uint64_t)(s[i].tiny * s[k].tiny)};
     if (count < room && grid)
         list[count++] = (candidate){grid, blocks};
+    static const uint64_t parts[] = {2, 3, 4, 8, 16}; /* several numbers for each element: a box, a complex number */
+    for (size_t k = 0; k < KILN__COUNT(parts); k++)
+        for (size_t i = 0; i < sizes && count < room; i++)
+            list[count++] =
+                (candidate){kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)parts[k], s[i].name),
+                            parts[k] * (uint64_t)s[i].tiny};
+    for (size_t k = 0; k < KILN__COUNT(parts) && sizes == 2 && count < room; k++)
+        list[count++] = (candidate){
+            kiln__arena_printf(draft->arena, "%llu * %s * %s", (unsigned long long)parts[k], s[0].name, s[1].name),
+            parts[k] * (uint64_t)(s[0].tiny * s[1].tiny)};
+    for (size_t i = 0; i < sizes && count < room; i++)
+        list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[i].name),
+                                    (uint64_t)(s[i].tiny * s[i].tiny)};
     if (sizes >= 3 && count < room)
         list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s * %s", s[0].name, s[1].name, s[2].name),
                                     (uint64_t)(s[0].tiny * s[1].tiny * s[2].tiny)};
@@ -616,20 +841,42 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
 static const char *wide_shape(const kiln__draft *draft, size_t most)
 {
     const char *shape = NULL;
+    if (draft->size_count < 3 && !draft->tried)
+        shape = "16";
     for (size_t i = 0; i < draft->size_count && i < most; i++)
         shape = shape ? kiln__arena_printf(draft->arena, "%s * %s", shape, draft->sizes[i].name) : draft->sizes[i].name;
     return shape;
 }
 
+/* Returns true if another array has exactly this extent. */
+static bool is_extent_of_another(const kiln__draft *draft, const kiln__draft_argument *than, uint64_t extent)
+{
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const kiln__draft_argument *other = &draft->arguments[i];
+        if (other != than && other->role == KILN__ROLE_BUFFER && other->seen && other->lanes == than->lanes &&
+            other->extent == extent * (uint64_t)other->lanes)
+            return true;
+    }
+    return false;
+}
+
+/* Takes the extent that the accesses of the trial show: the one that is equal, otherwise the smallest that is larger. An
+ * array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
 static void set_shape(const kiln__draft *draft, kiln__draft_argument *argument)
 {
-    candidate list[64];
+    candidate list[128];
     size_t count = list_extents(draft, list, KILN__COUNT(list));
     const candidate *best = NULL;
     uint64_t extent = (argument->extent + (uint64_t)argument->lanes - 1) / (uint64_t)argument->lanes;
     for (size_t i = 0; i < count && !(best && best->value == extent); i++)
         if (list[i].text && list[i].value >= extent && (!best || list[i].value < best->value))
             best = &list[i];
+    for (size_t i = 0; i < count && best && best->value != extent; i++)
+        if (list[i].text && list[i].value >= extent && list[i].value / 16 < extent &&
+            is_extent_of_another(draft, argument, list[i].value)) {
+            best = &list[i];
+            break;
+        }
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < draft->size_count; i++)
         least = (uint64_t)draft->sizes[i].tiny < least ? (uint64_t)draft->sizes[i].tiny : least;
@@ -643,7 +890,7 @@ void kiln__guess_shapes(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
         kiln__draft_argument *argument = &draft->arguments[i];
-        if (argument->role != KILN__ROLE_BUFFER)
+        if (argument->role != KILN__ROLE_BUFFER || argument->symbol)
             continue;
         if (argument->seen && !argument->beyond)
             set_shape(draft, argument);

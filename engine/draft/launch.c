@@ -1,4 +1,5 @@
 /* launch.c - guesses grid and block from the uses of blockIdx, blockDim and threadIdx in a kernel. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "draft.h"
@@ -271,24 +272,27 @@ static const char *size_by_name(const kiln__draft *draft, int axis)
     return draft->sizes[number].name;
 }
 
-static const char *add_threads(kiln__draft *draft, int axis, bool flat)
+const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t chosen)
 {
     static const char *const values[3] = {"16, 32", "4, 8, 16", "1, 2"};
-    static const char *const chosen[3] = {"16", "8", "1"};
     static const int64_t numbers[3] = {16, 8, 1};
     static const char *const names[3] = {"THREADS_X", "THREADS_Y", "THREADS_Z"};
-    const char *name = flat ? names[axis] : "THREADS";
+    const char *name = flat ? names[axis] : "THREADS", *list = flat ? values[axis] : "64, 128, 256, 512";
+    int64_t number = chosen ? chosen : flat ? numbers[axis] : 256;
     if (draft->tunable_count == KILN__MOST_TUNABLES)
         return NULL;
     while (name && kiln__words_have(draft->scan, 1, draft->scan->count, name))
         name = kiln__arena_printf(draft->arena, "%s_", name);
-    if (!name)
+    if (chosen && chosen % 2) /* half of an odd number of threads is not whole */
+        list = kiln__arena_printf(draft->arena, "%lld", (long long)chosen);
+    else if (chosen)
+        list = kiln__arena_printf(draft->arena, 2 * chosen <= 1024 ? "%lld, %lld, %lld" : "%lld, %lld",
+                                  (long long)chosen / 2, (long long)chosen, (long long)chosen * 2);
+    const char *text = kiln__arena_printf(draft->arena, "%lld", (long long)number);
+    if (!name || !list || !text)
         return NULL;
-    draft->tunables[draft->tunable_count++] = (kiln__tunable){.kind = KILN__TUNABLE_THREADS,
-                                                              .name = name,
-                                                              .values = flat ? values[axis] : "64, 128, 256, 512",
-                                                              .chosen = flat ? chosen[axis] : "256",
-                                                              .number = flat ? numbers[axis] : 256};
+    draft->tunables[draft->tunable_count++] =
+        (kiln__tunable){.kind = KILN__TUNABLE_THREADS, .name = name, .values = list, .chosen = text, .number = number};
     return name;
 }
 
@@ -381,8 +385,11 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         to->block = stride.texts[0];
         to->threads = stride.values[0];
     } else if (dim || (found == MOST_FACTORS && uses(draft, "blockDim", axis))) {
-        tunable = tunable_of_axis(draft, axis);
-        to->block = tunable ? tunable->name : add_threads(draft, axis, flat);
+        if (!flat && !bounded(draft, &bound)) /* __launch_bounds__ names the block */
+            bound = 0;
+        tunable = flat ? NULL : tunable_at(draft, draft->kernel->bounds);
+        tunable = tunable ? tunable : tunable_of_axis(draft, axis);
+        to->block = tunable ? tunable->name : kiln__add_threads(draft, axis, flat, flat ? 0 : bound);
         to->threads = tunable ? tunable->number : to->block ? draft->tunables[draft->tunable_count - 1].number : 1;
     } else if (!flat && draft->kernel->bounds && (tunable = tunable_at(draft, draft->kernel->bounds)) != NULL) {
         to->block = tunable->name;
@@ -480,7 +487,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     to->blocks = 1;
     bool elsewhere = kiln__words_have(draft->scan, 1, draft->scan->count, "blockIdx") || has_headers(draft);
     if (count == 0 && elsewhere)
-        to->doubt = "the kernel's own lines do not use blockIdx, what they call may";
+        to->doubt = "the kernel's own lines do not use blockIdx, but the functions that they call may use it";
     if (count == 0 && !uses(draft, "blockIdx", axis))
         return;
     if (count == 0) { /* other functions than the kernel use it */
@@ -520,4 +527,49 @@ void kiln__guess_launch(kiln__draft *draft)
             most = axis;
     for (int axis = 0; axis <= most; axis++)
         set_axis(draft, axis, most > 0);
+}
+
+/* ---- a block that is allowed ---- */
+
+/* Chooses the largest listed value of a param with which the block has at most `most` threads. */
+static bool lower_tunable(kiln__draft *draft, kiln__axis *axis, int64_t threads, int64_t most)
+{
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        kiln__tunable *tunable = &draft->tunables[i];
+        int64_t best = 0;
+        if (tunable->size || strcmp(axis->block, tunable->name) != 0)
+            continue;
+        for (const char *at = tunable->values; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+            int64_t value = strtoll(at, NULL, 10);
+            if (value > best && value < axis->threads && threads / axis->threads * value <= most)
+                best = value;
+        }
+        if (best == 0)
+            return false;
+        tunable->number = axis->threads = best;
+        tunable->chosen = kiln__arena_printf(draft->arena, "%lld", (long long)best);
+        return tunable->chosen != NULL;
+    }
+    return false;
+}
+
+void kiln__fit_block(kiln__draft *draft)
+{
+    int64_t bound = 0, most = 1024;
+    if (draft->kernel->bounds && bounded(draft, &bound) && bound > 0 && bound < most)
+        most = bound;
+    for (int round = 0; round < 3; round++) {
+        int64_t threads = 1;
+        int largest = 0;
+        for (int axis = 0; axis < 3 && draft->axes[axis].used; axis++) {
+            threads *= draft->axes[axis].threads;
+            largest = draft->axes[axis].threads > draft->axes[largest].threads ? axis : largest;
+        }
+        if (threads <= most)
+            return;
+        if (!lower_tunable(draft, &draft->axes[largest], threads, most)) {
+            draft->axes[0].doubt = "the block has more threads than are allowed";
+            return;
+        }
+    }
 }

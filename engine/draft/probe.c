@@ -4,20 +4,28 @@
 
 #include "draft.h"
 #include "engine.h"
+#include "expr.h"
 
 enum { MOST_ROUNDS = 24, MOST_STRUCT = 1024 };
 
-/* Text that is put after the source: a template whose mangled name contains the type of one parameter. */
+/* Text that is put after the source: a template whose mangled name contains the type of one parameter. Each declaration
+ * contains __device__, because declarations without such a word may be removed as code of the host. */
 static const char probe_text[] =
-    "\ntemplate <int kiln_n, class kiln_f> struct kiln_nth;\n"
-    "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> { typedef kiln_a type; };\n"
+    "\ntemplate <int kiln_n, class kiln_f> struct kiln_nth { __device__ void kiln_d(); };\n"
+    "template <class kiln_a, class... kiln_b> struct kiln_nth<0, void (*)(kiln_a, kiln_b...)> "
+    "{ typedef kiln_a type; __device__ void kiln_d(); };\n"
     "template <int kiln_n, class kiln_a, class... kiln_b> struct kiln_nth<kiln_n, void (*)(kiln_a, kiln_b...)> "
-    ": kiln_nth<kiln_n - 1, void (*)(kiln_b...)> {};\n"
+    ": kiln_nth<kiln_n - 1, void (*)(kiln_b...)> { __device__ void kiln_e(); };\n"
     "template <class kiln_t> __global__ void kiln_probe() {}\n"
     "template <unsigned long long kiln_s> __global__ void kiln_size() {}\n";
 
 static void fill(const kiln__draft *draft, const char *text, kiln__text *out)
 {
+    for (size_t i = 0; draft->options && i < draft->options->define_count; i++) {
+        kiln__text_printf(out, "#define %s ", draft->options->defines[i].name);
+        kiln__value_print(out, draft->options->defines[i].value);
+        kiln__text_puts(out, "\n");
+    }
     for (size_t i = 0; i < draft->tunable_count; i++) {
         const kiln__tunable *tunable = &draft->tunables[i];
         if (tunable->kind == KILN__TUNABLE_MACRO && tunable->size)
@@ -29,15 +37,29 @@ static void fill(const kiln__draft *draft, const char *text, kiln__text *out)
     kiln__text_puts(out, text);
 }
 
-/* "tile<16, float>" */
+/* "tile<16, float>". A number that the launch computes from sizes is computed here with 256 for names without a value,
+ * because the sizes are not known yet. */
 static const char *instance(const kiln__draft *draft)
 {
     const char *name = draft->kernel->name, *arguments = NULL;
-    for (size_t i = 0; i < draft->tunable_count; i++)
-        if (draft->tunables[i].kind == KILN__TUNABLE_TEMPLATE)
-            arguments = arguments ? kiln__arena_printf(draft->arena, "%s, %s", arguments, draft->tunables[i].chosen)
-                                  : draft->tunables[i].chosen;
+    for (size_t i = 0; i < draft->kernel->template_count; i++) {
+        const kiln__tunable *tunable = kiln__tunable_find(draft, draft->kernel->templates[i].name);
+        const char *text = tunable ? tunable->chosen : NULL;
+        int64_t value;
+        const kiln__tree *tree = kiln__template_tree(draft, i);
+        if (!tunable && tree && kiln__tree_value(draft, tree, false, 256, &value))
+            text = kiln__arena_printf(draft->arena, "%lld", (long long)value);
+        if (text)
+            arguments = arguments ? kiln__arena_printf(draft->arena, "%s, %s", arguments, text) : text;
+    }
     return arguments ? kiln__arena_printf(draft->arena, "%s<%s>", name, arguments) : name;
+}
+
+kiln_status kiln__draft_include_paths(kiln_engine *engine, const kiln__draft *draft, kiln__include_paths *where,
+                                      kiln_error **error)
+{
+    return kiln__engine_include_paths(engine, draft->folder, draft->path, draft->options->includes,
+                                      draft->options->include_count, draft->arena, where, error);
 }
 
 static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const char *source, const char *const *names,
@@ -47,7 +69,7 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
     kiln__includes includes;
     kiln__compile_job *job = NULL;
     uint64_t ns = 0;
-    KILN__TRY(kiln__engine_include_paths(engine, draft->folder, draft->path, NULL, 0, draft->arena, &where, error));
+    KILN__TRY(kiln__draft_include_paths(engine, draft, &where, error));
     KILN__TRY(kiln__includes_collect(engine->mem, draft->arena, draft->path, source, &where, &includes, error));
     kiln__compile_request request = {.name = draft->shown,
                                      .source = includes.source,
@@ -55,6 +77,8 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
                                      .include_count = includes.count,
                                      .arch = engine->arch,
                                      .types = true,
+                                     .options = draft->options->options,
+                                     .option_count = draft->options->option_count,
                                      .names = names,
                                      .name_count = count};
     KILN__TRY(kiln__compile_start(engine->compiler, &request, &job, error));
@@ -71,6 +95,19 @@ static bool is_in_source(const kiln__draft *draft, const char *name)
     return false;
 }
 
+/* Returns true if the source only calls a name, so that it is a function, or if the name is like those of types of C
+ * (wide_t). Neither is a param. */
+static bool is_function_or_type(const kiln__draft *draft, const char *name)
+{
+    size_t length = strlen(name);
+    if (length > 2 && strcmp(name + length - 2, "_t") == 0)
+        return true;
+    for (size_t i = 1; i + 1 < draft->scan->count; i++)
+        if (kiln__word_is(draft->scan, i, name) && draft->scan->words[i + 1].kind != '(')
+            return false;
+    return true;
+}
+
 /* Makes a param of every name that the compiler does not know. Returns false if there is no such name. */
 static bool add_missing(kiln__draft *draft, const char *log)
 {
@@ -82,7 +119,8 @@ static bool add_missing(kiln__draft *draft, const char *log)
         if (strncmp(at + length, behind, sizeof behind - 1) != 0)
             continue;
         char *name = kiln__arena_strndup(draft->arena, at, length);
-        if (name && !kiln__macro_find(draft->scan, name) && is_in_source(draft, name))
+        if (name && !kiln__macro_find(draft->scan, name) && is_in_source(draft, name) &&
+            !is_function_or_type(draft, name))
             kiln__guess_tunable(draft, name);
     }
     return draft->tunable_count > known;
@@ -90,17 +128,28 @@ static bool add_missing(kiln__draft *draft, const char *log)
 
 /* ---- types ---- */
 
+/* The letters of built-in types in mangled names. */
 static const struct {
-    const char *mangled, *type;
-    int lanes;
-} known[] = {
-    {"f", "f32", 1},        {"d", "f64", 1},        {"i", "i32", 1},       {"j", "u32", 1},       {"l", "i64", 1},
-    {"m", "u64", 1},        {"x", "i64", 1},        {"y", "u64", 1},       {"s", "i16", 1},       {"t", "u16", 1},
-    {"c", "i8", 1},         {"a", "i8", 1},         {"h", "u8", 1},        {"b", "u8", 1},        {"v", "u8", 1},
-    {"6__half", "f16", 1},  {"7__half2", "f16", 2}, {"6float2", "f32", 2}, {"6float3", "f32", 3}, {"6float4", "f32", 4},
-    {"7double2", "f64", 2}, {"4int2", "i32", 2},    {"4int3", "i32", 3},   {"4int4", "i32", 4},   {"5uint2", "u32", 2},
-    {"5uint3", "u32", 3},   {"5uint4", "u32", 4},   {"6uchar4", "u8", 4},  {"5char4", "i8", 4},
-};
+    char letter;
+    const char *type;
+} letters[] = {{'f', "f32"}, {'d', "f64"}, {'i', "i32"}, {'j', "u32"}, {'l', "i64"},
+               {'m', "u64"}, {'x', "i64"}, {'y', "u64"}, {'s', "i16"}, {'t', "u16"},
+               {'c', "i8"},  {'a', "i8"},  {'h', "u8"},  {'b', "u8"},  {'v', "u8"}};
+
+/* Finds the element type of a mangled type: "f", or "6float4" with the length of the name before it. */
+static bool find_element(const char *at, size_t length, const char **type, int *lanes)
+{
+    *lanes = 1;
+    for (size_t i = 0; i < KILN__COUNT(letters) && length == 1; i++)
+        if (letters[i].letter == *at) {
+            *type = letters[i].type;
+            return true;
+        }
+    size_t digits = 0, named = 0;
+    for (; digits < length && digits < 3 && at[digits] >= '0' && at[digits] <= '9'; digits++)
+        named = 10 * named + (size_t)(at[digits] - '0');
+    return digits > 0 && named == length - digits && kiln__element_named(at + digits, named, type, lanes);
+}
 
 bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *argument)
 {
@@ -113,14 +162,12 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
         argument->indirect |= *at == 'P';
         argument->constant |= *at == 'K';
     }
-    for (size_t i = 0; i < KILN__COUNT(known); i++)
-        if (strlen(known[i].mangled) == (size_t)(end - at) && memcmp(known[i].mangled, at, (size_t)(end - at)) == 0) {
-            argument->type = known[i].type;
-            argument->lanes = known[i].lanes;
-            argument->odd = false;
-            argument->floating = known[i].type[0] == 'f';
-            return pointer || (known[i].lanes == 1 && strcmp(known[i].type, "f16") != 0);
-        }
+    if (find_element(at, (size_t)(end - at), &argument->type, &argument->lanes)) {
+        argument->odd = false;
+        argument->floating = kiln__is_floating(argument->type);
+        bool number = argument->lanes == 1 && (*at < '0' || *at > '9'); /* a half is a structure */
+        return pointer || number;
+    }
     argument->type = "u8";
     argument->lanes = 1;
     argument->odd = true;
@@ -190,6 +237,36 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 
 /* ---- compiling and reading types ---- */
 
+/* Asks for the values of names that the source uses and gives no value. A guess would mostly be wrong. */
+static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_error **error)
+{
+    kiln__text names = {.mem = draft->mem}, options = {.mem = draft->mem};
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        const kiln__tunable *tunable = &draft->tunables[i];
+        if (!tunable->unknown || tunable->kind != kind)
+            continue;
+        kiln__text_printf(&names, "%s%s", names.length ? ", " : "", tunable->source);
+        kiln__text_printf(&options, " -p %s=VALUE,VALUE", tunable->source);
+    }
+    kiln_status status =
+        !names.length
+            ? KILN_OK
+            : kiln__fail(
+                  draft->mem, error, KILN_ERROR_NOT_FOUND,
+                  "%s:%u: kernel %s: nothing in the source gives a value for %s. %s Give the values to "
+                  "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=8,16,32",
+                  draft->shown, draft->kernel->line, draft->kernel->name, kiln__text_get(&names),
+                  kind == KILN__TUNABLE_TEMPLATE
+                      ? "These are parameters of the kernel's template without a default, and this "
+                        "file has no launch of the kernel (<<<grid, block>>>)."
+                      : "The source uses these names and does not define them.",
+                  draft->shown, draft->kernel->plain, kiln__text_get(&options),
+                  kiln__arena_strndup(draft->arena, kiln__text_get(&names), strcspn(kiln__text_get(&names), ",")));
+    kiln__text_free(&names);
+    kiln__text_free(&options);
+    return status;
+}
+
 /* Lists the guesses with which the source did not compile, because they may be the reason. */
 static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
 {
@@ -214,8 +291,10 @@ static void fail(const kiln__draft *draft, kiln_status status, const char *why, 
     kiln__text_free(&guesses);
 }
 
+/* Compiles until the compiler misses no more names. */
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
+    KILN__TRY(ask(draft, KILN__TUNABLE_TEMPLATE, error));
     for (int round = 0;; round++) {
         kiln__text source = {.mem = engine->mem};
         kiln__unit unit = {0};
@@ -229,7 +308,10 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
         kiln__text_free(&source);
         const char *log = why ? kiln_error_message(why) : "";
         bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, log);
-        if (status != KILN_OK && !again && why)
+        kiln_status asked = again ? KILN_OK : ask(draft, KILN__TUNABLE_MACRO, error);
+        if (asked != KILN_OK)
+            status = asked;
+        else if (status != KILN_OK && !again && why)
             fail(draft, status, log, error);
         kiln_error_free(why);
         if (!again)
@@ -258,6 +340,7 @@ kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *tex
         if (compile(engine, draft, source.data, names, 2 * count, &unit, &why) == KILN_OK)
             status = set_types(draft, &unit, names, error);
     kiln__guess_structs(draft);
+    kiln__guess_symbols(draft);
     kiln__unit_free(&unit);
     kiln__text_free(&source);
     kiln_error_free(why);

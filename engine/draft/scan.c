@@ -86,10 +86,12 @@ const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name)
 /* Returns the end of the directive that contains word `from`. */
 static size_t line_end(const kiln__scan *scan, size_t from)
 {
-    size_t end = from;
-    while (end < scan->count && scan->words[end].directive &&
-           (end == from || kind(scan, end) != '#' || scan->words[end].line == scan->words[from].line))
-        end++;
+    size_t end = from + 1;
+    for (; end < scan->count && scan->words[end].directive; end++) {
+        bool pastes = kind(scan, end - 1) == '#' || kind(scan, end + 1) == '#'; /* a ## b */
+        if (kind(scan, end) == '#' && !pastes && scan->words[end].line > scan->words[end - 1].line)
+            break;
+    }
     return end;
 }
 
@@ -168,7 +170,9 @@ static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t
         if (kind(scan, open) == ';' || kind(scan, open) == '{')
             return false;
     if (kiln__word_is(scan, open - 1, "__launch_bounds__") || kiln__word_is(scan, open - 1, "__attribute__")) {
-        kernel->bounds = kiln__word_is(scan, open - 1, "__launch_bounds__") ? open + 1 : 0;
+        if (kiln__word_is(scan, open - 1, "__launch_bounds__") && open + 2 < scan->count &&
+            strchr(",)", kind(scan, open + 2)))
+            kernel->bounds = open + 1;
         for (open = kiln__word_close(scan, open); open < scan->count && kind(scan, open) != '('; open++)
             if (kind(scan, open) == ';' || kind(scan, open) == '{')
                 return false;
@@ -194,7 +198,7 @@ static bool find_kernels(kiln__scan *scan)
     names around = {0};
     size_t angles = 0; /* the words of the template to which the next declaration belongs */
     scan->kernels = kiln__arena_alloc(scan->arena, MOST_FOUND * sizeof *scan->kernels);
-    for (size_t i = 1; scan->kernels && i < scan->count && scan->kernel_count < MOST_FOUND; i++) {
+    for (size_t i = 1; scan->kernels && i < scan->own && scan->kernel_count < MOST_FOUND; i++) {
         if (scan->words[i].directive)
             continue;
         follow_braces(scan, i, &around);
@@ -213,9 +217,12 @@ static bool find_kernels(kiln__scan *scan)
     return scan->kernels && !scan->arena->failed;
 }
 
-kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t length, kiln__scan *scan, kiln_error **error)
+kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t length, size_t own, kiln__scan *scan,
+                              kiln_error **error)
 {
     *scan = (kiln__scan){.arena = arena};
     KILN__TRY(read_words(scan, text, length, error));
+    for (scan->own = scan->count; scan->own > 1 && scan->words[scan->own - 1].text >= text + own;)
+        scan->own--;
     return find_macros(scan) && find_kernels(scan) ? KILN_OK : kiln__fail_memory(error);
 }

@@ -2,12 +2,22 @@
 #include <string.h>
 
 #include "draft.h"
+#include "expr.h"
 
 static const char *type_of(const kiln__draft_argument *argument) { return argument->type ? argument->type : "f32"; }
 
 static bool is_output(const kiln__draft_argument *argument)
 {
     return argument->role == KILN__ROLE_BUFFER && !argument->constant && (argument->written || !argument->seen);
+}
+
+/* Writes the value of a macro: a number, or a text in the quotes of an expression. */
+static void write_value(kiln_value value, kiln__text *out)
+{
+    if (value.kind == KILN_TEXT)
+        kiln__text_printf(out, "\"'%s'\"", value.as.text);
+    else
+        kiln__value_print(out, value);
 }
 
 static void write_head(const kiln__draft *draft, kiln__text *out)
@@ -27,7 +37,19 @@ static void write_head(const kiln__draft *draft, kiln__text *out)
     }
     if (draft->trouble)
         kiln__text_printf(out, "# check: a trial run on the simulated device ended with: %s\n", draft->trouble);
-    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n\n", draft->name, draft->source);
+    kiln__text_printf(out, "kiln: 1\nname: %s\nsource: %s\n", draft->name, draft->source);
+    const kiln_draft_options *options = draft->options;
+    for (size_t i = 0; options && i < options->include_count; i++)
+        kiln__text_printf(out, i ? ", \"%s\"" : "include: [\"%s\"", options->includes[i]);
+    kiln__text_puts(out, options && options->include_count ? "]\n" : "");
+    for (size_t i = 0; options && i < options->option_count; i++)
+        kiln__text_printf(out, i ? ", \"%s\"" : "options: [\"%s\"", options->options[i]);
+    kiln__text_puts(out, options && options->option_count ? "]\n" : "");
+    for (size_t i = 0; options && i < options->define_count; i++) {
+        kiln__text_printf(out, "%s%s: ", i ? ", " : "define: {", options->defines[i].name);
+        write_value(options->defines[i].value, out);
+    }
+    kiln__text_puts(out, options && options->define_count ? "}\n\n" : "\n");
 }
 
 static void write_sizes(const kiln__draft *draft, kiln__text *out)
@@ -52,27 +74,33 @@ static void write_sizes(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, baked ? "] # the source has these as macros\n\n" : "\n");
 }
 
-/* Constraint: a block has at most as many threads as the device, or __launch_bounds__, allows. */
+/* Writes the constraints: a block has at most as many threads as the device, or __launch_bounds__, allows; and the
+ * conditions of static_assert. */
 static void write_where(const kiln__draft *draft, kiln__text *out)
 {
     const kiln__axis *axes = draft->axes;
     int64_t bound = 0;
-    size_t factors = 0;
+    size_t factors = 0, conditions = 0;
     bool varies = false,
          bounded = draft->kernel->bounds && kiln__word_whole(draft->scan, draft->kernel->bounds, &bound);
     for (int axis = 0; axis < 3 && axes[axis].used; axis++)
         for (size_t i = 0; i < draft->tunable_count; i++)
-            varies |= strcmp(axes[axis].block, draft->tunables[i].name) == 0;
-    if (!varies || (!bounded && !axes[1].used))
-        return;
-    kiln__text_puts(out, "where: [\"");
-    for (int axis = 0; axis < 3 && axes[axis].used; axis++)
-        if (strcmp(axes[axis].block, "1") != 0)
-            kiln__text_printf(out, "%s%s", factors++ ? " * " : "", axes[axis].block);
-    if (bounded)
-        kiln__text_printf(out, " <= %lld\"] # its __launch_bounds__\n", (long long)bound);
-    else
-        kiln__text_puts(out, " <= device.max_threads_per_block\"]\n");
+            varies |= !draft->tunables[i].size && strstr(axes[axis].block, draft->tunables[i].name);
+    if (varies && (bounded || axes[1].used || strpbrk(axes[0].block, "*+"))) {
+        kiln__text_puts(out, "where:\n  - \"");
+        conditions++;
+        for (int axis = 0; axis < 3 && axes[axis].used; axis++)
+            if (strcmp(axes[axis].block, "1") != 0) {
+                bool sum = axes[1].used && strpbrk(axes[axis].block, "+-/%<?") && !strchr(axes[axis].block, '(');
+                kiln__text_printf(out, sum ? "%s(%s)" : "%s%s", factors++ ? " * " : "", axes[axis].block);
+            }
+        if (bounded)
+            kiln__text_printf(out, " <= %lld\" # its __launch_bounds__\n", (long long)bound);
+        else
+            kiln__text_puts(out, " <= device.max_threads_per_block\"\n");
+    }
+    for (size_t i = 0; i < draft->where_count; i++)
+        kiln__text_printf(out, "%s  - \"%s\" # static_assert\n", conditions++ ? "" : "where:\n", draft->wheres[i]);
 }
 
 /* Writes the section `params` with a comment for each param, and a comment about the macros that the source defines
@@ -111,8 +139,8 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
     for (size_t i = 0; i < draft->scan->macro_count; i++) {
         const kiln__macro *macro = &draft->scan->macros[i];
         int64_t value;
-        if (macro->function || macro->to != macro->from + 1 || !kiln__word_whole(draft->scan, macro->from, &value) ||
-            kiln__tunable_find(draft, macro->name))
+        if (macro->from >= draft->scan->own || macro->function || macro->to != macro->from + 1 ||
+            !kiln__word_whole(draft->scan, macro->from, &value) || kiln__tunable_find(draft, macro->name))
             continue;
         kiln__text_printf(
             out, hints ? ", %s" : "# To tune these too, write #ifndef NAME and #endif around their #define: %s",
@@ -124,7 +152,8 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
 
 static void write_fill(const kiln__draft *draft, const kiln__draft_argument *argument, kiln__text *out)
 {
-    bool chosen = strchr("fiu", *type_of(argument)) == NULL || strlen(type_of(argument)) > 3;
+    kiln_type type;
+    bool chosen = !kiln__type_named(type_of(argument), &type); /* by a param */
     (void)draft;
     if (argument->odd || argument->unwritten || (argument->atomic && !argument->constant))
         kiln__text_puts(out, ", fill: 0");
@@ -153,10 +182,15 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
         if (!output || argument->read || argument->atomic || argument->unwritten || !argument->seen)
             write_fill(draft, argument, out);
         kiln__text_printf(out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
-                          argument->odd                     ? "; check: no type that a spec has, so bytes"
-                          : argument->beyond                ? "; check: a run went past the end of less"
-                          : argument->unwritten             ? "; check: a run did not write it, so it begins with 0"
-                          : argument->atomic && output      ? "; check: atomics add to it, so it begins with 0"
+                          argument->symbol && !argument->odd ? "; copied to this variable before each run"
+                          : argument->odd && !output   ? "; check: no type that a spec has, so bytes, all zero: give "
+                                                         "a content"
+                          : argument->odd              ? "; check: no type that a spec has, so bytes"
+                          : argument->same && output   ? "; check: a run wrote the same value everywhere, so a "
+                                                         "comparison says little: give inputs that matter"
+                          : argument->beyond           ? "; check: a run went past the end of less"
+                          : argument->unwritten        ? "; check: a run did not write it, so it begins with 0"
+                          : argument->atomic && output ? "; check: atomics add to it, so it begins with 0"
                           : !argument->seen && draft->tried ? "; check: the run did not use it"
                           : !argument->constant && !output  ? "; only read"
                           : !argument->floating && !output  ? "; check: as indices these numbers mean little"
@@ -174,6 +208,21 @@ static bool is_comparable(const kiln__draft *draft, const kiln__draft_argument *
     return true;
 }
 
+/* Writes the copies to variables of the source, which the time of a run does not include. */
+static void write_symbols(const kiln__draft *draft, kiln__text *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        if (!draft->arguments[i].symbol)
+            continue;
+        kiln__text_puts(out, first ? "before_each:\n" : "");
+        kiln__text_printf(out, "  - symbol: {name: \"%s\", from: %s}\n", draft->arguments[i].symbol,
+                          draft->arguments[i].name);
+        first = false;
+    }
+    kiln__text_puts(out, first ? "" : "\n");
+}
+
 static void write_verify(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -187,9 +236,11 @@ static void write_verify(const kiln__draft *draft, kiln__text *out)
         }
         if (first)
             kiln__text_puts(
-                out, "# There is no reference: each answer is compared with that of the default configuration, so a "
-                     "mistake of\n# all is not seen. Better: {against: {file: want.npy}} or {against: {host: "
-                     "FUNCTION}} (kiln help hosts).\nverify:\n");
+                out, "# There is no reference: each answer is compared with the answer of the default configuration, "
+                     "so a mistake of\n"
+                     "# all is not seen. Better: {against: {file: want.npy}} or {against: {host: FUNCTION}} (kiln "
+                     "help hosts).\n"
+                     "verify:\n");
         first = false;
         kiln__text_printf(out, "  %s: {against: {variant: default}}\n", draft->arguments[i].name);
     }
@@ -222,7 +273,9 @@ static void write_argument(const kiln__draft *draft, size_t number, kiln__text *
 {
     const kiln__draft_argument *argument = &draft->arguments[number];
     bool first = true;
-    if (argument->role == KILN__ROLE_BUFFER && argument->indirect) {
+    if (argument->given) {
+        kiln__text_puts(out, argument->given);
+    } else if (argument->role == KILN__ROLE_BUFFER && argument->indirect) {
         kiln__text_printf(out, "{pointers: [%s]}", argument->name);
     } else if (argument->role == KILN__ROLE_SCALAR) {
         kiln__text_puts(out, argument->floating ? "1.5" : "1");
@@ -255,8 +308,8 @@ static void write_argument(const kiln__draft *draft, size_t number, kiln__text *
 
 static bool is_unsure(const kiln__draft_argument *argument)
 {
-    return argument->role == KILN__ROLE_SCALAR || argument->role == KILN__ROLE_BYTES || argument->indirect ||
-           (argument->role == KILN__ROLE_STRUCT && argument->type);
+    return (argument->role == KILN__ROLE_SCALAR && !argument->given) || argument->role == KILN__ROLE_BYTES ||
+           argument->indirect || (argument->role == KILN__ROLE_STRUCT && argument->type);
 }
 
 static void write_arguments(const kiln__draft *draft, kiln__text *out)
@@ -279,17 +332,25 @@ static void write_arguments(const kiln__draft *draft, kiln__text *out)
 
 static void write_launch(const kiln__draft *draft, kiln__text *out)
 {
-    bool first = true;
-    kiln__text_puts(out, "# The launch (check grid and block: they are read from the use of blockIdx, blockDim and "
-                         "threadIdx).\nlaunch:\n  kernel: ");
-    for (size_t i = 0; i < draft->tunable_count; i++)
-        if (draft->tunables[i].kind == KILN__TUNABLE_TEMPLATE) {
-            kiln__text_printf(out, first ? "\"%s<{%s}" : "%s, {%s}", first ? draft->kernel->name : "",
-                              draft->tunables[i].name);
-            first = false;
-        }
+    bool first = true, certain = true;
+    if (draft->host.found && draft->host.at < draft->scan->own)
+        kiln__text_printf(out, "# The launch, as line %u of the source has it.\nlaunch:\n  kernel: ", draft->host.line);
+    else if (draft->host.found)
+        kiln__text_puts(out, "# The launch, as the host code has it.\nlaunch:\n  kernel: ");
+    else
+        kiln__text_puts(out, "# The launch (check grid and block: they are read from the use of blockIdx, blockDim and "
+                             "threadIdx).\nlaunch:\n  kernel: ");
+    for (size_t i = 0; i < draft->kernel->template_count; i++) {
+        const kiln__tunable *tunable = kiln__tunable_find(draft, draft->kernel->templates[i].name);
+        const kiln__tree *tree = kiln__template_tree(draft, i);
+        const char *text = tunable ? tunable->name : tree ? kiln__tree_text(draft, tree) : NULL;
+        if (text)
+            kiln__text_printf(out, first ? "\"%s<{%s}" : "%s, {%s}", first ? draft->kernel->name : "", text);
+        first = first && !text;
+    }
     kiln__text_printf(out, "%s", first ? draft->kernel->name : ">\"");
-    bool certain = true;
+    if (draft->unread)
+        kiln__text_printf(out, "\n  # check: %s", draft->unread);
     for (int axis = 0; axis < 3 && draft->axes[axis].used; axis++) {
         if (!draft->axes[axis].doubt || (axis && draft->axes[axis].doubt == draft->axes[axis - 1].doubt))
             continue;
@@ -307,7 +368,9 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
     }
     kiln__text_puts(out, "]\n");
     const kiln__scan *scan = draft->scan;
-    for (size_t i = draft->kernel->body_from; i + 3 < draft->kernel->body_to; i++)
+    if (draft->shared)
+        kiln__text_printf(out, "  shared: %s\n", draft->shared);
+    for (size_t i = draft->kernel->body_from; i + 3 < draft->kernel->body_to && !draft->shared; i++)
         if (kiln__word_is(scan, i, "extern") &&
             (kiln__word_is(scan, i + 1, "__shared__") || kiln__word_is(scan, i + 2, "__shared__") ||
              kiln__word_is(scan, i + 3, "__shared__"))) { /* extern unsigned int __shared__ x[] */
@@ -334,6 +397,7 @@ void kiln__draft_write(const kiln__draft *draft, kiln__text *out)
     write_sizes(draft, out);
     write_params(draft, out);
     write_buffers(draft, out);
+    write_symbols(draft, out);
     write_verify(draft, out);
     write_launch(draft, out);
 }

@@ -1036,6 +1036,15 @@ typedef struct kiln_draft_options {
     /* Known values of params. A name occurs once for each of its values. */
     const kiln_setting *values;
     size_t value_count;
+    const char *launch; /* the path of a file whose host code launches the kernel; NULL: the source itself */
+    /* The folders of headers, the compile options and the macros that the spec is to have (`include`, `options`,
+     * `define`). A folder is a path below the folder of the spec. */
+    const char *const *includes;
+    size_t include_count;
+    const char *const *options;
+    size_t option_count;
+    const kiln_setting *defines;
+    size_t define_count;
 } kiln_draft_options;
 /* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback should
  * return 0. */

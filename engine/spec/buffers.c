@@ -19,10 +19,8 @@ static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
     }
     const kiln__name *name = kiln__find_name(r, node->text);
     if (!name && kiln__name_valid(node->text)) {
-        const char *near = kiln__nearest(node->text, names, KILN_TYPE_COUNT);
-        kiln_type type;
-        if (kiln__type_named(node->text, &type))
-            near = names[type];
+        const char *near = kiln__type_advice(node->text);
+        near = near ? near : kiln__nearest(node->text, names, KILN_TYPE_COUNT);
         kiln__diag_add(r->diag, node->pos,
                        near ? "unknown type '%s'; did you mean '%s'?" : "unknown type '%s'; types are%s", node->text,
                        near ? near : kiln__type_list);
@@ -73,6 +71,41 @@ static void read_shape(kiln__reader *r, kiln__spec_node *const *node, kiln__buff
 
 static int64_t name_seed(const char *name) { return kiln__hash_short(name, strlen(name)) & 0x7fffffff; }
 
+/* Reports a fill that is a word, unless the spec has a value of this name. */
+static bool is_word(kiln__reader *r, const kiln__spec_node *node)
+{
+    static const char *const words[][2] = {{"iota", "{iota: [0, 1]}"},
+                                           {"arange", "{iota: [0, 1]}"},
+                                           {"uniform", "{uniform: [-1, 1]}"},
+                                           {"random", "{uniform: [-1, 1]}"},
+                                           {"rand", "{uniform: [0, 1]}"},
+                                           {"normal", "{normal: [0, 1]}"},
+                                           {"randn", "{normal: [0, 1]}"},
+                                           {"zipf", "{zipf: [1000, 1]}"},
+                                           {"zeros", "0"},
+                                           {"zero", "0"},
+                                           {"ones", "1"}};
+    for (size_t i = 0; i < KILN__COUNT(words); i++)
+        if (strcmp(node->text, words[i][0]) == 0 && !kiln__find_name(r, node->text)) {
+            kiln__diag_add(r->diag, node->pos, "'%s' alone is no content: write 'fill: %s'", node->text, words[i][1]);
+            return true;
+        }
+    return false;
+}
+
+/* Reports bounds of random numbers of which the first is larger. */
+static void check_bounds(kiln__reader *r, kiln__pos pos, const kiln__fill *fill)
+{
+    kiln_value a, b;
+    if (fill->kind != KILN__FILL_UNIFORM || !fill->a || !fill->b || !kiln__expr_is_constant(fill->a, &a) ||
+        !kiln__expr_is_constant(fill->b, &b))
+        return;
+    double low = a.kind == KILN_FLOAT ? a.as.f : (double)a.as.i, high = b.kind == KILN_FLOAT ? b.as.f : (double)b.as.i;
+    if (low > high)
+        kiln__diag_add(r->diag, pos, "'uniform' takes [low, high], and here the first number is larger: write [%g, %g]",
+                       high, low);
+}
+
 static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer *buffer)
 {
     KILN__KEYS_fill(KILN__NODE) const struct {
@@ -90,7 +123,8 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
     fill->pos = map->pos;
     if (map->kind == KILN__SCALAR) {
         fill->kind = KILN__FILL_VALUE;
-        fill->a = kiln__read_expr(r, map, "'fill'", KILN__ALL_INPUTS);
+        if (!is_word(r, map))
+            fill->a = kiln__read_expr(r, map, "'fill'", KILN__ALL_INPUTS);
         return;
     }
     if (!kiln__read_map(r, map, KILN__MAPPING_fill))
@@ -115,6 +149,7 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
         fill->a = kiln__read_expr(r, items[0], "a number of 'fill'", KILN__ALL_INPUTS);
         fill->b = count > 1 ? kiln__read_expr(r, items[1], "a number of 'fill'", KILN__ALL_INPUTS)
                             : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, values->pos);
+        check_bounds(r, values->pos, fill);
     }
     if (chosen == KILN__COUNT(fills)) {
         kiln__diag_add(r->diag, map->pos, "'fill' is empty: give a number, iota, uniform, normal or zipf");

@@ -5,6 +5,31 @@
 
 #include "read.h"
 
+/* Reports a text that looks like several values in another notation: 1-4, 1..4, "1, 2, 4", 1 2 4, range(1, 5). An
+ * expression of such a text would mean something else: 1-4 is -3. */
+static bool is_other_notation(kiln__reader *r, const kiln__spec_node *node)
+{
+    const char *text = node->text;
+    size_t first = strspn(text, "0123456789"), gap = strspn(text + first, " ");
+    const char *rest = text + first + gap;
+    size_t sign = strncmp(rest, "..", 2) == 0 ? 2 + (rest[2] == '.') : strchr("-:,", *rest) && *rest ? 1 : 0;
+    const char *behind = rest + sign + strspn(rest + sign, " ");
+    size_t last = strspn(behind, "0123456789");
+    bool list = first && last && (sign || gap) && !behind[last + strspn(behind + last, " ,0123456789")];
+    bool range = strncmp(text, "range(", 6) == 0;
+    if ((!list && !range) || (node->quoted && (range || *rest == '-' || *rest == ':'))) /* a quoted text is a name */
+        return false;
+    if (list && sign && *rest != ',')
+        kiln__diag_add(r->diag, node->pos, "'%s' is no range: write {from: %.*s, to: %.*s}, or a list: [%.*s, %.*s]",
+                       text, (int)first, text, (int)last, behind, (int)first, text, (int)last, behind);
+    else if (list)
+        kiln__diag_add(r->diag, node->pos, "several values are a list: write [%.*s, %.*s, ...]", (int)first, text,
+                       (int)last, behind);
+    else
+        kiln__diag_add(r->diag, node->pos, "'%s' is Python: write {from: FIRST, to: LAST}; LAST is a value too", text);
+    return true;
+}
+
 /* Reads a value. A quoted scalar or a plain word is a text. Any other plain scalar is an expression without names. */
 bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln_value *value)
 {
@@ -13,6 +38,8 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
                        kiln__spec_node_describe(node));
         return false;
     }
+    if (is_other_notation(r, node))
+        return false;
     value->kind = KILN_TEXT;
     if (node->quoted || kiln__name_valid(node->text)) {
         if (!node->quoted && (strcmp(node->text, "True") == 0 || strcmp(node->text, "False") == 0))
@@ -50,7 +77,7 @@ bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *v
             values[i] = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)values[i].as.i};
         if (values[i].kind != values[0].kind) {
             kiln__diag_add(r->diag, pos,
-                           "the values of %s are of different kinds: all must be numbers, all booleans, or all names",
+                           "the values of %s have different kinds: all must be numbers, all booleans, or all names",
                            what);
             return false;
         }

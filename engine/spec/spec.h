@@ -443,6 +443,8 @@ bool kiln__type_is_integer(kiln_type type); /* true for signed and unsigned inte
 kiln_type kiln__type_part(kiln_type type);
 /* Finds the type with this name: "f32", or the name in CUDA sources: "float". */
 bool kiln__type_named(const char *text, kiln_type *type);
+/* Returns the type of a spec for a name that other programs have for it: "float32", "size_t". NULL: it is no such name. */
+const char *kiln__type_advice(const char *text);
 /* Finds a CUDA vector type such as float4: the type of its elements, and their number. */
 bool kiln__vector_named(const char *text, kiln_type *type, size_t *lanes);
 

@@ -98,3 +98,42 @@ bool kiln__vector_named(const char *text, kiln_type *type, size_t *lanes)
         }
     return false;
 }
+
+const char *kiln__type_advice(const char *text)
+{
+    static const char *const others[][2] = {{"float16", "f16"},
+                                            {"float32", "f32"},
+                                            {"float64", "f64"},
+                                            {"single", "f32"},
+                                            {"bfloat16", "bf16"},
+                                            {"fp8", "f8e4m3"},
+                                            {"e4m3", "f8e4m3"},
+                                            {"e5m2", "f8e5m2"},
+                                            {"int8", "i8"},
+                                            {"uint8", "u8"},
+                                            {"int16", "i16"},
+                                            {"uint16", "u16"},
+                                            {"int32", "i32"},
+                                            {"uint32", "u32"},
+                                            {"int64", "i64"},
+                                            {"uint64", "u64"},
+                                            {"long", "i64"},
+                                            {"size_t", "u64"},
+                                            {"uint", "u32"},
+                                            {"byte", "u8"},
+                                            {"uchar", "u8"},
+                                            {"boolean", "bool"},
+                                            {"float8_e4m3", "f8e4m3"},
+                                            {"float8_e5m2", "f8e5m2"},
+                                            {"float8_e4m3fn", "f8e4m3"},
+                                            {"float4", "f32"},
+                                            {"float2", "f32"},
+                                            {"half2", "f16"}};
+    kiln_type type;
+    if (kiln__type_named(text, &type))
+        return kiln__types[type].name;
+    for (size_t i = 0; i < KILN__COUNT(others); i++)
+        if (strcmp(others[i][0], text) == 0)
+            return others[i][1];
+    return NULL;
+}

@@ -1,4 +1,4 @@
-/* A CUDA source as words, and what is guessed from them. Whole drafts are golden runs: tests/cli/cases/init*.cmd. */
+/* A CUDA source as words, and the guesses from them. Golden runs test whole drafts: tests/cli/cases/init*.cmd. */
 #include "check.h"
 #include "draft.h"
 
@@ -25,7 +25,7 @@ static void test_kernels(void)
 {
     kiln__arena arena = {0};
     kiln__scan scan;
-    CHECK(kiln__scan_source(&arena, source, sizeof source - 1, &scan, NULL) == KILN_OK);
+    CHECK(kiln__scan_source(&arena, source, sizeof source - 1, sizeof source - 1, &scan, NULL) == KILN_OK);
     CHECK(scan.kernel_count == 3);
     if (scan.kernel_count == 3) {
         const kiln__kernel *k = scan.kernels;
@@ -71,6 +71,12 @@ static void test_types(void)
     check_type("PPf", true, "f32", 1, false);
     check_type("PKPKf", true, "f32", 1, true);
     check_type("PPPf", false, "u8", 1, false);
+    check_type("PK13__nv_bfloat16", true, "bf16", 1, true);
+    check_type("P14__nv_bfloat162", true, "bf16", 2, false);
+    check_type("P13__nv_fp8_e4m3", true, "f8e4m3", 1, false);
+    check_type("P13__nv_fp8_e5m2", true, "f8e5m2", 1, false);
+    check_type("P7ushort4", true, "u16", 4, false);
+    check_type("P9longlong2", true, "i64", 2, false);
     check_type("6__half", false, "f16", 1, false); /* a structure of one field */
     check_type("", false, "u8", 1, false);
 }
@@ -79,7 +85,8 @@ static void test_types(void)
 static void guess(kiln__arena *arena, const char *text, size_t number, kiln__scan *scan, kiln__draft *draft)
 {
     memset(draft, 0, sizeof *draft);
-    if (kiln__scan_source(arena, text, strlen(text), scan, NULL) != KILN_OK || number >= scan->kernel_count)
+    if (kiln__scan_source(arena, text, strlen(text), strlen(text), scan, NULL) != KILN_OK ||
+        number >= scan->kernel_count)
         return;
     *draft = (kiln__draft){.mem = arena->mem,
                            .arena = arena,
@@ -89,11 +96,14 @@ static void guess(kiln__arena *arena, const char *text, size_t number, kiln__sca
                            .source = "x.cu",
                            .scan = scan,
                            .kernel = &scan->kernels[number]};
+    kiln__host_find(draft);
     kiln__guess_tunables(draft);
     if (kiln__guess_arguments(draft, NULL) != KILN_OK)
         return;
+    kiln__guess_symbols(draft);
     kiln__guess_sizes(draft);
-    kiln__guess_launch(draft);
+    if (!kiln__host_apply(draft))
+        kiln__guess_launch(draft);
     kiln__guess_shapes(draft);
 }
 
@@ -118,6 +128,137 @@ static void check_launch(const char *before, const char *parameters, const char 
         if (draft.axes[axis].doubt)
             snprintf(got + strlen(got), sizeof got - strlen(got), " !");
     CHECK_TEXT(got, want);
+    kiln__arena_free(&arena);
+}
+
+/* The launch that host code has, as "grid | block | shared | template arguments | arguments | constraints". */
+static void check_host(const char *text, const char *want)
+{
+    char got[1024] = "";
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft = {
+        .arena = &arena, .path = "x.cu", .shown = "x.cu", .name = "x", .source = "x.cu", .scan = &scan};
+    CHECK(kiln__scan_source(&arena, text, strlen(text), strlen(text), &scan, NULL) == KILN_OK && scan.kernel_count > 0);
+    draft.kernel = &scan.kernels[0];
+    kiln__host_find(&draft);
+    kiln__guess_tunables(&draft);
+    CHECK(kiln__guess_arguments(&draft, NULL) == KILN_OK);
+    kiln__guess_sizes(&draft);
+    bool read = kiln__host_apply(&draft);
+    for (int block = 0; block < 2 && read; block++)
+        for (int axis = 0; axis < 3 && draft.axes[axis].used; axis++)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s",
+                     axis    ? ", "
+                     : block ? " | "
+                             : "",
+                     block ? draft.axes[axis].block : draft.axes[axis].grid);
+    snprintf(got + strlen(got), sizeof got - strlen(got), " | %s |", draft.shared ? draft.shared : "");
+    for (size_t i = 0; i < draft.kernel->template_count; i++) {
+        const kiln__tunable *tunable = kiln__tunable_find(&draft, draft.kernel->templates[i].name);
+        snprintf(got + strlen(got), sizeof got - strlen(got), " %s",
+                 tunable                          ? tunable->chosen
+                 : kiln__template_tree(&draft, i) ? kiln__tree_text(&draft, kiln__template_tree(&draft, i))
+                                                  : "?");
+    }
+    snprintf(got + strlen(got), sizeof got - strlen(got), " |");
+    for (size_t i = 0; i < draft.argument_count; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), " %s",
+                 draft.arguments[i].given ? draft.arguments[i].given : draft.arguments[i].name);
+    snprintf(got + strlen(got), sizeof got - strlen(got), " |");
+    for (size_t i = 0; i < draft.where_count; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), " %s", draft.wheres[i]);
+    CHECK_TEXT(read ? got : "not read", want);
+    kiln__arena_free(&arena);
+}
+
+#define SAXPY                                                                                                          \
+    "__global__ void k(int n, float a, const float *x, float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; }\n"
+
+/* Each form of a launch: constants, dim3, macros, templates, names that only the host has. */
+static void test_host(void)
+{
+    check_host(SAXPY "int main() { const int N = 1 << 20; int threads = 256, blocks = (N + threads - 1) / threads; "
+                     "k<<<blocks, threads>>>(N, 2.5f, x, y); }",
+               "ceil_div(n, THREADS) | THREADS |  | | n 2.5 x y |");
+    check_host(SAXPY
+               "void run(int count) { k<<<(count + 255) / 256, 256, 4 * 256, stream>>>(count, -1e-3f, nullptr, y); }",
+               "ceil_div(n, THREADS) | THREADS | 4 * THREADS | | n -1e-3 null y |");
+    check_host(
+        SAXPY "void run(int n) { dim3 block(128), grid; grid.x = div_up(n, block.x); k<<<grid, block>>>(n, 1, x, y); }",
+        "ceil_div(n, THREADS) | THREADS |  | | n 1 x y |");
+    check_host(
+        "#define CEIL_DIV(a, b) (((a) + (b)-1) / (b))\n"
+        "template <const int BM, const int BN, typename T> __global__ void k(int M, int N, T *C) {}\n"
+        "void run(int M, int N, half *C) { const uint BM = 64; constexpr int TILE_N = 32;\n"
+        "static_assert(BM % 16 == 0, \"BM\"); dim3 grid(CEIL_DIV(N, TILE_N), CEIL_DIV(M, BM)); dim3 block((BM * TILE_N) / 8);\n"
+        "k<BM, TILE_N, half><<<grid, block>>>(M, N, C); }",
+        "ceil_div(N, BN_VALUE), ceil_div(M, BM_VALUE) | BM_VALUE * BN_VALUE // 8, 1 |  | 64 32 half | M N C | "
+        "BM_VALUE % 16 == 0");
+    check_host("template <int THREADS> __global__ void k(const float *x, float *y, int rows, int K) {}\n"
+               "#define LAUNCH(K) \\\n    k<(K) / 4><<<grid, block>>>(x, y, N, (K));\n"
+               "#define DISPATCH(N, K) \\\n    dim3 block((K) / 4); \\\n    dim3 grid((N));\n",
+               "rows | K // 4 |  | K // 4 | x y rows K |");
+    check_host("__global__ void scale_f32_kernel(float *x, int n) { x[blockIdx.x] = 0; }\n"
+               "#define BIND(tag, pack) \\\n    void scale_##tag(T x) { dim3 grid((n + 256 - 1) / pack / 256); \\\n"
+               "    scale_##tag##_kernel<<<grid, 256>>>(x, n); }\nBIND(f16, 2)\nBIND(f32, 1)\n",
+               "ceil_div(n, 256) | 256 |  | | x n |");
+    check_host("template <int V, typename T> __global__ void k(const T *x, int d) {}\n"
+               "void run(int batch, int d) { cudaLaunchConfig_t config; dim3 nblks(batch), nthrs(32, 4);\n"
+               "config.gridDim = nblks; config.blockDim = nthrs; config.dynamicSmemBytes = 4 * 4;\n"
+               "auto kernel = k<8, float>; cudaLaunchKernelEx(&config, kernel, x, d); }",
+               "batch, 1 | 32, 4 | 4 * 4 | 8 float | x d |");
+    check_host(
+        SAXPY
+        "void run(int n) { int blocks = n / 64; blocks = n % 64 == 0 ? blocks : blocks + 1; k<<<blocks, 64>>>(n, 1, x, "
+        "y); }",
+        "n // THREADS if n % THREADS == 0 else n // THREADS + 1 | THREADS |  | | n 1 x y |");
+    check_host(SAXPY "void run(int n) { k<<<(n + 255) / 256, 256, 4096>>>(n, 1, x, y); }",
+               "ceil_div(n, 256) | 256 | 4096 | | n 1 x y |");
+    check_host(SAXPY "void run(std::vector<int> v) { k<<<v[3], 64>>>(n, 1, x, y); }", "not read");
+    check_host(SAXPY, "not read");
+}
+
+/* Which names of the host become params of threads: a number that the kernel knows stays. */
+static void test_host_threads(void)
+{
+    check_host(
+        "#define WARP 32\n__global__ void k(float *x, int n) { __shared__ float s[WARP]; x[blockIdx.x * blockDim.x] = 0; }\n"
+        "void run(int n) { k<<<(n + WARP - 1) / WARP, WARP>>>(x, n); }",
+        "ceil_div(n, 32) | 32 |  | | x n |");
+    check_host(
+        "__global__ void k(float *x, int n) { for (int i = threadIdx.x; i < n; i += blockDim.x) x[blockIdx.x * n + i] = 0; }\n"
+        "void run(int rows, int n) { k<<<rows, 128>>>(x, n); }",
+        "rows | THREADS |  | | x n |");
+    check_host("__global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = 0; }\n"
+               "void run() { k<<<4, 128>>>(x, 512); }",
+               "4 | 128 |  | | x n |");
+    check_host("template <int T, int V> __global__ void k(float *x, int n) {}\n"
+               "void run(int n) { k<128, 4><<<(n + 511) / (128 * 4), 128, 4 * 128>>>(x, n); }",
+               "(n + 511) // (T_VALUE * V_VALUE) | T_VALUE | V_VALUE * T_VALUE | 128 4 | x n |");
+}
+
+/* Variables that the host fills become buffers; variables with a value, or that no kernel reads, do not. */
+static void test_symbols(void)
+{
+    static const char text[] =
+        "#define R 3\n__constant__ float mask[(2 * R + 1) * R], unread[4];\n__constant__ float2 v[8];\n"
+        "__constant__ int fixed[2] = {1, 2};\n__device__ float table[16];\n__device__ int counter;\n"
+        "__global__ void k(float *y) { y[0] = mask[1] + v[0].x + fixed[0] + table[2] + counter; }\n"
+        "void run() { cudaMemcpyToSymbol(table, host, 64); }\n";
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft = {.arena = &arena, .path = "x.cu", .shown = "x.cu", .scan = &scan};
+    CHECK(kiln__scan_source(&arena, text, sizeof text - 1, sizeof text - 1, &scan, NULL) == KILN_OK);
+    draft.kernel = &scan.kernels[0];
+    CHECK(kiln__guess_arguments(&draft, NULL) == KILN_OK);
+    kiln__guess_symbols(&draft);
+    char got[256] = "";
+    for (size_t i = 0; i < draft.argument_count; i++)
+        if (draft.arguments[i].symbol)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s %s x %d [%s]; ", draft.arguments[i].symbol,
+                     draft.arguments[i].type, draft.arguments[i].lanes, draft.arguments[i].shape);
+    CHECK_TEXT(got, "mask f32 x 1 [(2 * 3 + 1) * 3]; v f32 x 2 [2 * 8]; table f32 x 1 [16]; ");
     kiln__arena_free(&arena);
 }
 
@@ -149,14 +290,15 @@ static void test_launch(void)
                  "rows | 256");
     check_launch("", "float *x", "x[threadIdx.x] = 0;", "1 | 256");
     check_launch("", "float *x", "x[0] = 0;", "1 | 1");
-    /* What is compared shows the grid: a size, or a product of sizes. */
+    /* A comparison shows the grid: a size, or a product of sizes. */
     check_launch("", "float *x, int w, int h",
                  "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= w * h) return; x[i] = 1;",
                  "ceil_div(w * h, THREADS) | THREADS");
     check_launch("", "float *x, int rows", "int row = blockIdx.x; if (row < rows) x[row] = threadIdx.x;", "rows | 256");
     check_launch("", "float *x, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n / 4) x[i] = 1;",
                  "ceil_div(n, THREADS) | THREADS !");
-    /* What is not seen: a function's use, a header's, a factor, a number that counts two things. */
+    /* Cases that the guess does not see: the use in a function or in a header, a factor, a number that counts two
+     * things. */
     check_launch("__device__ int at() { return blockIdx.x * 64; }", "float *x, int n", "x[at() + threadIdx.x] = n;",
                  "1 | 256 !");
     check_launch("#include \"at.h\"", "float *x, int n", "x[at() + threadIdx.x] = n;", "1 | 256 !");
@@ -199,7 +341,7 @@ static void check_values(const char *text, const char *name, const char *want)
 
 static void test_values(void)
 {
-    /* What #if compares with is what the source has code for; 0 and 1 are off and on. */
+    /* If #if compares a macro with values, the source has code for these values. 0 and 1 mean off and on. */
     check_values(
         "#if V == 1\ntypedef float vec;\n#elif V == 4 || V == 2\ntypedef float4 vec;\n#endif\n" KERNEL("vec y;"), "V",
         "1, 2, 4 | 1");
@@ -209,7 +351,7 @@ static void test_values(void)
         "#ifndef METHOD\n#define METHOD 0\n#endif\n#if METHOD == 0\n#elif METHOD == 1\n#elif METHOD == 2\n#endif\n" KERNEL(
             ""),
         "METHOD", "0, 1, 2 | 0");
-    /* What is calculated with is no type, and is no switch. */
+    /* A macro in arithmetic is neither a type nor a switch. */
     check_values(KERNEL("n / (REAL * n); x[0] = n * REAL(2); REAL y;"), "REAL", "float | float");
     check_values(KERNEL("int a = n / STEP_DONE; for (int i = (STEP_DONE * a); i < n; i++) x[i] = 0;"), "STEP_DONE",
                  "2 | 2");
@@ -235,16 +377,17 @@ static void test_written(void)
     kiln__arena_free(&arena);
 }
 
-static void test_memory(void)
+/* Every allocation fails once, for kernel 0 of `text`. */
+static void check_memory(const char *text)
 {
-    for (long k = 0; k < 400; k++) {
+    for (long k = 0; k < 1000; k++) {
         check_oom oom = {.countdown = k};
         kiln_allocator mem = {check_oom_resize, &oom};
         kiln__arena arena = {.mem = &mem};
         kiln__scan scan;
         kiln__draft draft;
         kiln__text out = {.mem = &mem};
-        guess(&arena, source, 0, &scan, &draft);
+        guess(&arena, text, 0, &scan, &draft);
         if (draft.size_count && !arena.failed)
             kiln__draft_write(&draft, &out);
         bool whole = out.length > 0 && !out.failed && !arena.failed;
@@ -258,9 +401,22 @@ static void test_memory(void)
     CU_FAIL("never ran through");
 }
 
+static void test_memory(void)
+{
+    check_memory(source);
+    check_memory(
+        "#define DIV(a, b) (((a) + (b)-1) / (b))\n__constant__ float mask[2 * 3];\nusing T = half;\n"
+        "template <int B> __global__ void k(const T *x, T *y, int n, float a) { y[threadIdx.x + blockDim.x] = mask[0]; }\n"
+        "void run(int n, int rows) { static_assert(64 % 2 == 0, \"\"); const int S = 64; dim3 block(S, 2), grid(DIV(n, S), rows);\n"
+        "k<S><<<grid, block, 4 * S>>>(x, y, n, 1e-5f); }\n");
+}
+
 static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"types of parameters", test_types},
                                    {"grid and block", test_launch},
+                                   {"the launch of the host", test_host},
+                                   {"threads of the host's launch", test_host_threads},
+                                   {"variables that the host fills", test_symbols},
                                    {"values of params", test_values},
                                    {"shared memory and grids that synchronise", test_written},
                                    {"out of memory", test_memory}};

@@ -1,4 +1,4 @@
-/* Any bytes as a CUDA source, read as words; and what is guessed of each kernel without a compiler. */
+/* Any bytes as a CUDA source: its words, and the guesses about each kernel without a compiler. */
 #include "draft.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kiln__arena arena = {0};
     kiln__scan scan;
     kiln__text out = {0};
-    if (kiln__scan_source(&arena, (const char *)data, size, &scan, NULL) == KILN_OK) {
+    if (kiln__scan_source(&arena, (const char *)data, size, size, &scan, NULL) == KILN_OK) {
         for (size_t i = 0; i < scan.kernel_count && i < 4; i++) {
             kiln__draft *draft = kiln__arena_alloc(&arena, sizeof *draft);
             if (!draft)
@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .source = "fuzz.cu",
                                    .scan = &scan,
                                    .kernel = &scan.kernels[i]};
+            kiln__host_find(draft);
             kiln__guess_tunables(draft);
             if (kiln__guess_arguments(draft, NULL) != KILN_OK)
                 continue;
@@ -30,8 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                     draft->arguments[k].bytes = size % 64 + 1;
                 }
             kiln__guess_structs(draft);
+            kiln__guess_symbols(draft);
             kiln__guess_sizes(draft);
-            kiln__guess_launch(draft);
+            if (!kiln__host_apply(draft))
+                kiln__guess_launch(draft);
+            kiln__fit_block(draft);
             kiln__guess_shapes(draft);
             kiln__draft_write(draft, &out);
         }

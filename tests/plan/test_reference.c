@@ -47,7 +47,7 @@ static void leave(void)
     CHECK(system(command) == 0);
 }
 
-static void open_with(const kiln_allocator *mem, const char *references)
+static void open_with(const kiln_allocator *mem, const char *where)
 {
     open_engine(mem, true);
     CU_ASSERT_PTR_NOT_NULL_FATAL(engine);
@@ -55,7 +55,7 @@ static void open_with(const kiln_allocator *mem, const char *references)
     kiln_register_host(engine, "opens", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_slow, "fake.yaml", NULL);
     kiln_register_host(engine, "of_mine", KILN_HOST_REFERENCE, host_slow, NULL, NULL);
     kiln_register_host(engine, "own", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_own, NULL, NULL);
-    kiln__engine_use_references(engine, references);
+    kiln__engine_use_references(engine, where);
 }
 
 /* Opens the plan of `variant` for N elements, in an engine of its own as another process would. */

@@ -91,6 +91,15 @@ int cli_engine(cli *c)
 int cli_spec(cli *c)
 {
     kiln_error *error = NULL;
+    const char *word = c->args.words.items[0], *dot = strrchr(word, '.');
+    if (dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cuh") == 0 || strcmp(dot, ".py") == 0)) {
+        const char *spec = cli_printf("%.*s.yaml", (int)(dot - word), word);
+        return cli_usage(
+            c,
+            "%s is a source, and this command takes a spec, which describes it. Write one first: 'kiln init %s "
+            "-o %s'",
+            word, cli_shell_word(word), cli_shell_word(spec));
+    }
     int code = cli_engine(c);
     if (code)
         return code;

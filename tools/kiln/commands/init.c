@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "commands.h"
+#include "init.h"
 
 /* ---- --space: the values of a recorded space ---- */
 
@@ -73,7 +74,7 @@ static int read_space(cli *c, value_list *list)
 
 /* ---- --param: values that the user knows ---- */
 
-static kiln_value value_of(const char *text)
+kiln_value init_value(const char *text)
 {
     char *end = NULL;
     errno = 0;
@@ -92,7 +93,7 @@ static int read_params(cli *c, value_list *list)
             return cli_usage(c, "--param needs NAME=VALUE,VALUE,... and got '%s'", name);
         name = cli_strndup(name, (size_t)(equals - name));
         for (const char *at = equals; at; at = strchr(at + 1, ','))
-            add_value(list, (kiln_setting){name, value_of(cli_strndup(at + 1, strcspn(at + 1, ",")))});
+            add_value(list, (kiln_setting){name, init_value(cli_strndup(at + 1, strcspn(at + 1, ",")))});
     }
     return 0;
 }
@@ -108,8 +109,8 @@ static const char *name_from(const char *source, const char *folder)
     size_t length = strcmp(base, "/") == 0 ? 0 : strlen(base);
     if (strncmp(whole, base, length) == 0 && whole[length] == '/')
         return cli_printf("%s", whole + length + 1);
-    cli_complain("warning: a spec reads only what lies below its own folder: write it beside the source (--output), or "
-                 "give --read-anywhere where it is used");
+    cli_complain("warning: a spec reads only files below its own folder: write it beside the source (--output), or "
+                 "use it with --read-anywhere");
     return cli_printf("%s", whole);
 }
 
@@ -149,16 +150,25 @@ static int init_run(cli *c)
     const char *source = c->args.words.items[0], *to = c->args.output_to, *folder = ".";
     if (ends_in(source, ".json") || ends_in(source, ".json.gz"))
         return cli_usage(c,
-                         "%s is no CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
+                         "%s is not a CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
                          "space gives the values of params: 'kiln init SOURCE.cu --space %s'",
                          source, source, source);
+    if (ends_in(source, ".yaml") || ends_in(source, ".yml"))
+        return cli_usage(c, "%s is a spec already: 'kiln tune %s'", source, source);
     if (to && lstat(to, &there) == 0)
         return cli_fail(c, KILN_ERROR_IO, "%s exists already, and is not overwritten", to);
     if (to && strrchr(to, '/'))
         folder = cli_strndup(to, (size_t)(strrchr(to, '/') - to) + 1);
     if (!c->args.device)
         c->args.device = "sim";
+    if (ends_in(source, ".py"))
+        return init_from_script(c, source, to, folder);
+    init_plan plan = {.folder = folder};
     int code = read_params(c, &values);
+    if (!code && c->args.nvcc)
+        code = init_read_nvcc(c, &plan);
+    if (!code)
+        code = init_make_stubs(c, &plan);
     if (!code)
         code = cli_engine(c);
     if (!code && c->args.space)
@@ -169,7 +179,14 @@ static int init_run(cli *c)
                                   .kernel = c->args.kernel,
                                   .source = name_from(source, folder),
                                   .values = values.items,
-                                  .value_count = values.count};
+                                  .value_count = values.count,
+                                  .launch = c->args.launch,
+                                  .includes = plan.includes.items,
+                                  .include_count = plan.includes.count,
+                                  .options = plan.options.items,
+                                  .option_count = plan.options.count,
+                                  .defines = plan.defines,
+                                  .define_count = plan.define_count};
     if (kiln_draft(c->engine, source, &options, keep, &made, &error) != KILN_OK)
         return cli_error(c, error);
     if (to) {
@@ -193,6 +210,14 @@ static const cli_option options[] = {
      "The kernel, if the source has several. Default: the first."},
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(output_to), "FILE", CLI_FILES, NULL,
      "Write the spec to this file, which must not exist. Default: standard output."},
+    {"launch", 0, CLI_TEXT, CLI_OPTION_FIELD(launch), "FILE", CLI_FILES, NULL,
+     "A file whose host code launches the kernel (<<<grid, block>>>). Default: the source itself."},
+    {"nvcc", 0, CLI_TEXT, CLI_OPTION_FIELD(nvcc), "LINE", CLI_NOTHING, NULL,
+     "The command line that compiles the source with nvcc, as one text. Its folders of headers (-I), macros (-D) and "
+     "options such as -std and --use_fast_math go into the spec."},
+    {"stub", 0, CLI_LIST, CLI_OPTION_FIELD(stubs), "HEADER", CLI_NOTHING, NULL,
+     "Make an empty header of this name in the folder 'stubs' beside the spec, for a library that only the host needs. "
+     "Repeatable."},
     {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUES", CLI_NOTHING, NULL,
      "The values of a macro or of a template's parameter, separated by commas; the one in the middle is the default. "
      "Repeatable. Default: a guess."},
@@ -206,13 +231,15 @@ const cli_command cli_init_command = {
     .summary = "write a first spec for a kernel of a CUDA source",
     .arguments = "SOURCE",
     .about =
-        "Reads and compiles a CUDA source, and writes a spec for one of its kernels that `kiln tune` can run. Macros "
-        "that the source uses but does not define become params, and so do those that it defines within #ifndef, and "
-        "parameters of templates. Types are the compiler's. Grid and block follow from the use of blockIdx, blockDim "
-        "and threadIdx. The kernel is run once on the simulated device, to see how large its arrays are and which of "
-        "them it writes.\n\n"
-        "The spec is a first guess, and its comments say what to check. As there is no reference, each answer is "
-        "compared with that of the default configuration.",
+        "Reads and compiles a CUDA source, and writes a spec for one of its kernels. `kiln tune` can run this spec. "
+        "These become params: macros that the source uses but does not define, macros that it defines within "
+        "#ifndef, and parameters of templates. The compiler gives the types of the arguments. The use of blockIdx, "
+        "blockDim and threadIdx gives grid and block. kiln runs the kernel once on the simulated device to find the "
+        "sizes of its arrays, and which arrays it writes.\n\n"
+        "A script in Python that calls Kernel Tuner gives a spec too: its kernel, params, restrictions, grid, arrays and "
+        "answer. kiln reads the script and does not run it. This needs python3.\n\n"
+        "The spec is a first guess, and its comments tell you what to check. It has no reference yet: kiln compares "
+        "each answer with the answer of the default configuration.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_FILES,
@@ -223,6 +250,10 @@ const cli_command cli_init_command = {
                                                                         "configuration."},
             {"kiln init kernels.cu --kernel gemm -o gemm.yaml", "One kernel of several."},
             {"kiln init sort.cu -p VECTOR=1,2,4 -p TYPE=uint", "Where a guess would not compile."},
+            {"kiln init sgemm.cuh --launch runner.cu -o sgemm.yaml", "Where another file launches the kernel."},
+            {"kiln init k.cu --nvcc 'nvcc -O3 -Iinclude -DREAL=float --use_fast_math k.cu' -o k.yaml",
+             "With the options of a build."},
+            {"kiln init convolution.py -o convolution.yaml", "From a script for Kernel Tuner."},
             {"kiln init gemm.cu --space gemm_cache.json -o gemm.yaml", "With the values that Kernel Tuner tried."},
             {0}},
     .run = init_run,

@@ -388,7 +388,7 @@ static const char *end_text(kiln_end end)
 
 /* Prints the totals of the sweep: samples by outcome, the reason for its end, use of the cache, and the times of its
  * parts. Rows without a value are left out. */
-static void show_totals(const kiln_tuning *tuning)
+static void show_totals(const cli *c, const kiln_tuning *tuning)
 {
     const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
     cli_table table;
@@ -398,6 +398,11 @@ static void show_totals(const kiln_tuning *tuning)
     uint64_t unchecked = t->configurations - t->verified - t->failed;
     table_cell(&table, "%s: %s verified, %s failed%s", cli_whole(t->configurations), cli_whole(t->verified),
                cli_whole(t->failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
+    if (t->verified && c->args.words.count > 0) { /* a right answer says nothing about these */
+        table_cell(&table, "not looked at");
+        table_cell(&table, "races, barriers, accesses past arrays: kiln check %s",
+                   cli_shell_word(c->args.words.items[0]));
+    }
     if (t->reused) {
         table_cell(&table, "kept");
         table_cell(&table, "%s reused from earlier sweeps", cli_whole(t->reused));
@@ -505,7 +510,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_printf("\nAt the small sizes, %s, which may rank otherwise than %s: %s.\n", view->size_set,
                    kiln_spec_size_set(c->spec, 0)->name, view->instead);
     show_left_out(tuning);
-    show_totals(tuning);
+    show_totals(c, tuning);
     if (best)
         out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, view, best));
     show_rest(c, view, kiln_tuning_sum(tuning));

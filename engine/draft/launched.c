@@ -1,0 +1,418 @@
+/* launched.c - takes the launch that host.c found into the draft: grid, block, shared memory, the arguments of the
+ * template, numbers among the arguments, and the constraints that static_assert states. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "draft.h"
+
+enum { MOST_BLOCK = 1024 };
+
+static char kind(const kiln__draft *draft, size_t word)
+{
+    return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
+}
+
+/* Returns the only word of an argument, without casts and parentheses: `n`, `(n)`, `(int)n`. 0: it is more. */
+static size_t only_word(const kiln__draft *draft, kiln__range range)
+{
+    while (range.to - range.from >= 3 && kind(draft, range.from) == '(') {
+        size_t close = kiln__word_close(draft->scan, range.from);
+        range = close + 1 == range.to ? (kiln__range){range.from + 1, close} : (kiln__range){close + 1, range.to};
+    }
+    return range.to == range.from + 1 && kind(draft, range.from) == 'w' ? range.from : 0;
+}
+
+static kiln__size *find_size(kiln__draft *draft, const char *name)
+{
+    for (size_t i = 0; i < draft->size_count; i++)
+        if (strcmp(draft->sizes[i].name, name) == 0)
+            return &draft->sizes[i];
+    return NULL;
+}
+
+/* ---- arguments of the kernel ---- */
+
+static void remove_size(kiln__draft *draft, const char *name)
+{
+    kiln__size *size = find_size(draft, name);
+    size_t at = size ? (size_t)(size - draft->sizes) : draft->size_count;
+    if (size)
+        memmove(size, size + 1, (--draft->size_count - at) * sizeof *size);
+}
+
+/* Gives each size the name that the host has for it. The value of a constant of the host becomes the size's default. */
+static void bind_sizes(kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count; i++) {
+        kiln__draft_argument *argument = &draft->arguments[i];
+        size_t word = only_word(draft, draft->host.arguments[i]);
+        kiln__size *size = argument->role == KILN__ROLE_SIZE ? find_size(draft, argument->name) : NULL;
+        if (!size || !word)
+            continue;
+        kiln__tree *tree = kiln__host_read(draft, draft->host.arguments[i]);
+        if (tree && tree->op == 'w' && !tree->free) { /* the host passes this value for another argument too */
+            argument->given = tree->text;
+            remove_size(draft, argument->name);
+            continue;
+        }
+        size->host = kiln__word_copy(draft->scan, word);
+        int64_t value = 0;
+        if (kiln__tree_constant(draft, tree, &value) && value > 0)
+            size->given = value;
+    }
+}
+
+/* Takes numbers of the launch for the other arguments, and expressions of sizes. */
+static void take_arguments(kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count; i++) {
+        kiln__draft_argument *argument = &draft->arguments[i];
+        kiln__range range = draft->host.arguments[i];
+        kiln__size *size = argument->role == KILN__ROLE_SIZE ? find_size(draft, argument->name) : NULL;
+        bool null = range.to == range.from + 1 && (kiln__word_is(draft->scan, range.from, "nullptr") ||
+                                                   kiln__word_is(draft->scan, range.from, "NULL"));
+        if (argument->role == KILN__ROLE_BUFFER && !argument->indirect && null)
+            argument->given = "null";
+        if ((argument->role != KILN__ROLE_SCALAR && !size) || (size && size->host))
+            continue;
+        kiln__tree *tree = kiln__host_read(draft, range);
+        const kiln__tree *number = tree && tree->op == 'n' ? tree->a : tree;
+        if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !strchr("0.", number->op)))
+            continue;
+        int64_t value = 0;
+        if (size && kiln__tree_constant(
+                        draft, tree, &value)) { /* a literal number of the launch: the kernel may need just this one */
+            size->fixed = size->given = value > 0 ? value : 1;
+        } else if (!size || !kiln__tree_uses(tree, argument->name)) {
+            argument->given = kiln__tree_text(draft, tree);
+            if (size)
+                remove_size(draft, argument->name);
+        }
+    }
+}
+
+/* ---- names that only the host has ---- */
+
+/* Makes a size of each name without a definition. Returns false if there is no room. */
+static bool add_free(kiln__draft *draft, kiln__tree *tree)
+{
+    for (const char *name; (name = kiln__tree_free(tree)) != NULL;) {
+        const char *made = NULL;
+        for (size_t i = 0; i < draft->size_count && !made; i++)
+            if (draft->sizes[i].host && strcmp(draft->sizes[i].host, name) == 0)
+                made = draft->sizes[i].name;
+        for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count && !made; i++) {
+            size_t word = only_word(draft,
+                                    draft->host.arguments[i]); /* a number of the kernel that the grid needs too */
+            if (word && kiln__word_is(draft->scan, word, name) && (made = kiln__guess_size_of(draft, i)) != NULL)
+                draft->sizes[draft->size_count - 1].host = name;
+        }
+        if (!made) {
+            made = kiln__guess_another_size(draft, name);
+            if (!made)
+                return false;
+            draft->sizes[draft->size_count - 1].host = name;
+        }
+        kiln__tree_bind(tree, name, made);
+    }
+    return true;
+}
+
+/* ---- the block ---- */
+
+/* Passes over all functions; those of the host are recognised by a launch or a call of the runtime. */
+bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = 1; i < scan->count; i++) {
+        if (scan->words[i].directive || kind(draft, i) != '{' || kiln__word_is(scan, i - 1, "namespace") ||
+            (i > 1 && kiln__word_is(scan, i - 2, "namespace")) || kind(draft, i - 1) == '"')
+            continue;
+        size_t close = kiln__word_close(scan, i);
+        bool launches = false, uses = false;
+        for (size_t k = i; k < close; k++) {
+            launches |= kind(draft, k) == '<' && kind(draft, k + 1) == '<' && kind(draft, k + 2) == '<';
+            launches |= scan->words[k].length > 8 && memcmp(scan->words[k].text, "cudaM", 5) == 0; /* cudaMalloc */
+            uses |= kiln__word_is(scan, k, name);
+        }
+        if (uses && !launches)
+            return true;
+        i = close;
+    }
+    return false;
+}
+
+/* Returns true if a tree has the number. A number is recognised by its name, or by its value if it has no name. */
+static bool has_number(const kiln__tree *tree, const kiln__tree *number)
+{
+    return tree &&
+           ((tree->op == '0' && tree->value == number->value && (tree->text != NULL) == (number->text != NULL) &&
+             (!tree->text || strcmp(tree->text, number->text) == 0)) ||
+            has_number(tree->a, number) || has_number(tree->b, number));
+}
+
+/* Replaces a number of the block by a param, in a tree of the launch. */
+static void replace_number(kiln__tree *tree, const kiln__tree *number, const char *param)
+{
+    if (!tree)
+        return;
+    if (tree->op == '0' && has_number(tree, number)) {
+        tree->op = 'w';
+        tree->text = param;
+        tree->free = false;
+        return;
+    }
+    replace_number(tree->a, number, param);
+    replace_number(tree->b, number, param);
+}
+
+/* Returns true if the kernel walks over its work in steps of the number of threads: `i += blockDim.x`, or a variable that
+ * is set to it. */
+static bool strides_by_block(const kiln__draft *draft)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to; i++) {
+        if (kind(draft, i) != '+' || kind(draft, i + 1) != '=' || kind(draft, i + 2) != 'w')
+            continue;
+        if (kiln__word_is(scan, i + 2, "blockDim"))
+            return true;
+        const char *name = kiln__word_copy(scan, i + 2);
+        for (size_t k = draft->kernel->body_from; name && k + 2 < i; k++)
+            if (kiln__word_is(scan, k, name) && kind(draft, k + 1) == '=' && kiln__word_is(scan, k + 2, "blockDim"))
+                return true;
+    }
+    return false;
+}
+
+/* A literal number that the launch gives to the template, and that stands in its grid or block too, is the same param:
+ * `sum<256><<<n / 256, 256>>>`. */
+static void tie_templates(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
+{
+    const kiln__host_launch *host = &draft->host;
+    for (size_t i = 0; i < host->template_count && i < draft->kernel->template_count; i++) {
+        const kiln__tree *number = host->trees[i];
+        const kiln__tunable *tunable = kiln__tunable_find(draft, draft->kernel->templates[i].name);
+        bool alone = number && number->op == '0' && !number->text && number->value > 1 && tunable;
+        for (size_t k = 0; k < host->template_count && alone; k++)
+            alone = k == i || !host->trees[k] || host->trees[k]->op != '0' || host->trees[k]->value != number->value;
+        for (int axis = 0; axis < 3 && alone; axis++) {
+            replace_number(block[axis], number, tunable->name);
+            replace_number(grid[axis], number, tunable->name);
+        }
+        if (alone)
+            replace_number(shared, number, tunable->name);
+    }
+}
+
+static bool is_zero(const kiln__tree *tree) { return tree->op == '0' && tree->value == 0; }
+
+/* If the kernel reads its number of threads from blockDim, and the launch has a number that the kernel does not know,
+ * other numbers work too: the number becomes a param. */
+static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
+{
+    int used = (block[1] && block[1]->value > 1) + (block[2] && block[2]->value > 1);
+    for (int axis = 0; axis < 3; axis++) {
+        if (!block[axis] || block[axis]->op != '0' || block[axis]->value < 2)
+            continue;
+        const kiln__tree number = *block[axis];
+        char digits[24];
+        kiln__format(digits, sizeof digits, "%lld", (long long)number.value);
+        bool known = number.value < (used ? 2 : 64) || (number.text && kiln__is_used_by_device(draft, number.text)) ||
+                     (!number.text && (used || kiln__is_used_by_device(draft, digits))) ||
+                     !kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim") ||
+                     !(has_number(grid[0], &number) || has_number(grid[1], &number) || has_number(grid[2], &number) ||
+                       strides_by_block(draft)) ||
+                     (shared && !has_number(shared, &number) && !is_zero(shared));
+        const char *name = known ? NULL : kiln__add_threads(draft, axis, used > 0, number.value);
+        for (int k = 0; name && k < 3; k++) {
+            replace_number(block[k], &number, name);
+            replace_number(grid[k], &number, name);
+        }
+        if (name)
+            replace_number(shared, &number, name);
+    }
+}
+
+/* Chooses sizes with which the block has at most 1024 threads, if the block depends on sizes. */
+static void fit_sizes(kiln__draft *draft, kiln__tree *const *block)
+{
+    static const int64_t wholes[] = {1024, 512, 256, 128, 64, 32, 16, 8}, tinies[] = {128, 256, 64, 32, 16, 8};
+    for (size_t s = 0; s < draft->size_count; s++) {
+        kiln__size *size = &draft->sizes[s];
+        bool uses = false;
+        for (int axis = 0; axis < 3; axis++)
+            uses |= kiln__tree_uses(block[axis], size->name);
+        for (int whole = 0; whole < 2 && uses && !size->fixed; whole++) {
+            const int64_t *list = whole ? wholes : tinies;
+            size_t count = whole ? KILN__COUNT(wholes) : KILN__COUNT(tinies);
+            int64_t *value = whole ? &size->whole : &size->tiny, threads = MOST_BLOCK + 1;
+            for (size_t i = 0; i < count && (threads > MOST_BLOCK || threads < 1); i++) {
+                int64_t extent = 0;
+                *value = list[i];
+                threads = 1;
+                for (int axis = 0; axis < 3; axis++)
+                    threads *= block[axis] && kiln__tree_value(draft, block[axis], whole, 0, &extent) ? extent : 1;
+            }
+        }
+    }
+}
+
+/* Returns the largest value that the list of a param has. */
+static int64_t largest_value(const kiln__tunable *tunable)
+{
+    int64_t most = tunable->number;
+    for (const char *at = tunable->values; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        most = strtoll(at, NULL, 10) > most ? strtoll(at, NULL, 10) : most;
+    return most;
+}
+
+/* Makes the tiny sizes multiples of the largest share that a block has of an axis. A kernel may rely on whole tiles. The
+ * sizes stay different, so that a run can distinguish them. */
+static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
+{
+    enum { MOST_SHARE = 512 };
+    int64_t numbers[KILN__MOST_TUNABLES];
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        numbers[i] = draft->tunables[i].number;
+        if (numbers[i] > 0 && draft->tunables[i].kind != KILN__TUNABLE_THREADS && !draft->tunables[i].size)
+            draft->tunables[i].number = largest_value(&draft->tunables[i]);
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        const kiln__tree *tree = grid[axis];
+        kiln__size *size = tree && (tree->op == 'C' || tree->op == '/') && tree->a->op == 'w'
+                               ? find_size(draft, tree->a->text)
+                               : NULL;
+        int64_t share = 0;
+        if (!size || size->fixed || !kiln__tree_value(draft, tree->b, false, 0, &share) || share < 2 ||
+            share > MOST_SHARE)
+            continue;
+        int64_t rounded = (size->tiny + share - 1) / share * share;
+        for (size_t i = 0; i < draft->size_count; i++)
+            if (&draft->sizes[i] != size && draft->sizes[i].tiny == rounded && draft->sizes[i].tiny != size->tiny) {
+                rounded += share;
+                i = (size_t)-1;
+            }
+        size->tiny = rounded;
+    }
+    for (size_t i = 0; i < draft->tunable_count; i++)
+        draft->tunables[i].number = numbers[i];
+}
+
+/* ---- constraints ---- */
+
+/* Adds the conditions of static_assert() between two words as constraints, as far as params alone decide them. */
+static void take_asserts(kiln__draft *draft, kiln__range where)
+{
+    for (size_t i = where.from; i + 3 < where.to && draft->where_count < KILN__COUNT(draft->wheres); i++) {
+        if (!kiln__word_is(draft->scan, i, "static_assert") || kind(draft, i + 1) != '(')
+            continue;
+        size_t close = kiln__word_close(draft->scan, i + 1), end = i + 2, depth = 0;
+        for (; end < close && (kind(draft, end) != ',' || depth > 0); end++) {
+            depth += kind(draft, end) == '(';
+            depth -= depth > 0 && kind(draft, end) == ')';
+        }
+        kiln__tree *tree = kiln__host_read(draft, (kiln__range){i + 2, end});
+        int64_t value = 0;
+        bool varies = false;
+        for (size_t k = 0; k < draft->tunable_count; k++)
+            varies |= !draft->tunables[k].size && kiln__tree_uses(tree, draft->tunables[k].name);
+        if (varies && !kiln__tree_free(tree) && kiln__tree_value(draft, tree, false, 0, &value) && value)
+            draft->wheres[draft->where_count++] = kiln__tree_text(draft, tree);
+        i = close;
+    }
+}
+
+static void add_constraints(kiln__draft *draft)
+{
+    const kiln__host_launch kept = draft->host;
+    if (kept.found)
+        take_asserts(draft, (kiln__range){kept.scope.from, kept.at});
+    draft->host = (kiln__host_launch){
+        .scope = {draft->kernel->body_from, draft->kernel->body_to}, .at = draft->kernel->body_to, .in_kernel = true};
+    take_asserts(draft, draft->host.scope);
+    draft->host = kept;
+}
+
+/* ---- the whole launch ---- */
+
+static void set_axes(kiln__draft *draft, kiln__tree *const *grid, kiln__tree *const *block)
+{
+    int most = 0;
+    for (int axis = 1; axis < 3; axis++)
+        if ((grid[axis] && !(grid[axis]->op == '0' && grid[axis]->value == 1)) ||
+            (block[axis] && !(block[axis]->op == '0' && block[axis]->value == 1)))
+            most = axis;
+    for (int axis = 0; axis <= most; axis++) {
+        kiln__axis *to = &draft->axes[axis];
+        *to = (kiln__axis){.used = true, .grid = "1", .block = "1", .blocks = 1, .threads = 1};
+        if (grid[axis]) {
+            to->grid = kiln__tree_text(draft, grid[axis]);
+            if (!kiln__tree_value(draft, grid[axis], false, 0, &to->blocks))
+                to->blocks = 1;
+        }
+        if (block[axis]) {
+            to->block = kiln__tree_text(draft, block[axis]);
+            if (!kiln__tree_value(draft, block[axis], false, 0, &to->threads))
+                to->threads = 1;
+        }
+    }
+}
+
+void kiln__host_templates(kiln__draft *draft)
+{
+    kiln__host_launch *host = &draft->host;
+    for (size_t i = 0; i < host->template_count && i < draft->kernel->template_count; i++)
+        host->trees[i] = draft->kernel->templates[i].type ? NULL : kiln__host_read(draft, host->templates[i]);
+}
+
+const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param)
+{
+    return param < draft->host.template_count ? draft->host.trees[param] : NULL;
+}
+
+bool kiln__host_is_argument(const kiln__draft *draft, const char *name)
+{
+    for (size_t i = 0; i < draft->host.argument_count; i++) {
+        size_t word = only_word(draft, draft->host.arguments[i]);
+        if (word && kiln__word_is(draft->scan, word, name))
+            return true;
+    }
+    return false;
+}
+
+/* Sets the launch of the draft from the launch of the host. Returns false if the source has none that can be read. Then
+ * kiln__guess_launch() guesses it from the kernel alone. */
+bool kiln__host_apply(kiln__draft *draft)
+{
+    kiln__host_launch *host = &draft->host;
+    kiln__tree *grid[3] = {NULL}, *block[3] = {NULL}, *shared = NULL;
+    if (host->found) {
+        bind_sizes(draft);
+        take_arguments(draft);
+        kiln__set_sizes(draft);
+        for (size_t i = 0; i < host->template_count; i++)
+            if (host->trees[i] && host->trees[i]->op != '0') /* the names of sizes are known now */
+                host->trees[i] = kiln__host_read(draft, host->templates[i]);
+        for (size_t i = 0; i < host->template_count; i++)
+            if (host->trees[i] && !add_free(draft, host->trees[i]))
+                return false;
+    }
+    bool read = host->found && kiln__host_axes(draft, host->grid, grid) && kiln__host_axes(draft, host->block, block);
+    for (int axis = 0; axis < 3 && read; axis++)
+        read = add_free(draft, grid[axis]) && add_free(draft, block[axis]);
+    if (read && host->shared.from) {
+        shared = kiln__host_read(draft, host->shared);
+        if (shared && !add_free(draft, shared))
+            shared = NULL;
+    }
+    if (read) {
+        tie_templates(draft, block, grid, shared);
+        set_threads(draft, block, grid, shared);
+        round_sizes(draft, grid);
+        fit_sizes(draft, block);
+        set_axes(draft, grid, block);
+        draft->shared = shared && !is_zero(shared) ? kiln__tree_text(draft, shared) : NULL;
+    }
+    add_constraints(draft);
+    return read;
+}

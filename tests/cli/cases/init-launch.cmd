@@ -1,0 +1,86 @@
+# The launch in the same file or in another one, host libraries, types of 16 and 8 bits, variables that the host fills.
+# What is written runs.
+cat >norm.cu <<'X'
+#include <cuda_bf16.h>
+#include <torch/extension.h>
+#include <cublas_v2.h>
+#include <vector>
+using bf16 = __nv_bfloat16;
+__constant__ float gain[1];
+template <typename T, int THREADS>
+__global__ void __launch_bounds__(THREADS) norm(const T *x, T *y, int hidden, float eps)
+{
+    __shared__ float sum;
+    if (threadIdx.x == 0)
+        sum = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < hidden; i += THREADS)
+        atomicAdd(&sum, (float)x[(int64_t)blockIdx.x * hidden + i]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < hidden; i += THREADS)
+        y[(int64_t)blockIdx.x * hidden + i] = (T)((float)x[(int64_t)blockIdx.x * hidden + i] * gain[0] / (sum * sum + eps));
+}
+void run(torch::Tensor x, torch::Tensor y)
+{
+    int rows = x.size(0), hidden = x.size(1);
+    TORCH_CHECK(hidden % 8 == 0);
+    norm<bf16, 128><<<rows, 128, 0, at::cuda::getCurrentCUDAStream()>>>((const bf16 *)x.data_ptr(), (bf16 *)y.data_ptr(), hidden, 1e-6f);
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("run", &run); }
+X
+kiln init norm.cu -o norm.yaml && sed -n '/^sizes/,/^$/p; /^params/,/^$/p; /^buffers/,/^$/p; /^before_each/,/^$/p; /^launch/,$p' norm.yaml
+grep 'trial run' norm.yaml
+kiln tune norm.yaml -q | grep configurations
+# A whole program. INFINITY and uint32_t need no #include, as with nvcc.
+cat >program.cu <<'X'
+#include <iostream>
+#include <algorithm>
+__global__ void add(uint32_t n, float a, const float *x, float *y)
+{
+    uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = x[i] == INFINITY ? 0 : a * x[i] + y[i];
+}
+int main()
+{
+    const int N = 3 << 18;
+    float *x, *y;
+    cudaMalloc(&x, N * sizeof(float));
+    cudaMalloc(&y, N * sizeof(float));
+    dim3 block(256), grid((N + block.x - 1) / block.x);
+    add<<<grid, block>>>(N, 2.5f, x, y);
+    std::cout << cudaGetErrorString(cudaDeviceSynchronize()) << std::endl;
+}
+X
+kiln init program.cu -o program.yaml && sed -n '/^sizes/,/^$/p; /^params/,/^$/p; /^launch/,$p' program.yaml
+kiln tune program.yaml -q | grep configurations
+# The launch in another file, with static_assert as constraints; without it the values are asked for.
+cat >tile.cuh <<'X'
+#pragma once
+template <int BM, int TM> __global__ void tile(const float *x, float *y, int M)
+{
+    int i = blockIdx.x * BM + threadIdx.x * TM;
+    for (int k = 0; k < TM; k++)
+        if (i + k < M)
+            y[i + k] = 2 * x[i + k];
+}
+X
+cat >runner.cu <<'X'
+#include "tile.cuh"
+#define CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
+void run(float *x, float *y, int M)
+{
+    const int SIZE = 128;
+    static_assert(SIZE % 4 == 0, "whole threads");
+    tile<SIZE, 4><<<CEIL_DIV(M, SIZE), SIZE / 4>>>(x, y, M);
+}
+X
+kiln init tile.cuh; echo $?
+kiln init tile.cuh --launch runner.cu -o tile.yaml && sed -n '/^params/,/^$/p; /^launch/,$p' tile.yaml
+kiln tune tile.yaml -q | grep configurations
+# An output that is the same everywhere is no evidence.
+echo '__global__ void same(float *y, const float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = x[i] > 5; }' >same.cu
+kiln init same.cu | grep '^  y: {type'
+# A name that the source declares itself is no param, whatever the compiler says of it.
+echo '__global__ void broken(widget_t *out, int n) { float in2 = 1; out[n] = in2; }' >broken.cu
+kiln init broken.cu 2>&1 | grep -cE 'widget_t|guesses'

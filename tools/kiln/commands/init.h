@@ -1,0 +1,33 @@
+/* init.h - the parts of `kiln init`. */
+#ifndef KILN_CLI_INIT_H
+#define KILN_CLI_INIT_H
+
+#include "cli.h"
+
+/* Values for the spec that come from the command line. */
+typedef struct init_plan {
+    const char *folder;         /* of the spec */
+    cli_list includes, options; /* for `include:` and `options:` of the spec */
+    kiln_setting *defines;      /* for `define:` */
+    size_t define_count, define_room;
+} init_plan;
+
+/* Reads the words of a command line of nvcc (--nvcc): folders of headers, macros, and options that matter for a kernel.
+ * Says which words were left out. Returns 0 or the exit code. */
+int init_read_nvcc(cli *c, init_plan *plan);
+/* Makes the empty headers of --stub in the folder `stubs` beside the spec. Returns 0 or the exit code. */
+int init_make_stubs(cli *c, init_plan *plan);
+kiln_value init_value(const char *text); /* a whole number, or the text itself */
+/* A file that is compiled in (kernel_tuner.py). */
+typedef struct init_file {
+    const char *name;
+    const unsigned char *data;
+    size_t size;
+} init_file;
+extern const init_file init_files[]; /* ends with {0} */
+
+/* Writes a spec from a Python script that calls Kernel Tuner, to `to` and files beside it. NULL: prints it. Returns 0 or
+ * the exit code. */
+int init_from_script(cli *c, const char *script, const char *to, const char *folder);
+
+#endif

@@ -1,0 +1,213 @@
+/* init_nvcc.c - the options --nvcc and --stub of `kiln init`: a command line of nvcc, and empty headers. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands.h"
+#include "init.h"
+
+/* ---- the words of a command line ---- */
+
+/* Splits a command line as a shell does: blanks, quotes and backslashes. Variables and patterns stay as they are. */
+static void split_words(const char *line, cli_list *words)
+{
+    char *word = cli_alloc(strlen(line) + 1);
+    size_t length = 0;
+    bool begun = false;
+    char quote = '\0';
+    for (const char *at = line;; at++) {
+        if (!*at || (!quote && strchr(" \t\n", *at))) {
+            if (begun)
+                cli_list_add(words, cli_strndup(word, length));
+            length = 0;
+            begun = false;
+            if (!*at)
+                return;
+        } else if (quote ? *at == quote : *at == '"' || *at == '\'') {
+            quote = quote ? '\0' : *at;
+            begun = true;
+        } else {
+            if (*at == '\\' && quote != '\'' && at[1])
+                at++;
+            word[length++] = *at;
+            begun = true;
+        }
+    }
+}
+
+/* Options of nvcc that a spec may have, with their values. */
+static const struct {
+    const char *names[2];
+    const char *as; /* in the spec */
+    bool value;
+} kept[] = {
+    {{"-std", "--std"}, "-std", true},
+    {{"-use_fast_math", "--use_fast_math"}, "--use_fast_math", false},
+    {{"-maxrregcount", "--maxrregcount"}, "--maxrregcount", true},
+    {{"-fmad", "--fmad"}, "--fmad", true},
+    {{"-ftz", "--ftz"}, "--ftz", true},
+    {{"-prec-div", "--prec-div"}, "--prec-div", true},
+    {{"-prec-sqrt", "--prec-sqrt"}, "--prec-sqrt", true},
+    {{"-lineinfo", "--generate-line-info"}, "--generate-line-info", false},
+    {{"-extra-device-vectorization", "--extra-device-vectorization"}, "--extra-device-vectorization", false},
+    {{"-Xptxas", "--ptxas-options"}, "--ptxas-options", true},
+};
+/* Options whose value is the next word, and which do not matter for a kernel in a spec. */
+static const char *const with_value[] = {"-o",
+                                         "--output-file",
+                                         "-arch",
+                                         "--gpu-architecture",
+                                         "-gencode",
+                                         "--generate-code",
+                                         "-code",
+                                         "--gpu-code",
+                                         "-Xcompiler",
+                                         "--compiler-options",
+                                         "-Xlinker",
+                                         "-ccbin",
+                                         "--compiler-bindir",
+                                         "-x",
+                                         "-L",
+                                         "-l",
+                                         "-t",
+                                         "--threads",
+                                         "-MF",
+                                         "-isystem"};
+
+/* Returns the value of the option `name` at word *i: "-std=c++17", "-std c++17". NULL: it is another word. */
+static const char *value_of(const cli_list *words, size_t *i, const char *name)
+{
+    const char *word = words->items[*i];
+    size_t length = strlen(name);
+    if (strcmp(word, name) == 0 && *i + 1 < words->count)
+        return words->items[++*i];
+    return strncmp(word, name, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
+}
+
+/* ---- folders ---- */
+
+/* Returns the path of `folder` below `base`; "." for `base` itself. NULL: it is not below, or there is none. */
+static const char *path_below(const char *folder, const char *base)
+{
+    char whole[PATH_MAX], root[PATH_MAX];
+    if (!realpath(folder, whole) || !realpath(base, root))
+        return NULL;
+    size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    if (strncmp(whole, root, length) != 0 || (whole[length] && whole[length] != '/'))
+        return NULL;
+    return whole[length] ? cli_printf("%s", whole + length + 1) : ".";
+}
+
+static void add_include(cli *c, init_plan *plan, const char *folder)
+{
+    struct stat info;
+    if (stat(cli_printf("%s/cuda_runtime.h", folder), &info) == 0) /* CUDA's own headers, which Kiln finds itself */
+        return;
+    const char *below = path_below(folder, plan->folder);
+    if (below)
+        cli_list_add(&plan->includes, below);
+    else
+        cli_list_add(&c->args.paths, folder);
+}
+
+static void add_define(init_plan *plan, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (plan->define_count == plan->define_room) {
+        kiln_setting *more = cli_alloc((plan->define_room = 2 * plan->define_room + 16) * sizeof *more);
+        if (plan->define_count)
+            memcpy(more, plan->defines, plan->define_count * sizeof *more);
+        plan->defines = more;
+    }
+    plan->defines[plan->define_count++] = (kiln_setting){equals ? cli_strndup(text, (size_t)(equals - text)) : text,
+                                                         equals ? init_value(equals + 1)
+                                                                : (kiln_value){.kind = KILN_INT, .as.i = 1}};
+}
+
+/* ---- the command line of nvcc ---- */
+
+int init_read_nvcc(cli *c, init_plan *plan)
+{
+    cli_list words = {0};
+    const char *left = "";
+    split_words(c->args.nvcc, &words);
+    for (size_t i = 0; i < words.count; i++) {
+        const char *word = words.items[i], *value = NULL;
+        bool taken = i == 0 && !strchr("-", *word); /* nvcc itself */
+        if (strncmp(word, "-I", 2) == 0 && (word[2] || i + 1 < words.count)) {
+            add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
+            taken = true;
+        } else if ((value = value_of(&words, &i, "--include-path")) != NULL ||
+                   (value = value_of(&words, &i, "-isystem")) != NULL) {
+            add_include(c, plan, value);
+            taken = true;
+        } else if (strncmp(word, "-D", 2) == 0 && (word[2] || i + 1 < words.count)) {
+            add_define(plan, word[2] ? word + 2 : words.items[++i]);
+            taken = true;
+        } else if ((value = value_of(&words, &i, "--define-macro")) != NULL) {
+            add_define(plan, value);
+            taken = true;
+        } else if (strcmp(word, "-include") == 0 || strcmp(word, "--pre-include") == 0) {
+            return cli_usage(c,
+                             "--nvcc: %s puts a header before the source, which a spec cannot do: write the #include "
+                             "into the source",
+                             word);
+        }
+        for (size_t k = 0; k < CLI_COUNT(kept) && !taken; k++)
+            for (size_t n = 0; n < 2 && !taken; n++) {
+                const char *name = kept[k].names[n];
+                value = kept[k].value ? value_of(&words, &i, name) : strcmp(word, name) == 0 ? "" : NULL;
+                if (value)
+                    cli_list_add(&plan->options, kept[k].value ? cli_printf("%s=%s", kept[k].as, value) : kept[k].as);
+                taken = value != NULL;
+            }
+        if (taken || !strcmp(word, c->args.words.items[0]))
+            continue;
+        for (size_t k = 0; k < CLI_COUNT(with_value) && i + 1 < words.count; k++)
+            if (strcmp(word, with_value[k]) == 0)
+                word = cli_printf("%s %s", word, words.items[++i]);
+        left = cli_printf("%s %s", left, word);
+    }
+    if (*left)
+        cli_complain(cli_printf("note: left out of --nvcc, because a spec does not need it:%s", left));
+    return 0;
+}
+
+/* ---- empty headers ---- */
+
+/* Makes the folders of a path. Returns false, with errno set, if one cannot be made. */
+static bool make_folders(const char *path)
+{
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/'))
+        if (mkdir(cli_strndup(path, (size_t)(slash - path)), 0777) != 0 && errno != EEXIST)
+            return false;
+    return true;
+}
+
+int init_make_stubs(cli *c, init_plan *plan)
+{
+    for (size_t i = 0; i < c->args.stubs.count; i++) {
+        const char *name = c->args.stubs.items[i];
+        struct stat info;
+        if (!*name || *name == '/' || strstr(name, "..") || name[strlen(name) - 1] == '/')
+            return cli_usage(c, "--stub needs the name behind #include, such as 'glm/glm.hpp', and got '%s'", name);
+        const char *path = cli_printf("%s/stubs/%s", plan->folder, name);
+        if (stat(path, &info) == 0)
+            continue;
+        const char *text =
+            cli_printf("#pragma once\n/* %s for kernels. It is empty: kiln init --stub %s made it. Declare "
+                       "here what a kernel needs of it. */\n",
+                       name, name);
+        if (!make_folders(path))
+            return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
+        int code = cli_write_file(c, path, text, strlen(text));
+        if (code)
+            return code;
+        cli_complain(cli_printf("note: %s is an empty header. Declare there what a kernel needs of it", path));
+    }
+    if (c->args.stubs.count)
+        cli_list_add(&plan->includes, "stubs");
+    return 0;
+}
