@@ -534,8 +534,8 @@ static kiln__tree *combine(const reader *r, char op, kiln__tree *a, kiln__tree *
 
 static kiln__tree *read_expression(reader *r, int least)
 {
-    char op;
-    size_t words;
+    char op = 0;
+    size_t words = 0;
     kiln__tree *left = read_primary(r);
     for (int level; left && (level = operator_at(r, &op, &words)) > least;) {
         r->at += words;
