@@ -96,8 +96,8 @@ static bool take(kiln_call *call, problem *p)
             p->q->shape[1] % p->k->shape[1] == 0 && p->q->shape[3] % KILN__LANES == 0 && p->q->shape[3] <= DEPTH_MOST;
     if (!right)
         kiln_call_fail(call,
-                       "q and o are B x H x M x D, k and v B x G x N x D; H must be a multiple of G, D of 4 and at "
-                       "most 256");
+                       "q and o must be B x H x M x D, and k and v B x G x N x D; H must be a multiple of G, and D a "
+                       "multiple of 4 and at most 256");
     return right;
 }
 

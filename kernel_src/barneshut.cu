@@ -18,6 +18,10 @@
 // bodies were given. Both differ from the exact sum by the error of theta. Walks differ among each other, as some open
 // more nodes than others. The same kernel gives the same bits in every run.
 //
+// At theta 0.5, against all pairs of 50,000 bodies, the root of the mean square of the errors is 1.6 % of that of the
+// accelerations by thread_walk and 1.4 % by list_walk (uniform; 1.1 and 0.8 % in a disk, 0.5 and 0.2 % in clusters). Half
+// of the bodies err by less than 1.7 and 1.5 %.
+//
 // Numbers: masses are not negative; places and masses are finite, |x| below 2^60; soft is a normal number above 0. N is
 // at most 2^30 - 1. A leaf of the last level has any number of bodies, and each walk of it takes as many pairs: bodies
 // that are many and nearer to each other than 2^-16 of the square, but not in one place, are slow.

@@ -61,7 +61,7 @@ static kiln_status bezier_curves(void *user, kiln_call *call)
     while (known < KILN__COUNT(controls) && strcmp(controls[known], control) != 0)
         known++;
     if (known == KILN__COUNT(controls) || count < 0 || count > UINT32_MAX / MOST)
-        return kiln_call_fail(call, "control is skewed, bent, straight or same; count is 0 to %d",
+        return kiln_call_fail(call, "control must be skewed, bent, straight or same, and count 0 to %d",
                               (int)(UINT32_MAX / MOST));
     const uint64_t shape[] = {(uint64_t)count, 3, 2};
     if (kiln_call_export_array(call, "curves", KILN_f32, 3, shape, &curves) != KILN_OK)
@@ -107,19 +107,19 @@ static kiln_status bezier_f64(void *user, kiln_call *call)
     if (curves->dims != 3 || curves->type != KILN_f32 || curves->shape[1] != 3 || curves->shape[2] != 2 ||
         offsets->dims != 1 || offsets->type != KILN_u32 || offsets->shape[0] != curves->shape[0] + 1 ||
         points->dims != 2 || points->type != KILN_f32 || points->shape[1] != 2)
-        return kiln_call_fail(call, "curves is N x 3 x 2 and points M x 2 of f32, offsets N + 1 of u32");
+        return kiln_call_fail(call, "curves must be N x 3 x 2 and points M x 2 of f32, and offsets N + 1 of u32");
     uint32_t *at = offsets->data;
     const float *c = curves->data;
     at[0] = 0;
     for (uint64_t i = 0; i < curves->shape[0]; i++) {
         uint32_t n = point_count(c + 6 * i, (float)scale);
         if (at[i] + (uint64_t)n > points->shape[0])
-            return kiln_call_fail(call, "the curves have more points than there is room for");
+            return kiln_call_fail(call, "the curves have more points than `points` has rows");
         put_points(c + 6 * i, n, (float *)points->data + 2 * (size_t)at[i]);
         at[i + 1] = at[i] + n;
     }
     if (at[curves->shape[0]] != points->shape[0])
-        return kiln_call_fail(call, "the curves have fewer points than there is room for");
+        return kiln_call_fail(call, "the curves have fewer points than `points` has rows");
     return KILN_OK;
 }
 

@@ -15,7 +15,7 @@ static kiln_status bfs_exact(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     if (!kiln__is_line(offsets, KILN_u32) || !kiln__is_line(index, KILN_u32) || !kiln__is_line(levels, KILN_i32) ||
         offsets->shape[0] != levels->shape[0] + 1 || !kiln__is_csr(offsets, index, levels->shape[0]))
-        return kiln_call_fail(call, "offsets and index (u32) are no graph in CSR that fits levels (i32)");
+        return kiln_call_fail(call, "offsets and index (u32) must be a graph in CSR that fits levels (i32)");
     uint64_t vertices = levels->shape[0], from = kiln__graph_source(offsets->data, vertices, source);
     if (!kiln__graph_search(kiln_call_allocator(call), offsets->data, index->data, vertices, from, levels->data,
                             &reach))

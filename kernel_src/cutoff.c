@@ -14,9 +14,9 @@ static bool lattice_ok(kiln_call *call, const kiln__lattice *l)
 {
     for (int i = 0; i < 3; i++)
         if (l->n[i] < 0 || l->n[i] > 1 << 20)
-            return kiln_call_fail(call, "a lattice has 0 to 2^20 points in each direction"), false;
+            return kiln_call_fail(call, "the lattice must have 0 to 2^20 points in each direction"), false;
     if (!(l->spacing >= 1e-6 && l->spacing <= 1e6) || !(l->radius == 0 || (l->radius >= 1e-6 && l->radius <= 1e12)))
-        return kiln_call_fail(call, "spacing is 1e-6 to 1e6, radius 0 or 1e-6 to 1e12"), false;
+        return kiln_call_fail(call, "spacing must be 1e-6 to 1e6, and radius 0 or 1e-6 to 1e12"), false;
     return true;
 }
 
@@ -412,7 +412,7 @@ static kiln_status cutoff_f64(void *user, kiln_call *call)
         kiln_call_float(call, "RADIUS", NULL, &l.radius) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (!kiln__atoms_ok(atoms) || energy->dims != 3 || energy->type != KILN_f32)
-        return kiln_call_fail(call, "atoms is N x 4 and energy NZ x NY x NX of f32");
+        return kiln_call_fail(call, "atoms must be N x 4 of f32, and energy NZ x NY x NX of f32");
     for (int i = 0; i < 3; i++)
         l.n[i] = (int64_t)energy->shape[2 - i];
     if (!lattice_ok(call, &l))

@@ -26,7 +26,7 @@ static kiln_status take(kiln_call *call, const char *spacing_name, problem *p)
         return KILN_ERROR_HOST_FUNCTION;
     if (p->atoms->type != KILN_f32 || p->atoms->dims != 2 || p->atoms->shape[1] != 4 || p->energy->type != KILN_f32 ||
         p->energy->dims != 3)
-        return kiln_call_fail(call, "atoms is N x 4 and energy NZ x NY x NX of f32");
+        return kiln_call_fail(call, "atoms must be N x 4 of f32, and energy NZ x NY x NX of f32");
     p->spacing = (float)spacing;
     p->count = (size_t)p->atoms->shape[0];
     p->nz = (size_t)p->energy->shape[0], p->ny = (size_t)p->energy->shape[1], p->nx = (size_t)p->energy->shape[2];

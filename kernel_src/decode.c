@@ -46,7 +46,8 @@ static kiln_status decode_cache(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     if (sequences < 0 || keys < 0 || keys > INT32_MAX || page < 0 || kind < 0 || kind >= LENGTHS)
         return kiln_call_fail(call,
-                              "sequences, keys and page are not negative, keys are below 2^31, lengths is 0 to 2");
+                              "sequences, keys and page must not be negative, keys must be below 2^31, and lengths 0 "
+                              "to 2");
     const uint64_t pages = page == 0 ? 1 : ((uint64_t)keys + (uint64_t)page - 1) / (uint64_t)page;
     const uint64_t shape[] = {(uint64_t)sequences, pages};
     if (pages > 0 && shape[0] > INT32_MAX / pages)
@@ -137,8 +138,9 @@ static bool take(kiln_call *call, problem *p)
     right = right && k[3] == q[2] && q[2] <= DEPTH_MOST && k[1] > 0 && q[1] % k[1] == 0 &&
             k[0] == table[0] * table[1] && p->lengths->shape[0] == q[0] && table[0] == q[0];
     if (!right) {
-        kiln_call_fail(call, "q and o are B x H x D, k and v pages x G x page x D, lengths are B and table is B x P of "
-                             "i32; there are B P pages, H is a multiple of G, and D at most 256");
+        kiln_call_fail(call,
+                       "q and o must be B x H x D, and k and v pages x G x page x D; lengths must be B and "
+                       "table B x P of i32; there must be B P pages, H must be a multiple of G, and D at most 256");
         return false;
     }
     const unsigned long long room = table[1] * k[2]; /* keys of a sequence */

@@ -46,15 +46,11 @@ __device__ __forceinline__ unsigned modulus(unsigned i)
     return p[i];
 }
 
-// For each modulus p the multiple of P / p below P that is 1 modulo p, and P itself, in words from the lowest on.
-__constant__ unsigned weights[MODULI][LIMBS] = {
-    {0x37fb0e01, 0x3da6cc26, 0xcdd91dc0, 0x00000a57}, {0x2d9b6200, 0x515b4421, 0x61efbe69, 0x00003c0e},
-    {0x6436c700, 0xa8c49274, 0x2ee81407, 0x000033c3}, {0x0aaff900, 0xaff19c1c, 0xd136bce2, 0x00000446},
-    {0xf7471500, 0xd3598a93, 0xb743daa4, 0x000032b3}, {0xb4ac3100, 0x80994803, 0x38e00b2a, 0x00003a7f},
-    {0xb50dfd00, 0xf9cd4608, 0xfc396104, 0x00001c71}, {0x0fc58900, 0xf5ef92ca, 0x53de92a8, 0x00002dc3},
-    {0x2b43a200, 0x4f7c9d74, 0xf258b82c, 0x0000419f}, {0x93d41700, 0x4d8fc60d, 0xcd5da098, 0x0000303b},
-    {0x1a5f8a00, 0x9a05c78e, 0x5ab66f28, 0x0000421b}, {0x5e122800, 0x90ded2a3, 0x9f5e87f5, 0x00002cd9},
-    {0xd7195400, 0xa67b8783, 0xca9cace9, 0x00003a55}, {0x8f385a00, 0x80e799d2, 0x8574cdfd, 0x00003310}};
+// For each two moduli p and q: P / (p q), in words from the lowest on; and for each modulus of a pair a factor below 2^16.
+// Remainders times their factors, times P / (p q), all added up, are the number modulo P.
+__constant__ unsigned weights[MODULI / 2][3] = {
+    {0x4a52c153, 0x60316d49, 0x47d7c8e5}, {0x643e8300, 0x92d54bba, 0x49da70d6}, {0xf4252b00, 0xd337020a, 0x4ec94348}, {0xc7b82b00, 0xe57af30c, 0x54381255}, {0xf2c78300, 0xc467102a, 0x5a385078}, {0x87c2ab00, 0x7da65466, 0x60eab926}, {0x188f8900, 0x3ea899dc, 0x6fb193bc}};
+#define ALL_FACTORS 9435, 54784, 45933, 3795, 42175, 48659, 22135, 35611, 47670, 35037, 44702, 30328, 34228, 29962
 __constant__ unsigned all_moduli[LIMBS] = {0x6e91ad00, 0x3bdc0108, 0xf11c7ad1, 0x478f};
 #define ONE_OVER_P 0x1.c9e518641aa18p-111
 
@@ -229,10 +225,19 @@ extern "C" __global__ void __launch_bounds__(256)
     const unsigned row = blockIdx.x, k = (blockIdx.y * 256 + threadIdx.x) * 4;
     if (k >= pitch)
         return;
+    const double *from = A + (offset)row * columns + k;
     double x[4];
+    if (columns % 4 == 0 && k < columns && is_aligned<16>(A)) {
+        const double2 first = ((const double2 *)from)[0], second = ((const double2 *)from)[1];
+        x[0] = first.x, x[1] = first.y, x[2] = second.x, x[3] = second.y;
+    } else {
+#pragma unroll
+        for (unsigned l = 0; l < 4; ++l)
+            x[l] = k + l < columns ? from[l] : 0;
+    }
 #pragma unroll
     for (unsigned l = 0; l < 4; ++l)
-        x[l] = k + l < columns ? scaled(A[(offset)row * columns + k + l], scales[row]) : 0;
+        x[l] = scaled(x[l], scales[row]);
     write_remainders(x, to + ((offset)row * pitch + k) / 4, (offset)rows * pitch / 4);
 }
 
@@ -433,26 +438,25 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 
 // ---- C from its remainders ----
 
-// The number below P / 2 in magnitude that has these remainders: a sum of weights, less a multiple of P.
+// The number below P / 2 in magnitude that has these remainders: a sum of seven products, less a multiple of P.
 __device__ __forceinline__ double join_remainders(const unsigned (&r)[MODULI])
 {
-    long long limbs[LIMBS] = {};
+    const unsigned factors[MODULI] = {ALL_FACTORS};
+    long long limbs[3] = {};
 #pragma unroll
-    for (unsigned i = 0; i < MODULI; ++i)
+    for (unsigned i = 0; i < MODULI / 2; ++i) {
+        const unsigned both = r[2 * i] * factors[2 * i] + r[2 * i + 1] * factors[2 * i + 1]; // below 2^25
 #pragma unroll
-        for (unsigned l = 0; l < LIMBS; ++l)
-            limbs[l] += (offset)r[i] * weights[i][l];
-    const double sum = fma((double)limbs[3], 0x1p96, (double)limbs[2] * 0x1p64);
-    const long long quotient = (long long)rint(sum * ONE_OVER_P);
-    long long carry = 0;
-#pragma unroll
-    for (unsigned l = 0; l < LIMBS; ++l) {
-        limbs[l] += carry - quotient * all_moduli[l];
-        carry = limbs[l] >> 32;
+        for (unsigned l = 0; l < 3; ++l)
+            limbs[l] += (offset)both * weights[i][l];
     }
-    const long long high = limbs[3] << 32 | (limbs[2] & 0xffffffff);
+    const double sum = fma((double)limbs[2], 0x1p64, (double)limbs[1] * 0x1p32);
+    const long long quotient = (long long)rint(sum * ONE_OVER_P);
+    limbs[0] -= quotient * all_moduli[0];
+    limbs[1] += (limbs[0] >> 32) - quotient * all_moduli[1];
+    limbs[2] += (limbs[1] >> 32) - quotient * (long long)((offset)all_moduli[3] << 32 | all_moduli[2]);
     const offset low = (offset)(unsigned)limbs[1] << 32 | (unsigned)limbs[0];
-    return fma((double)high, 0x1p64, (double)low);
+    return fma((double)limbs[2], 0x1p64, (double)low);
 }
 
 // A thread four neighbours of a row of C.

@@ -182,11 +182,12 @@ static kiln_status sort_keys(void *user, kiln_call *call)
     while (s.kind < SORT_KIND_COUNT && strcmp(names[s.kind], name) != 0)
         s.kind++;
     if (s.kind == SORT_KIND_COUNT)
-        return kiln_call_fail(call, "keys are random, sorted, reversed, few, equal, nearly or special, not '%s'", name);
+        return kiln_call_fail(call, "keys must be random, sorted, reversed, few, equal, nearly or special, not '%s'",
+                              name);
     if (!kiln__type_find(type, &s.type) || (s.type != KILN_u32 && s.type != KILN_i32 && s.type != KILN_f32))
-        return kiln_call_fail(call, "the type of keys is u32, i32 or f32, not '%s'", type);
+        return kiln_call_fail(call, "the type of keys must be u32, i32 or f32, not '%s'", type);
     if (n < 0 || n > UINT32_MAX)
-        return kiln_call_fail(call, "n is 0 to 2^32 - 1");
+        return kiln_call_fail(call, "n must be 0 to 2^32 - 1");
     s.n = (uint64_t)n;
     s.seed = (uint64_t)seed;
     kiln_status status = kiln_call_export_array(call, "keys", s.type, 1, &s.n, &keys);
@@ -290,8 +291,8 @@ static kiln_status sort_exact(void *user, kiln_call *call)
     if (keys->dims != 1 || (p.type != KILN_u32 && p.type != KILN_i32 && p.type != KILN_f32) ||
         !is_line(sorted_keys, p.type, p.n) || !is_line(values, KILN_u32, pairs ? p.n : 0) ||
         !is_line(sorted_values, KILN_u32, pairs ? p.n : 0))
-        return kiln_call_fail(call, "keys and sorted_keys are lines of as many u32, i32 or f32, and values and "
-                                    "sorted_values of as many u32, or of none");
+        return kiln_call_fail(call, "keys and sorted_keys must be one-dimensional, of one length, and of u32, i32 or "
+                                    "f32; values and sorted_values must be of u32, and have this length or none");
     if (p.n == 0)
         return KILN_OK;
     p.stretch = (p.n - 1) / PARTS + 1;

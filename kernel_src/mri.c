@@ -87,7 +87,8 @@ static kiln_status mri_samples(void *user, kiln_call *call)
     while (s.kind < (int)KILN__COUNT(kinds) && strcmp(kinds[s.kind], trajectory) != 0)
         s.kind++;
     if (s.kind == (int)KILN__COUNT(kinds) || count < 0 || count > 1 << 28 || line < 1)
-        return kiln_call_fail(call, "trajectory is random, lines or edges; samples is 0 to 2^28, line at least 1");
+        return kiln_call_fail(call, "trajectory must be random, lines or edges; samples must be 0 to 2^28, and line "
+                                    "at least 1");
     s.count = (uint64_t)count, s.line = (uint64_t)line;
     const uint64_t shape[] = {s.count, 2};
     for (int c = 0; c < 3; c++) {
@@ -95,7 +96,7 @@ static kiln_status mri_samples(void *user, kiln_call *call)
             kiln_call_export_array(call, names[c], KILN_f32, 1, shape, &s.k[c]) != KILN_OK)
             return KILN_ERROR_HOST_FUNCTION;
         if (s.extent[c] < 0 || s.extent[c] > 1 << 16)
-            return kiln_call_fail(call, "nx, ny and nz are 0 to 2^16");
+            return kiln_call_fail(call, "nx, ny and nz must be 0 to 2^16");
     }
     if (kiln_call_export_array(call, "phi", KILN_f32, 2, shape, &s.phi) != KILN_OK ||
         kiln_call_export_array(call, "d", KILN_f32, 2, shape, &s.d) != KILN_OK)
@@ -334,7 +335,8 @@ static kiln_status take(kiln_call *call, problem *p)
         right = right && pairs[i]->type == KILN_f32 && pairs[i]->dims == 2 && pairs[i]->shape[0] == p->count &&
                 pairs[i]->shape[1] == 2;
     if (!right || p->re->type != KILN_f32 || p->im->type != KILN_f32)
-        return kiln_call_fail(call, "kx, ky and kz are lines of S, phi and d are S x 2, re and im NZ x NY x NX of f32");
+        return kiln_call_fail(call, "kx, ky and kz must have S elements of f32, phi and d S x 2, and re and im NZ x "
+                                    "NY x NX");
     for (int c = 0; c < 3; c++) {
         p->n[c] = p->re->shape[2 - c];
         p->half[c] = (size_t)(p->n[c] / 2 + 1);

@@ -330,7 +330,7 @@ static kiln_status limits(kiln_call *call, tree *t)
     if (kiln_call_int(call, "CAP", NULL, &cap) != KILN_OK || kiln_call_int(call, "DEPTH", NULL, &depth) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (cap < 1 || (uint64_t)cap > POINTS_MOST || depth < 1 || depth > DEPTH_MOST)
-        return kiln_call_fail(call, "CAP is 1 to 2^30 - 1, DEPTH 1 to %d", (int)DEPTH_MOST);
+        return kiln_call_fail(call, "CAP must be 1 to 2^30 - 1, and DEPTH 1 to %d", (int)DEPTH_MOST);
     t->cap = (uint32_t)cap;
     t->depth = (unsigned)depth;
     return KILN_OK;
@@ -357,9 +357,10 @@ static kiln_status quadtree_points(void *user, kiln_call *call)
     while (kind < KILN__COUNT(names) && strcmp(names[kind], name) != 0)
         kind++;
     if (kind == KILN__COUNT(names))
-        return kiln_call_fail(call, "points are uniform, clustered, same, line, borders or special, not '%s'", name);
+        return kiln_call_fail(call, "points must be uniform, clustered, same, line, borders or special, not '%s'",
+                              name);
     if (count < 0 || (uint64_t)count > POINTS_MOST)
-        return kiln_call_fail(call, "count is 0 to 2^30 - 1");
+        return kiln_call_fail(call, "count must be 0 to 2^30 - 1");
     const uint64_t shape[] = {(uint64_t)count, 2};
     if (kiln_call_export_array(call, "points", KILN_f32, 2, shape, &array) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
@@ -391,12 +392,17 @@ static kiln_status take_outputs(kiln_call *call, outputs *o, tree *t)
         o->order->type != KILN_u32 || o->order->shape[0] != o->points->shape[0] || !is_table(o->nodes, KILN_u32, 4) ||
         o->nodes->shape[0] > UINT32_MAX || o->levels->dims != 1 || o->levels->type != KILN_u32 ||
         o->levels->shape[0] != t->depth + 2U)
-        return kiln_call_fail(call, "points is N x 2 of f32; order N, nodes M x 4 and levels DEPTH + 2 of u32");
+        return kiln_call_fail(call, "points must be N x 2 of f32; order must be N, nodes M x 4 and levels DEPTH + 2 "
+                                    "of u32");
     t->count = (uint32_t)o->points->shape[0];
     return KILN_OK;
 }
 
-static kiln_status no_room(kiln_call *call) { return kiln_call_fail(call, "nodes has not as many rows as the tree"); }
+static kiln_status no_room(kiln_call *call)
+{
+    return kiln_call_fail(call, "nodes must have a row for each node of "
+                                "the tree");
+}
 
 static kiln_status quadtree_host(void *user, kiln_call *call)
 {

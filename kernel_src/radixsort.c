@@ -140,11 +140,11 @@ static kiln_status radixsort_keys(void *user, kiln_call *call)
     while (s.kind < RADIXSORT_KIND_COUNT && strcmp(names[s.kind], name) != 0)
         s.kind++;
     if (s.kind == RADIXSORT_KIND_COUNT)
-        return kiln_call_fail(call, "keys are random, sorted, reversed, few, equal or special, not '%s'", name);
+        return kiln_call_fail(call, "keys must be random, sorted, reversed, few, equal or special, not '%s'", name);
     if (!kiln__type_find(type_name, &type) || !is_key_type(type))
-        return kiln_call_fail(call, "the type of keys is u32, i32, f32, u64, i64 or f64, not '%s'", type_name);
+        return kiln_call_fail(call, "the type of keys must be u32, i32, f32, u64, i64 or f64, not '%s'", type_name);
     if (n < 0 || n > UINT32_MAX)
-        return kiln_call_fail(call, "n is 0 to 2^32 - 1");
+        return kiln_call_fail(call, "n must be 0 to 2^32 - 1");
     s.n = (uint64_t)n;
     s.seed = (uint64_t)seed;
     kiln_status status = kiln_call_export_array(call, "keys", type, 1, &s.n, &s.keys);
@@ -337,10 +337,11 @@ static kiln_status radixsort_exact(void *user, kiln_call *call)
                 (all[i]->shape[0] == s.keys->shape[0] || (i >= 2 && all[i]->shape[0] == 0));
     if (!right || s.values->shape[0] != s.sorted_values->shape[0])
         return kiln_call_fail(call,
-                              "keys and sorted_keys are lines of as many numbers of 32 or 64 bits, and values and "
-                              "sorted_values of as many u32, or of none");
+                              "keys and sorted_keys must be one-dimensional, of one length, with elements of 32 or "
+                              "64 bits; values and sorted_values must be of u32, and have this length or none");
     if (begin < 0 || begin >= end || end > (is_wide(s.keys->type) ? 64 : 32))
-        return kiln_call_fail(call, "BEGIN is at least 0 and less than END, and END is at most the bits of a key");
+        return kiln_call_fail(call, "BEGIN must be at least 0 and less than END, and END at most the number of bits "
+                                    "of a key");
     s.n = s.keys->shape[0];
     s.begin = (unsigned)begin;
     s.mask = end - begin == 64 ? UINT64_MAX : (UINT64_C(1) << (end - begin)) - 1;

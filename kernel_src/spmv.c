@@ -38,7 +38,7 @@ static kiln_status spmv_f64(void *user, kiln_call *call)
         !kiln__is_line(x, KILN_f32) || !kiln__is_line(y, KILN_f32) || values->shape[0] != index->shape[0] ||
         offsets->shape[0] != y->shape[0] + 1 || !kiln__is_csr(offsets, index, x->shape[0]))
         return kiln_call_fail(call,
-                              "offsets and index (u32) and values (f32) are no CSR matrix that fits x and y (f32)");
+                              "offsets and index (u32) and values (f32) must be a CSR matrix that fits x and y (f32)");
     product p = {offsets->data, index->data, values->data, x->data, y->data, y->shape[0]};
     kiln__parallel(0, (size_t)((p.rows + ROWS_A_PART - 1) / ROWS_A_PART), multiply_rows, &p);
     return KILN_OK;
@@ -59,13 +59,14 @@ static kiln_status sparse_add_rest(void *user, kiln_call *call)
         !kiln__is_line(x, KILN_f32) || !kiln__is_line(y, KILN_f32) || index->shape[0] != count ||
         values->shape[0] != count)
         return kiln_call_fail(call,
-                              "rows and index (u32) and values (f32) are lines of one length, x and y lines of f32");
+                              "rows and index (u32) and values (f32) must be one-dimensional and of one length, and "
+                              "x and y one-dimensional, of f32");
     const uint32_t *row = rows->data, *column = index->data;
     const float *value = values->data, *from = x->data;
     float *to = y->data;
     for (uint64_t i = 0; i < count; i++) {
         if (row[i] >= y->shape[0] || column[i] >= x->shape[0])
-            return kiln_call_fail(call, "entry %llu lies outside of the matrix", (unsigned long long)i);
+            return kiln_call_fail(call, "entry %llu lies outside the matrix", (unsigned long long)i);
         to[row[i]] += value[i] * from[column[i]];
     }
     return KILN_OK;

@@ -1,5 +1,5 @@
-/* check.h - what the CUnit suites share. A suite is a table of tests and KILN_SUITE(name, tests); one of
- * its tests is run by its name, `-l` lists them (check_main() below). */
+/* check.h - the common part of the CUnit suites. A suite is a table of tests and KILN_SUITE(name, tests). An
+ * argument runs the test with this name, and `-l` lists the tests (check_main() below). */
 #ifndef KILN_TESTS_CHECK_H
 #define KILN_TESTS_CHECK_H
 
@@ -13,12 +13,12 @@
 #include "base.h"
 #include "kiln.h"
 
-/* Where a case is left out, visibly, because the other builds run it and it has nothing of what the sanitizer looks for. By
- * its name it is run anywhere. */
+/* The builds in which a case is left out, with a skip in the output. Other builds run the case, and a sanitizer would find
+ * nothing in it. If the user names the case, it runs in every build. */
 typedef enum check_where {
     CHECK_ANYWHERE,
     CHECK_ONE_THREAD, /* not under the thread sanitizer */
-    CHECK_LONG,       /* long, and of results rather than memory or threads: under no sanitizer */
+    CHECK_LONG,       /* takes long, and tests results, not memory or threads: not under a sanitizer */
 } check_where;
 typedef struct check_case {
     const char *name;
@@ -131,7 +131,8 @@ static inline int check_enter_locale(void)
     return 2;
 }
 
-/* What main returns. The program's arguments: none, all cases; NAME, that one alone; -l, their names. */
+/* Returns the exit code of main(). Without arguments it runs all cases. The argument NAME runs this case alone, and
+ * -l lists the names. */
 static inline int check_main(int argc, char **argv, const char *name, const check_case *cases, size_t count)
 {
     if (argc == 2 && strcmp(argv[1], "-l") == 0) {

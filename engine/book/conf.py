@@ -46,7 +46,7 @@ def generate(match):
     names = re.findall(r"^  ([a-z-]+) ", listed, re.M)
     if len(names) < 10:
         raise ExtensionError(f"kiln help lists {len(names)} commands")
-    return "\n".join(f"## kiln {name}\n\n{block(call('help', name))}" for name in names)
+    return "\n".join(f"## kiln {name}\n\n{block(call(name, '--help-all'))}" for name in names)
 
 
 def fill_in(_app, _name, source):

@@ -526,8 +526,8 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
         return status;
     if (!info.counted && info.valid == UINT64_MAX)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "%s: at least 2^64 - 1 configurations, which a number of 64 bits cannot tell: fix params, or "
-                          "add constraints",
+                          "%s: the space has at least 2^64 - 1 configurations, more than a 64-bit number can count: "
+                          "fix params, or add constraints",
                           spec->name);
     if (!info.counted)
         return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT,

@@ -481,7 +481,7 @@ void kiln__header_hints(kiln__text *text, const char *include, const kiln__inclu
     at = find_quoted(log, "error   : Instruction '", name, sizeof name);
     if (at && strstr(at, "not supported on .target 'sm_90'") &&
         (strncmp(name, "wgmma", 5) == 0 || strncmp(name, "setmaxnreg", 10) == 0))
-        kiln__text_puts(text, "(give the spec 'target: [sm_90a]': this instruction is of that target alone)\n");
+        kiln__text_puts(text, "(give the spec 'target: [sm_90a]': only that target has this instruction)\n");
     if (!told)
         advise_empty_headers(text, headers, header_count, log);
     if (!told && strstr(log, "as a __host__ function"))

@@ -203,8 +203,10 @@ static bool load_library(search *found, const char *name)
     else if (nvrtc->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS || major < 11)
         kiln__text_printf(&found->tried, "  %s: version %d.%d is older than 11.0\n", name, major, minor);
     else if (nvrtc->version && nvrtc->version != 1000 * major + 10 * minor)
-        kiln__text_printf(&found->tried, "  %s: version %d.%d, but libnvrtc-builtins beside it is of %d.%d\n", name,
-                          major, minor, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+        kiln__text_printf(&found->tried,
+                          "  %s: version %d.%d, but libnvrtc-builtins beside it has the version "
+                          "%d.%d\n",
+                          name, major, minor, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     else {
         if (!nvrtc->version) /* if it is known already, other threads read it without the lock */
             nvrtc->version = 1000 * major + 10 * minor;

@@ -67,7 +67,7 @@ kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__
     if (!device)
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy: the limits of sm_%d are not known", arch);
     if (threads == 0 || threads > MOST_THREADS)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "no occupancy: a block of %u threads", threads);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "no occupancy: a block cannot have %u threads", threads);
     if (kernel->registers > MOST_REGISTERS) { /* a cubin may contain any number, which the header multiplies */
         *occupancy = (kiln__occupancy){.limited_by = "registers"};
         return KILN_OK;

@@ -72,7 +72,7 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
 #define READS "it reads files that the cache does not know of; headers are read from the folder of the source"
 #define NO_PTX "its output cannot be loaded without another link step"
 #define REFUSED(X)                                                                                                     \
-    X("--gpu-architecture", "-arch", "the architecture is that of the device or of --arch")                            \
+    X("--gpu-architecture", "-arch", "the device or --arch gives the architecture")                                    \
     X("--include-path", "-I", READS)                                                                                   \
     X("--pre-include", "-include", READS)                                                                              \
     X("--options-file", "-optf", READS)                                                                                \

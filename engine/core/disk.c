@@ -30,7 +30,7 @@ static int pass_entry(void *user, const kiln_cache_entry *entry)
 /* Lists code, then references. */
 static kiln_status list(kiln_engine *engine, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
 {
-    kiln__cache *code, *references;
+    kiln__cache *code = NULL, *references = NULL;
     listing l = {.each = each, .user = user};
     kiln_status status = open_caches(engine, &code, &references, error);
     if (status == KILN_OK)
@@ -57,7 +57,7 @@ kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *use
 kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                             kiln_error **error)
 {
-    kiln__cache *code, *references;
+    kiln__cache *code = NULL, *references = NULL;
     kiln_error *why = NULL;
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS_TEXT(engine->mem, error, id);
@@ -77,7 +77,7 @@ kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show
     return status;
 }
 
-/* Code is kept first, then references, then precompiled headers, each in what the one before leaves. */
+/* Shares max_bytes: compiled code has the first claim, references the second, precompiled headers the rest. */
 kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                           kiln_error **error)
 {

@@ -201,7 +201,7 @@ typedef struct kiln__shipped {
     kiln__settings params;
     double seconds, distance; /* distance: of the sizes */
     int apart;                /* of the devices: 0 is the same kind */
-    int problem;              /* the same number: the same sizes on the same device */
+    int problem;              /* configurations with the same number have the same sizes and device */
 } kiln__shipped;
 /* Lists the configurations that are shipped with the spec for sizes of these names, in `arena`. The nearest device comes
  * first, then the nearest sizes, then the fastest; the same sizes on another device of the same compute capability come

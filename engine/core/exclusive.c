@@ -152,8 +152,8 @@ static bool wants_end(void *user)
     return (how->stop && __atomic_load_n(how->stop, __ATOMIC_RELAXED)) || (how->ends && how->ends(how->ends_user));
 }
 
-/* Takes the lock of the device, waits for it, or gives up. Once it has given up, the engine does not wait again until
- * the lock was free: each sample of a sweep would wait as long. */
+/* Takes the lock of the device, waits for it, or gives up. After it has given up, the engine does not wait again
+ * until the lock was free. Otherwise each sample of a sweep would wait for the same time. */
 bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how)
 {
     char why[320];

@@ -24,8 +24,8 @@ static bool holds(const struct dl_phdr_info *object, uintptr_t address)
     return false;
 }
 
-/* Hashes the parts of an object that nothing changes after loading: code and constants, and the linker's build id if there
- * is one. They are in memory already, so no file is opened, and a file that was replaced since does not matter. */
+/* Hashes the parts of an object that nothing changes after loading: its code, its constants, and
+ * the linker's build id if the object has one. They are in memory already, so no file is opened, and a file that was replaced since does not matter. */
 static kiln__hash128 hash_object(const struct dl_phdr_info *object)
 {
     kiln__hash128 parts[2] = {{0}};

@@ -137,8 +137,8 @@ void kiln__sandbox_tell(const kiln__log *log, unsigned got, const char *how)
                    how);
     else if (!(got & KILN__CONFINED_FILES))
         kiln__logf(log, KILN_LOG_WARNING,
-                   "kernels run in a sandbox that can read your files (%s), should one find a flaw of the simulated "
-                   "device; see kiln doctor",
+                   "kernels run in a sandbox that can read your files (%s): a kernel that finds a flaw of the "
+                   "simulated device could read them; see kiln doctor",
                    how);
     else
         kiln__logf(log, KILN_LOG_DEBUG, "kernels run in a sandbox: %s", how);

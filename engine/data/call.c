@@ -50,7 +50,7 @@ kiln_status(kiln_call_fail_as)(kiln_call *call, kiln_status status, const char *
         return KILN_ERROR_ARGUMENT;
     NEEDS(format);
     if (status == KILN_OK || (unsigned)status > KILN_ERROR_INTERNAL) {
-        kiln_call_fail(call, "%s: %d is no status of a failure", __func__, (int)status);
+        kiln_call_fail(call, "%s: %d is not the status of a failure", __func__, (int)status);
         return KILN_ERROR_ARGUMENT;
     }
     va_list arguments;

@@ -38,8 +38,9 @@ bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__
 }
 
 /* ---- exports as bytes ----
- * `list` has the fields of each export as those of a message: name, whether it is an array, then kind and value, or type
- * and shape. `data` has the elements of all arrays in the same order, each from a multiple of PIECE bytes on. */
+ * `list` is a message with the fields of each export: its name and whether it is an array. Kind and value of a number
+ * follow, or type and shape of an array. `data` has the elements of all arrays in the same order, each from a multiple of
+ * PIECE bytes on. */
 
 enum { PIECE = 64 };
 

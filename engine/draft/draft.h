@@ -41,7 +41,7 @@ typedef struct kiln__scan {
     kiln__arena *arena;
     kiln__word *words; /* word number 0 is empty */
     size_t count;
-    size_t own; /* the words of the source itself; those of its headers and of the file with the launch follow */
+    size_t own; /* the words of the source itself; then come its headers and the file with the launch */
     kiln__macro *macros;
     size_t macro_count;
     kiln__kernel *kernels; /* kernels that have a body */
@@ -238,7 +238,7 @@ uint64_t kiln__type_bytes_named(const char *name); /* of a type of C or CUDA; 0:
 /* ---- the launch by host code ---- */
 
 void kiln__host_find(kiln__draft *draft); /* finds the launch of the kernel in the source */
-/* Reads an expression of the host. Returns NULL if it is of another form. */
+/* Reads an expression of the host. Returns NULL if it cannot read the expression. */
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
 /* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);

@@ -73,7 +73,7 @@ static size_t split_list(const kiln__draft *draft, size_t from, size_t to, bool 
     return count;
 }
 
-/* Returns the outermost braces around a word that are not those of a namespace, as a range. {0, 0}: none. */
+/* Returns the outermost braces around a word as a range, without braces of namespaces. {0, 0}: none. */
 static kiln__range enclosing_function(const kiln__draft *draft, size_t word)
 {
     const kiln__scan *scan = draft->scan;

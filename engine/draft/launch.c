@@ -543,7 +543,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     to->blocks = 1;
     bool elsewhere = kiln__words_have(draft->scan, 1, draft->scan->count, "blockIdx") || has_headers(draft);
     if (count == 0 && elsewhere)
-        to->doubt = "the kernel's own lines do not use blockIdx, what they call may";
+        to->doubt = "the kernel's own lines do not use blockIdx, but the functions that they call may use it";
     if (count == 0 && !uses(draft, "blockIdx", axis))
         return;
     if (count == 0) { /* other functions than the kernel use it */

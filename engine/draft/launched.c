@@ -120,7 +120,7 @@ static bool add_free(kiln__draft *draft, kiln__tree *tree)
 
 /* ---- the block ---- */
 
-/* Passes over all functions; those of the host are recognised by a launch or a call of the runtime. */
+/* Passes over all functions. A launch or a call of the runtime marks a function of the host. */
 bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;

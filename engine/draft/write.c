@@ -236,9 +236,11 @@ static void write_verify(const kiln__draft *draft, kiln__text *out)
         }
         if (first)
             kiln__text_puts(
-                out, "# There is no reference: each answer is compared with that of the default configuration, so a "
-                     "mistake of\n# all is not seen. Better: {against: {file: want.npy}} or {against: {host: "
-                     "FUNCTION}} (kiln help hosts).\nverify:\n");
+                out, "# There is no reference: each answer is compared with the answer of the default configuration, "
+                     "so a mistake of\n"
+                     "# all is not seen. Better: {against: {file: want.npy}} or {against: {host: FUNCTION}} (kiln "
+                     "help hosts).\n"
+                     "verify:\n");
         first = false;
         kiln__text_printf(out, "  %s: {against: {variant: default}}\n", draft->arguments[i].name);
     }

@@ -43,8 +43,10 @@ static kiln_status check_cluster(kiln_plan *plan, const kiln__step *step, const 
             return fail_at(plan, error, KILN_ERROR_LAUNCH, pos, "grid %c = %u is not a multiple of the cluster's %u",
                            "xyz"[d], grid[d], cluster[d]);
     if (blocks > MOST)
-        return fail_at(plan, error, KILN_ERROR_LAUNCH, pos, "a cluster of %" PRIu64 " blocks; %d are the most", blocks,
-                       MOST);
+        return fail_at(plan, error, KILN_ERROR_LAUNCH, pos,
+                       "a cluster of %" PRIu64 " blocks is too large; %d is the "
+                       "limit",
+                       blocks, MOST);
     if (blocks <= PORTABLE)
         return KILN_OK;
     CUresult result = driver->cuFuncSetAttribute_(kernel->function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,

@@ -20,13 +20,13 @@ enum {
     BLOCKS_MOST = 1024
 };
 
-/* What the kernel writes. The order is that of kiln__counted, and all are numbers of 64 bits. */
+/* The kernel writes numbers of 64 bits in the order of the fields of kiln__counted. */
 _Static_assert(sizeof(kiln__counted) == (3 + KILN__ERROR_CLASSES) * sizeof(uint64_t), "it has no gaps");
 _Static_assert(KILN__ERROR_CLASSES == 2048 && KILN__ERROR_LEAST == -48 && KILN__ERROR_BITS == 5,
                "the numbers in the kernel below");
 
-/* How the kernel reads two elements of a type into %g1 and %g2. `load` sets %d12 and %d13 to their bits, and those of at most
- * 32 bits are in %r9 and %r10 too. */
+/* How the kernel reads two elements of a type into %g1 and %g2. `load` sets %d12 and %d13 to their bits. If the
+ * type has at most 32 bits, %r9 and %r10 have them too. */
 typedef struct numeric {
     kiln_type type;
     int shift; /* the size of an element is 1 << shift */

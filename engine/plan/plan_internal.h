@@ -429,7 +429,7 @@ void kiln__comparer_free(kiln__shared *shared);
 kiln_status kiln__memory_same(kiln_plan *plan, const CUdeviceptr at[2], uint64_t bytes, bool *same, kiln_error **error);
 
 /* ---- count.c: comparing outputs with references on the device. The context must be current. ---- */
-/* A comparison of one buffer. `key` is that of the reference among the shared entries, and tells its content. */
+/* A comparison of one buffer. `key` is the key of the reference among the shared entries, and names its content. */
 typedef struct kiln__counting {
     const char *buffer, *key;
     const kiln_array *want;

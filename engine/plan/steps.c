@@ -399,8 +399,8 @@ static kiln_status copy(walk *w, const kiln__step *step, const kiln__scope *scop
     const kiln__plan_buffer *to = kiln__plan_buffer_named(w->plan, step->as.copy.to);
     uint64_t size = kiln__type_bytes(from->type), from_offset, to_offset, count;
     if (size != kiln__type_bytes(to->type))
-        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "elements of '%s' are %s, those of '%s' %s", step->as.copy.from,
-                       kiln__type_name(from->type), step->as.copy.to, kiln__type_name(to->type));
+        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "the elements of '%s' are %s, but the elements of '%s' are %s",
+                       step->as.copy.from, kiln__type_name(from->type), step->as.copy.to, kiln__type_name(to->type));
     kiln_status status = elements(w, step->as.copy.from_offset, scope, "from_offset", 0, &from_offset);
     if (status == KILN_OK)
         status = elements(w, step->as.copy.to_offset, scope, "to_offset", 0, &to_offset);
@@ -570,7 +570,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
         return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has %" PRIu64 " elements; there is no element %" PRIu64,
                        read->buffer, b->elements, index);
     if (kiln__type_part(b->type) != b->type)
-        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has complex elements, which expressions have not",
+        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has complex elements, which an expression cannot use",
                        read->buffer);
     size_t size = kiln__type_bytes(b->type);
     CUresult result = w->plan->engine->driver.cuMemcpyDtoH_(&raw, b->pointer + index * size, size);

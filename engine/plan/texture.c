@@ -143,7 +143,9 @@ static kiln_status set_extents(making *m)
     if (status != KILN_OK)
         return status;
     if (t->layered && count < 2)
-        return fail_at(m, t->shape_at, "argument %zu of %s: layers need 2 or 3 extents, the first counts them",
+        return fail_at(m, t->shape_at,
+                       "argument %zu of %s: layers need 2 or 3 extents, and the first extent is the "
+                       "number of layers",
                        m->number, m->kernel);
     if (!t->array && count == 3)
         return fail_at(m, t->shape_at, "argument %zu of %s: a texture of 3 extents needs 'array: true'", m->number,
@@ -156,8 +158,8 @@ static kiln_status set_extents(making *m)
         const uint64_t most = attribute(m, limits[d]), extent = extents[count - 1 - d];
         if (extent == 0 || (most && extent > most))
             return fail_at(m, t->shape_at,
-                           "argument %zu of %s: an extent of the texture is %" PRIu64 "; this device takes 1 to "
-                           "%" PRIu64 " there",
+                           "argument %zu of %s: an extent of the texture is %" PRIu64
+                           "; this device allows 1 to %" PRIu64 " there",
                            m->number, m->kernel, extent, most);
     }
     key->extent[0] = extents[count - 1];
@@ -210,8 +212,8 @@ static kiln_status set_address_modes(making *m)
     const size_t dims = (size_t)m->key.dims;
     if (t->address_count > 1 && t->address_count != dims)
         return fail_at(m, t->address_at,
-                       "argument %zu of %s: 'address' has one word, or %zu: layers have none, not %zu", m->number,
-                       m->kernel, dims, t->address_count);
+                       "argument %zu of %s: 'address' needs 1 or %zu words, because layers have none; it has %zu",
+                       m->number, m->kernel, dims, t->address_count);
     for (size_t d = 0; d < KILN__TEXTURE_MOST; d++)
         m->key.edge[d] = t->address_count == 0   ? CU_TR_ADDRESS_MODE_CLAMP
                          : t->address_count == 1 ? modes[t->address[0]]
@@ -230,8 +232,8 @@ static kiln_status check_place(making *m)
     if (t->array &&
         (buffer->out || buffer->fill.kind == KILN__FILL_NONE || kiln__variant_writes(m->plan->variant, buffer)))
         return fail_at(m, m->arg->pos,
-                       "argument %zu of %s: 'array: true' takes a copy of an input before the run, and '%s' has no "
-                       "content, is an output, or a step writes it",
+                       "argument %zu of %s: 'array: true' copies an input before the run, but '%s' has no content, "
+                       "is an output, or is written by a step",
                        m->number, m->kernel, m->arg->buffer);
     if (t->array)
         return KILN_OK;
@@ -246,7 +248,7 @@ static kiln_status check_place(making *m)
     if (align && m->key.address % align)
         return fail_at(m, m->arg->pos,
                        "argument %zu of %s: '%s' lies at %" PRIu64 " bytes behind a multiple of %" PRIu64
-                       ", where this device needs textures to begin: 'array: true' does not",
+                       ", and textures of this device must begin at such a multiple; 'array: true' has no such limit",
                        m->number, m->kernel, m->arg->text, m->key.address % align, align);
     return KILN_OK;
 }

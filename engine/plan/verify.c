@@ -608,7 +608,7 @@ static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const
                         difference);
 }
 
-/* What an output is compared with. */
+/* The reference of an output, and how it is compared. */
 typedef struct judgement {
     const char *key; /* of the reference */
     kiln_array want; /* with the type of its elements */

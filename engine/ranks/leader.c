@@ -119,7 +119,9 @@ static void give_up(kiln_ranks *ranks, kiln__member *member, const char *why)
         if (ranks->channels[i]->rank == member->rank)
             close_channel(ranks->channels[i]);
     if (!ranks->closing)
-        kiln__logf(&ranks->log, KILN_LOG_WARNING, "%s %s: it is given up, and what it worked on is done by others",
+        kiln__logf(&ranks->log, KILN_LOG_WARNING,
+                   "%s %s: the sweep continues without this process, and other "
+                   "processes do its work",
                    member->place.name, why);
     pthread_cond_broadcast(&ranks->news);
 }
@@ -132,7 +134,7 @@ static void accept_hello(kiln_ranks *ranks, kiln__member *member, const kiln__re
     if (member->known)
         return;
     if (strcmp(message->version, KILN_VERSION) != 0) {
-        give_up(ranks, member, "is of another version of Kiln");
+        give_up(ranks, member, "belongs to another version of Kiln");
         return;
     }
     member->info = *info;
@@ -229,8 +231,8 @@ static void check_leases(kiln_ranks *ranks, uint64_t now)
         if (!member->gone && silent > most)
             give_up(ranks, member, why);
         if (member->leads && !member->answered && silent > most) {
-            kiln__logf(&ranks->log, KILN_LOG_WARNING, "%s %s: what its sweep found is not shown", member->place.name,
-                       why);
+            kiln__logf(&ranks->log, KILN_LOG_WARNING, "%s %s: the results of its sweep are not shown",
+                       member->place.name, why);
             member->answered = true;
             pthread_cond_broadcast(&ranks->news);
         }

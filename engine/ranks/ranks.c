@@ -32,7 +32,7 @@ static kiln_status load_plugin(kiln_ranks *ranks, const char *plugin, kiln_error
         return kiln__fail(ranks->mem, error, KILN_ERROR_UNSUPPORTED, "%s: %s", plugin, why);
     }
     if (ranks->transport.version != KILN__TRANSPORT_VERSION)
-        return kiln__fail(ranks->mem, error, KILN_ERROR_UNSUPPORTED, "%s is of another version of Kiln", plugin);
+        return kiln__fail(ranks->mem, error, KILN_ERROR_UNSUPPORTED, "%s belongs to another version of Kiln", plugin);
     return KILN_OK;
 }
 

@@ -35,7 +35,9 @@ static kiln_status map_values(const kiln_recording *from, const kiln_recording *
         for (size_t k = 0; k < from->param_count && !there; k++)
             there = strcmp(from->params[k].name, wanted->name) == 0 ? &from->params[k] : NULL;
         if (!there)
-            return kiln__fail(to->mem, error, KILN_ERROR_ARGUMENT, "%s is no prior of %s: it has no param '%s'",
+            return kiln__fail(to->mem, error, KILN_ERROR_ARGUMENT,
+                              "%s cannot be the prior of %s: it has no param "
+                              "'%s'",
                               from->path, to->path, wanted->name);
         maps[there - from->params].param = i;
         uint32_t *positions = kiln__arena_alloc(arena, there->count * sizeof *positions);
@@ -87,7 +89,7 @@ kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recor
     }
     if (status == KILN_OK && known == 0)
         status = kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT,
-                            "%s is no prior of %s: they have no configuration in common", prior->path, r->path);
+                            "%s cannot be the prior of %s: they have no configuration in common", prior->path, r->path);
     kiln__arena_free(&arena);
     return status;
 }

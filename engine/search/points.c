@@ -33,7 +33,7 @@ static kiln_status union_find_point(void *user, uint64_t number, uint32_t *point
         }
         number -= here;
     }
-    return kiln__fail(u->mem, error, KILN_ERROR_ARGUMENT, "the space has no configuration of that number");
+    return kiln__fail(u->mem, error, KILN_ERROR_ARGUMENT, "the space has no configuration with that number");
 }
 
 static kiln_status union_check_point(void *user, const uint32_t *point, bool *holds, kiln_error **error)

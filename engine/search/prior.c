@@ -55,7 +55,9 @@ kiln_status kiln__search_hint(kiln__search *s, const uint32_t *point, double val
         return kiln__fail_memory(error);
     kiln__prior *p = s->prior;
     if (s->count > 0 || p->order || p->count >= UINT32_MAX - 1)
-        return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a hint after the first configuration of a search");
+        return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT,
+                          "a hint was given after the first configuration of a "
+                          "search");
     bool holds = false;
     KILN__TRY(kiln__search_holds(s, point, &holds, error));
     if (!holds || !(value > 0)) /* a value without a logarithm is ignored */

@@ -156,7 +156,7 @@ static void check_name(kiln__reader *r, const char *text, kiln__pos pos, size_t 
     } else if (name->kind == KILN__NAME_BUFFER) {
         kiln__diag_add(r->diag, pos, "'%s' is a buffer and has no value; a buffer stands alone, as an argument", text);
     } else if (name->kind == KILN__NAME_INPUT) {
-        kiln__diag_add(r->diag, pos, "'%s' is an input; what it exports is written '%s.NAME'", text, text);
+        kiln__diag_add(r->diag, pos, "'%s' is an input; write its exports as '%s.NAME'", text, text);
     } else if (name->kind == KILN__NAME_LET && name->inputs > inputs) {
         kiln__diag_add(r->diag, pos,
                        !r->for_input ? "'%s' is exported by an input, but its value is needed before inputs are made"

@@ -77,7 +77,7 @@ bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *v
             values[i] = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)values[i].as.i};
         if (values[i].kind != values[0].kind) {
             kiln__diag_add(r->diag, pos,
-                           "the values of %s are of different kinds: all must be numbers, all booleans, or all names",
+                           "the values of %s have different kinds: all must be numbers, all booleans, or all names",
                            what);
             return false;
         }

@@ -386,8 +386,8 @@ static void read_features(kiln__reader *r, const kiln__spec_node *map)
             kiln__diag_add(r->diag, feature->pos, "'%.70s' is no name for a feature", feature->name);
         if (kiln__varies(r, feature->expr))
             kiln__diag_add(r->diag, feature->pos,
-                           "the feature '%s' must be the same for all configurations: it may use sizes and what inputs "
-                           "export, but no params and nothing of the device",
+                           "the feature '%s' must be the same for all configurations: it may use sizes and the "
+                           "exports of inputs, but no params and nothing of the device",
                            feature->name);
     }
 }

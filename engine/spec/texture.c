@@ -48,7 +48,7 @@ static void read_address(kiln__reader *r, kiln__spec_node *node, kiln__texture *
     size_t count = kiln__read_items(r, &node, "address", &items);
     if (node && (count == 0 || count > KILN__TEXTURE_MOST)) {
         if (node->kind != KILN__MAP)
-            kiln__diag_add(r->diag, node->pos, "'address' of a texture has one word, or one for each dimension");
+            kiln__diag_add(r->diag, node->pos, "'address' of a texture needs one word, or one word for each dimension");
         return;
     }
     for (size_t i = 0; i < count; i++) {

@@ -96,12 +96,13 @@ static void choose_other(kiln_store *store, looking *l, const char *spec)
         l->apart->count = 0;
         if (*l->asked)
             kiln__logf(&store->log, KILN_LOG_WARNING,
-                       "the store has no samples of '%s' of %s; those of %s, which has the same name, are taken", spec,
-                       l->asked, kiln__text_get(&names));
+                       "the store has no samples of the spec '%s' in %s; the samples of %s, which has the same name, "
+                       "are used",
+                       spec, l->asked, kiln__text_get(&names));
     } else {
         kiln__logf(
             &store->log, KILN_LOG_WARNING,
-            "the store has samples of several specs called '%s', %s, and none of %s: give the path of one of them",
+            "the store has samples of several specs called '%s' (%s), but none of %s: give the path of one of them",
             spec, kiln__text_get(&names), asked);
     }
     kiln__text_free(&names);
@@ -119,7 +120,7 @@ kiln_status kiln__files_apart(kiln_store *store, const kiln_store_filter *filter
         choose_other(store, &l, filter->spec);
     free(full);
     kiln__free(store->mem, l.present);
-    return code == SQLITE_OK ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
+    return code == SQLITE_OK ? KILN_OK : kiln__store_fail(store, code, "reading it", error);
 }
 
 void kiln__files_free(const kiln_store *store, kiln__files *apart)

@@ -260,7 +260,7 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
         return KILN_OK;
     sqlite3_finalize(*statement);
     *statement = NULL;
-    return kiln__store_fail(store, code, "looking through it", error);
+    return kiln__store_fail(store, code, "reading it", error);
 }
 
 #define ONE(kind, name, unit, text) +1
@@ -385,7 +385,7 @@ kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, k
         }
     }
     if (code != SQLITE_ROW && code != SQLITE_DONE)
-        status = kiln__store_fail(store, code, "looking through it", error);
+        status = kiln__store_fail(store, code, "reading it", error);
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&store->lock);
     return status;

@@ -278,7 +278,7 @@ static kiln_status find_contender(kiln_store *store, const kiln_store_filter *fi
     int code = sqlite3_step(statement);
     *found = code == SQLITE_ROW && sqlite3_column_int(statement, 0);
     sqlite3_finalize(statement);
-    return code == SQLITE_ROW ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
+    return code == SQLITE_ROW ? KILN_OK : kiln__store_fail(store, code, "reading it", error);
 }
 
 /* Converts all rows of a statement to results. All of them must share the problem of the first. */
@@ -314,12 +314,12 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
         if (!fits)
             return kiln__fail(
                 store->mem, error, KILN_ERROR_ARGUMENT,
-                "a recorded space must be of one spec at one set of sizes "
-                "on one device, but these samples are of %s, %s, %s and of %s, %s, %s: choose one of them, or CSV",
+                "a recorded space must be of one spec at one set of sizes on one device, but these samples belong to "
+                "%s, %s, %s and to %s, %s, %s: choose one of them, or CSV",
                 of->spec, of->sizes, of->device, row.spec, row.sizes, row.device);
         ++*count;
     }
-    return code == SQLITE_DONE ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
+    return code == SQLITE_DONE ? KILN_OK : kiln__store_fail(store, code, "reading it", error);
 }
 
 static kiln_status save_document(kiln_store *store, const char *path, kiln_format format, json_t *root,

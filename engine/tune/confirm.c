@@ -87,7 +87,7 @@ static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error
         return refute(c, best, status, why, error);
     }
     kiln__logf(c->again->log, KILN_LOG_WARNING,
-               "which of the two is wrong is not known, because the reference of all elements failed (%s): %s",
+               "kiln cannot tell which of the two is wrong, because the reference of all elements failed (%s): %s",
                kiln_error_message(why), kiln_error_message(differs));
     kiln_error_free(differs);
     kiln_error_free(why);

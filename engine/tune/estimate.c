@@ -47,7 +47,8 @@ kiln_status kiln__estimates_open(kiln_engine *engine, const char *device, kiln__
         status = kiln__engine_device(*model, error);
     }
     if (status == KILN_OK && !(*model)->driver.simulator->has_model())
-        status = kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "%s estimates no times", (*model)->info.id);
+        status = kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "%s does not estimate times",
+                            (*model)->info.id);
     return status;
 }
 

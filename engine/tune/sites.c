@@ -19,8 +19,8 @@ static kiln_status note_uuid(kiln_engine *engine, const kiln_tune_options *optio
     if (!kiln__driver_uuid(&engine->driver, device, site->uuid) && !site->info.simulated &&
         engine->driver.cuDeviceGetUuid_ && options->store)
         return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
-                          "%s: cuDeviceGetUuid fails, without which its "
-                          "samples could not be distinguished from another device's",
+                          "%s: cuDeviceGetUuid fails, so its samples could not be told from the samples of another "
+                          "device",
                           site->info.id);
     return KILN_OK;
 }
@@ -41,8 +41,8 @@ static kiln_status find_here(kiln_engine *engine, const kiln_tune_options *optio
     site->label = site->info.id;
     if (!same_model(&site->info, &engine->info))
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                          "%s is %s and %s is %s: times of different models "
-                          "do not compare, so they cannot share a sweep",
+                          "%s is %s and %s is %s: times of different models cannot be compared, so these devices "
+                          "cannot share a sweep",
                           site->info.id, site->info.name, engine->info.id, engine->info.name);
     for (size_t k = 0; k < i && !site->info.simulated; k++)
         if (strcmp(sites->items[k].info.id, site->info.id) == 0)
@@ -77,7 +77,7 @@ static bool send_away(kiln_engine *engine, const kiln__rank_info *info)
     }
     if (found > 0) {
         kiln__logf(&engine->log, KILN_LOG_INFO,
-                   "rank %d leads a sweep of its own, of %zu ranks: its device is %s, and %s is %s", (int)group[0],
+                   "rank %d leads a separate sweep of %zu ranks, because its device is %s, and %s is %s", (int)group[0],
                    found, device.name, engine->info.id, engine->info.name);
         kiln__ranks_send_away(engine->ranks, group, found);
     }
@@ -101,7 +101,7 @@ static bool find_ranks(kiln_engine *engine, kiln__sites *sites)
     for (int rank = 1; rank < kiln_ranks_count(engine->ranks); rank++) {
         const kiln__rank_info *info = kiln__ranks_info(engine->ranks, rank);
         if (!info)
-            continue; /* it is gone, which was said */
+            continue; /* it is gone; a message has said so */
         const kiln__place *place = kiln__ranks_place(engine->ranks, rank);
         if (!same_model(&info->device, &engine->info)) {
             if (!send_away(engine, info))
@@ -150,7 +150,7 @@ kiln_status kiln__sites_find(kiln_engine *engine, const kiln_tune_options *optio
         kiln__ranks_gather(engine->ranks);
     if (lead_only && !has_follower(engine))
         return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
-                          "rank 0 is to measure nothing, but no other rank has a device of its model, %s",
+                          "rank 0 must not measure (lead-only), but no other rank has a device of its model, %s",
                           engine->info.name);
     sites->count = lead_only ? 0 : here;
     return !engine->ranks || find_ranks(engine, sites) ? KILN_OK : kiln__fail_memory(error);

@@ -125,8 +125,8 @@ static kiln_status leave_out(kiln__tune_source *s, const kiln__variant *variant,
     kiln_status status = kiln__variant_target(s->engine, variant, &target, &why);
     if (status == KILN_OK && kiln__lead_leaves_host(s->spec, s->options) && kiln__lead_is_host(variant))
         status = kiln__fail(s->engine->mem, &why, KILN_ERROR_UNSUPPORTED,
-                            "variant '%s' has steps on the host, which a sweep with a limit leaves out; --variants %s "
-                            "tries it",
+                            "variant '%s' is left out, because it has steps on the host and the sweep has a limit; "
+                            "--variants %s tries it",
                             variant->name, variant->name);
     if (status == KILN_ERROR_UNSUPPORTED) {
         kiln_left_out *left = &s->left[s->left_count++];
@@ -304,8 +304,7 @@ static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
     }
     if (effort.over)
         kiln__logf(&s->engine->log, KILN_LOG_INFO,
-                   "%s: too many configurations to count in a short time: they "
-                   "are tried in order",
+                   "%s has too many configurations to count in a short time: the sweep tries them in order",
                    s->spec->name);
     return KILN_OK;
 }
@@ -353,8 +352,7 @@ static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
     s->total = points->count;
     if (points->draw)
         kiln__logf(&s->engine->log, KILN_LOG_INFO,
-                   "%s: configurations are %s: they are drawn at random, not all "
-                   "equally likely",
+                   "%s: configurations are %s: the sweep draws them at random, but not with equal probability",
                    s->spec->name,
                    s->total == UINT64_MAX ? "too many to count in a short time" : "slow to find by their numbers");
     status = s->total ? kiln__search_open(points, s->strategy, s->options->seed, &s->search, error) : KILN_OK;
@@ -541,7 +539,7 @@ kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recor
     if (found)
         s->lead.count = found;
     if (used)
-        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the search begins with what %zu samples of %s say",
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the search begins with predictions from %zu samples of %s",
                    s->spec->name, used, device);
     kiln__free(s->engine->mem, list);
     return status;
@@ -624,7 +622,8 @@ static kiln_status none_valid(kiln__tune_source *s, kiln_error **error)
         status = text.failed
                      ? kiln__fail_memory(error)
                      : kiln__fail(s->engine->mem, error, KILN_ERROR_CONSTRAINT,
-                                  "%s: no configuration satisfies the constraints, of which each leaves so many:%s",
+                                  "%s: no configuration satisfies the constraints. The number of configurations that "
+                                  "each constraint leaves:%s",
                                   s->spec->name, text.data);
     kiln__text_free(&text);
     return status;

@@ -576,7 +576,7 @@ static kiln_status run_whole(sweep *s, const job *taken, const kiln__trial *tria
     bool invalid = false;
     KILN__TRY(kiln__split_plan(s->engine, s->spec, &choice, &plan, &invalid, error));
     if (invalid)
-        return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERNAL, "%s: a configuration is not valid any more",
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERNAL, "%s: a configuration is no longer valid",
                           s->spec->name);
     kiln_run_options how = kiln__trial_run(&s->run, trial);
     how.flags |= KILN_RUN_NO_VERIFY;
@@ -1071,7 +1071,7 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
         kiln__tuning_warn(s.tuning, &engine->log);
         if (s.refused)
             kiln__logf(&engine->log, KILN_LOG_INFO,
-                       "%s: %llu configurations were not compiled, as the device has no room for their blocks",
+                       "%s: %llu configurations were not compiled, because the device has no room for their blocks",
                        spec->name, (unsigned long long)s.refused);
         kiln__tuning_rank(s.tuning);
         if (!kiln__goals_front(s.goals, s.tuning) && status == KILN_OK)

@@ -259,7 +259,7 @@ static kiln_status make_atoms(kiln_call *call, const lattice *l, kiln__atoms *at
         return status;
     }
     if (count < 0 || count > MOST_ATOMS)
-        return kiln_call_fail(call, "count is 0 to 2^28");
+        return kiln_call_fail(call, "count must be 0 to 2^28");
     atoms->items = kiln__calloc(kiln_call_allocator(call), (size_t)count + 1, sizeof *atoms->items);
     if (!atoms->items)
         return kiln__call_no_memory(call);
@@ -292,7 +292,7 @@ kiln_status kiln__host_dcs_atoms(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     for (int i = 0; i < 3; i++)
         if (l.points[i] < 0 || l.points[i] > 1 << 24)
-            return kiln_call_fail(call, "nx, ny and nz are 0 to 2^24");
+            return kiln_call_fail(call, "nx, ny and nz must be 0 to 2^24");
     l.spacing = (float)spacing;
     kiln__atoms atoms = {0};
     kiln_status status = make_atoms(call, &l, &atoms);

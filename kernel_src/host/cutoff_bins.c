@@ -109,7 +109,7 @@ static bool find_neighbours(kiln_call *call, const kiln__lattice *l, neighbours 
     if (kiln_call_int(call, "bin", NULL, &n->side) != KILN_OK || kiln_call_int(call, "test", NULL, &test) != KILN_OK)
         return false;
     if (n->side < 1 || n->side > 1 << 20 || test < KILN__NEAR_CUBE || test > KILN__NEAR_SPHERE)
-        return kiln_call_fail(call, "bin is 1 or more, test 0 (cube), 1 (cylinder) or 2 (sphere)"), false;
+        return kiln_call_fail(call, "bin must be 1 or more, and test 0 (cube), 1 (cylinder) or 2 (sphere)"), false;
     kiln__bins_of(l, n->side, &bins);
     n->lattice = l;
     n->test = (kiln__near_test)test;
@@ -303,7 +303,7 @@ kiln_status kiln__host_cutoff_shares(void *user, kiln_call *call)
         kiln_call_int(call, "box_z", &none, &f.group[2]) != KILN_OK || !find_neighbours(call, &l, &n))
         return KILN_ERROR_HOST_FUNCTION;
     if (!kiln__atoms_ok(atoms))
-        return kiln_call_fail(call, "of is N x 4 of f32: atoms");
+        return kiln_call_fail(call, "`of` must be the atoms, N x 4 of f32");
     kiln__bins_of(&l, n.side, &bins);
     f.atoms = atoms->data;
     f.count = atoms->shape[0];
@@ -345,8 +345,8 @@ kiln_status kiln__host_cutoff_bins(void *user, kiln_call *call)
         slots->dims != 3 || slots->type != KILN_f32 || slots->shape[0] < bins.count || slots->shape[2] != 4 ||
         counts->dims != 1 || counts->type != KILN_u32 || counts->shape[0] != slots->shape[0] ||
         taken->type != KILN_u32 || taken->dims != 1 || taken->shape[0] < 1)
-        return kiln_call_fail(call,
-                              "atoms and overflow are N x 4, bins B x CAPACITY x 4 of f32, counts B, taken 1 of u32");
+        return kiln_call_fail(call, "atoms and overflow must be N x 4 of f32, and bins B x CAPACITY x 4 of f32; counts "
+                                    "must be B and taken 1 of u32");
     uint32_t *of = counts->data, *out = taken->data;
     const float *atom = atoms->data;
     uint64_t room = slots->shape[1], bin = 0;

@@ -29,7 +29,7 @@ static bool read_job(kiln_call *call, const char *atoms_name, job *j)
     const int64_t *n = j->lattice.n;
     if (!kiln__atoms_ok(atoms) || energy->type != KILN_f32 || energy->dims != 3 || energy->shape[0] != (uint64_t)n[2] ||
         energy->shape[1] != (uint64_t)n[1] || energy->shape[2] != (uint64_t)n[0])
-        return kiln_call_fail(call, "%s is N x 4 and energy nz x ny x nx of f32", atoms_name), false;
+        return kiln_call_fail(call, "%s must be N x 4 of f32, and energy nz x ny x nx of f32", atoms_name), false;
     j->atoms = atoms->data;
     j->count = atoms->shape[0];
     j->energy = energy->data;
@@ -84,7 +84,7 @@ kiln_status kiln__host_cutoff_overflow(void *user, kiln_call *call)
     if (!read_job(call, "overflow", &work) || kiln_call_array(call, "taken", &taken) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (taken->type != KILN_u32 || taken->dims != 1 || taken->shape[0] < 1 || *(uint32_t *)taken->data > work.count)
-        return kiln_call_fail(call, "taken is how many atoms of overflow there are");
+        return kiln_call_fail(call, "taken must be the number of atoms in overflow");
     work.count = *(uint32_t *)taken->data;
     scatter(&work);
     return KILN_OK;

@@ -92,7 +92,7 @@ static kiln_status cut_rows(kiln_call *call, binned *b)
         pieces += pieces_of(b, r);
     }
     if (b->m.rows + pieces > UINT32_MAX)
-        return kiln_call_fail(call, "rows and pieces of rows are 2^32 or more: a larger `piece` makes fewer");
+        return kiln_call_fail(call, "the matrix has 2^32 rows and pieces of rows, or more: give a larger `piece`");
     b->pieces = (uint32_t)pieces;
     if (kiln_call_export_int(call, "pieces", b->pieces) != KILN_OK ||
         kiln_call_export_int(call, "cut", b->cut) != KILN_OK ||
@@ -362,8 +362,10 @@ kiln_status kiln__host_sparse_binned(void *user, kiln_call *call)
     b.groups = walk_groups(&b, NULL);
     uint64_t bins = (uint64_t)b.panels * b.groups;
     if (bins > (uint64_t)b.m.nonzeros + (1 << 22))
-        return kiln_call_fail(call, "%u panels of %u groups each for %u entries: hardly an entry a bin", b.panels,
-                              b.groups, b.m.nonzeros);
+        return kiln_call_fail(call,
+                              "%u panels of %u groups each for %u entries: most bins would be empty; give a "
+                              "larger `width` or `height`",
+                              b.panels, b.groups, b.m.nonzeros);
     if (kiln_call_export_int(call, "panels", b.panels) != KILN_OK ||
         kiln_call_export_int(call, "width", b.width) != KILN_OK ||
         kiln_call_export_int(call, "groups", b.groups) != KILN_OK ||

@@ -19,8 +19,8 @@ kiln_status kiln__take_matrix(kiln_call *call, kiln__csr *matrix)
     if (offsets->type != KILN_u32 || offsets->dims != 1 || offsets->shape[0] < 1 || index->type != KILN_u32 ||
         index->dims != 1 || values->type != KILN_f32 || values->dims != 1 || values->shape[0] != index->shape[0])
         return kiln_call_fail(call,
-                              "matrix is no sparse matrix: csr.offsets and csr.index are lines of u32, csr.values "
-                              "one of f32");
+                              "`matrix` is not a sparse matrix: csr.offsets and csr.index must be one-dimensional "
+                              "arrays of u32, and csr.values of f32");
     *matrix = (kiln__csr){.rows = (uint32_t)(offsets->shape[0] - 1),
                           .columns = (uint32_t)columns,
                           .nonzeros = (uint32_t)index->shape[0],
@@ -304,7 +304,7 @@ kiln_status kiln__host_sparse_sell(void *user, kiln_call *call)
         kiln_call_int(call, "sigma", &all, &sigma) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (height < 1 || height > 1 << 20 || sigma < 0)
-        return kiln_call_fail(call, "height is 1 to 1048576, and sigma is not negative");
+        return kiln_call_fail(call, "height must be 1 to 1048576, and sigma 0 or more");
     uint32_t slices = (uint32_t)((m.rows + (uint64_t)height - 1) / (uint64_t)height);
     if (kiln__export_line(call, "order", KILN_u32, m.rows, &order) != KILN_OK ||
         kiln__export_line(call, "starts", KILN_u32, (uint64_t)slices + 1, &starts) != KILN_OK ||
@@ -345,7 +345,7 @@ kiln_status kiln__host_sparse_dia(void *user, kiln_call *call)
     if (kiln__take_matrix(call, &m) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (m.rows > INT32_MAX || m.columns > INT32_MAX)
-        return kiln_call_fail(call, "DIA is for fewer than 2^31 rows and columns");
+        return kiln_call_fail(call, "DIA needs fewer than 2^31 rows and columns");
     size_t places = (size_t)m.rows + m.columns; /* diagonal d has the place d + rows */
     uint32_t *slot = kiln__calloc(kiln_call_allocator(call), places + 1, sizeof *slot), count = 0;
     if (!slot)
@@ -422,7 +422,7 @@ kiln_status kiln__host_sparse_bcsr(void *user, kiln_call *call)
         kiln_call_int(call, "width", NULL, &width) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (height < 1 || height > 64 || width < 1 || width > 64)
-        return kiln_call_fail(call, "height and width of a block are 1 to 64");
+        return kiln_call_fail(call, "height and width of a block must be 1 to 64");
     uint32_t high = (uint32_t)height, wide = (uint32_t)width, rows = (uint32_t)((m.rows + (uint64_t)high - 1) / high);
     if (kiln_call_export_int(call, "rows", rows) != KILN_OK ||
         kiln__export_line(call, "offsets", KILN_u32, (uint64_t)rows + 1, &offsets) != KILN_OK)

@@ -24,7 +24,7 @@ static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
         kiln_call_int(call, "seed", &usual_seed, &seed) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (rows < 0 || rows > UINT32_MAX - 2 || degree < 0 || degree > 1 << 20)
-        return kiln_call_fail(call, "rows is 0 to 2^32 - 3, and degree 0 to 2^20");
+        return kiln_call_fail(call, "rows must be 0 to 2^32 - 3, and degree 0 to 2^20");
     if (!kiln__matrix_kind_find(name, &generator.kind)) {
         const char *path;
         if (kiln_call_file(call, name, &path) != KILN_OK)
@@ -98,7 +98,8 @@ static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
     if (kiln_call_int(call, "source", &most_edges, &source) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (source >= UINT32_MAX)
-        return kiln_call_fail(call, "source is a vertex (below 2^32 - 1), or negative: the vertex with the most edges");
+        return kiln_call_fail(call, "source must be a vertex below 2^32 - 1, or negative for the vertex with the "
+                                    "most edges");
     uint64_t from = kiln__graph_source(m->offsets, m->rows, source);
     kiln__graph_reach reach, back = {0};
     int32_t *levels = kiln__alloc(kiln_call_allocator(call), ((size_t)m->rows + 1) * sizeof *levels);

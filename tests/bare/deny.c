@@ -18,7 +18,7 @@
 #define REFUSE(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 /* Goes on behind the next two instructions, unless this is the call. */
 #define CALL(name) LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (name), 0, 1)
-/* The first argument has one of these bits, or is this value. */
+/* True if the first argument has one of these bits, or equals this value. */
 #define CALL_BITS(name, bits)                                                                                          \
     LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (name), 0, 3), LOAD(args[0]),                                        \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1)

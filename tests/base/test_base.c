@@ -59,7 +59,8 @@ static void test_files(void)
     rmdir(folder);
 }
 
-/* A process that may run on any core goes to those of the list; one that may run on none of them stays. */
+/* A process that may run on any core moves to the cores of the list. A process that may run on none of them stays
+ * where it is. */
 static void test_near(void)
 {
     char folder[] = "/tmp/kiln-near-XXXXXX", path[64];
@@ -89,7 +90,7 @@ static void test_near(void)
     };
     for (size_t i = 0; i < KILN__COUNT(lists); i++) {
         bool far = true;
-        if (CPU_ISSET(1023, &all) && lists[i].far) /* a machine of so many */
+        if (CPU_ISSET(1023, &all) && lists[i].far) /* a machine with this many cores */
             continue;
         if (lists[i].text)
             CHECK(kiln__file_write(NULL, path, lists[i].text, strlen(lists[i].text), NULL) == KILN_OK);

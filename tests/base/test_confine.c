@@ -19,7 +19,10 @@
 
 static char folder[64], inside[96], header[128], outside[128];
 
-enum { NOT_CONFINED = 100 }; /* this machine cannot; else the bits of what was possible and should not be */
+enum {
+    NOT_CONFINED = 100
+}; /* NOT_CONFINED: this machine cannot confine a process. The other bits are actions that
+                                succeeded and should have failed */
 enum { READ_OUTSIDE = 1, NO_READ = 2, WROTE = 4, CONNECTED = 8, RAN = 16, LISTED = 32 };
 
 static bool opens(const char *path, int flags)
@@ -156,6 +159,7 @@ static bool reaches(pid_t parent)
            ptrace(PTRACE_SEIZE, parent, NULL, NULL) == 0;
 }
 
+/* Tries every forbidden action in a confined process. Returns the bits of the actions that succeeded. */
 static unsigned what_kernels_can(const kernel_case *c, pid_t parent)
 {
     char how[256], beside[160];
@@ -237,7 +241,7 @@ static void test_kernels(void)
         else
             CHECK(bits == 0);
     }
-    unsigned bits = try_kernels(&(kernel_case){.off = true}); /* else the tries would show nothing */
+    unsigned bits = try_kernels(&(kernel_case){.off = true}); /* without this the tries would show nothing */
     const unsigned possible = MAY_READ | MAY_WRITE | MAY_CONNECT | MAY_START | MAY_REACH | MAY_EXECUTE | MAY_SIGNAL;
     CHECK((bits & possible) == possible);
     CHECK(kiln__file_write(NULL, outside, "s", 1, NULL) == KILN_OK &&

@@ -1,4 +1,5 @@
-/* What is opened and what is not, and that a write leaves either the whole new file or the whole old one. */
+/* Files: which ones are opened and which are refused. A write leaves either the whole new file or the whole old
+ * file. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -177,6 +178,7 @@ static const char *a_device(void)
     return mknod("device", S_IFCHR | 0666, (dev_t)(1 << 8 | 3)) == 0 ? "device" : "/dev/null";
 }
 
+/* Targets that a write refuses: devices, pipes, folders, links, and paths that do not exist, each with its message. */
 static void test_targets(void)
 {
     enter();
@@ -215,7 +217,7 @@ static void test_targets(void)
     leave();
 }
 
-/* What each of the following does runs in a process of its own: it limits itself. */
+/* Runs each of the following jobs in its own process, because a job sets limits for its process. */
 typedef void (*job)(void);
 static void alone(job run)
 {
@@ -360,7 +362,8 @@ static bool put(const char *path, const char *text)
     return done;
 }
 
-/* A small disk that this process alone sees. Where there is no right to mount, a user namespace may give it. */
+/* Mounts a small disk that only this process sees. If the process may not mount, a user namespace may give it the
+ * right. */
 static bool mount_disk(void)
 {
     char users[40], groups[40];
@@ -430,7 +433,7 @@ static void test_killed(void)
     leave();
 }
 
-/* What was put at the name while the file was being written is not replaced either. */
+/* A file that another process put at the name during the write is not replaced either. */
 static void test_meanwhile(void)
 {
     enter();

@@ -1,9 +1,9 @@
-/* bench.c - what the engine itself costs: loading a spec, from a disk-cache hit to a launchable kernel, a launch.
+/* bench.c - the cost of the engine itself: loading a spec, the way from a disk-cache hit to a launchable kernel, a launch.
  *
- *   kiln-bench [DEVICE]        "sim" or "cuda:0"; the launch figures mean something on a GPU only
- *   kiln-bench proposals SPEC  what the default strategy takes to say what is next, in a spec's space (or a T1 file's)
+ *   kiln-bench [DEVICE]        DEVICE is "sim" or "cuda:0"; the figures of launches are useful on a GPU only
+ *   kiln-bench proposals SPEC  the time that the default strategy takes for a proposal in the space of a spec or T1 file
  *
- * Each figure is the median of many, beside its peer in the same run. */
+ * Each figure is the median of many runs. The peer of a figure is measured in the same run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ static double made_up(const kiln_choice *choice)
     return value;
 }
 
-/* What a proposal's configuration takes to make, as a sweep makes it and as a caller's choice is. */
+/* Measures how long it takes to make the configuration of a proposal, as a sweep does and as a caller's choice does. */
 static kiln_status bench_config(kiln_engine *engine, const kiln_spec *spec, const kiln__tune_source *source,
                                 const kiln_choice *choice, double *sweep, double *caller, kiln_error **error)
 {
@@ -142,7 +142,7 @@ static kiln_status bench_config(kiln_engine *engine, const kiln_spec *spec, cons
     return status;
 }
 
-/* What this thread has used of a core: other load on the machine does not count. */
+/* Returns the processor time of this thread. Other load on the machine does not change it. */
 static uint64_t core_ns(void)
 {
     struct timespec now;

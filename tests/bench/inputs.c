@@ -5,11 +5,11 @@
  * The program prepares each size set as a sweep does (kiln__plan_prepare) and prints for each function:
  *   cpu     processor seconds of all threads
  *   serial  processor seconds of the calling thread outside of kiln__parallel()
- *   N cores the seconds on N cores: `serial`, and behind it each parallel loop as a greedy schedule of its items
+ *   N cores the seconds on N cores: the serial seconds, plus a greedy schedule of the items of each parallel loop
  *
  * The last figure is a model. Neither the load nor the core count of the machine changes it. It leaves the bandwidth of
- * memory out. With --hash the program prints a hash of each function's results in place of times: a
- * change of speed must not change a result. --cores says how many cores the library believes to have.
+ * memory out. With --hash the program prints a hash of each function's results in place of times: a change of speed must
+ * not change a result. --cores sets the number of cores that the library sees.
  *
  * The linker's --wrap puts the functions of this file around functions of the library (tests/CMakeLists.txt). */
 #include <inttypes.h>

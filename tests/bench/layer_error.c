@@ -1,11 +1,11 @@
-/* layer_error.c - how far a convolution layer's points are off: the errors of specs/convnet.yaml's variants and of others.
+/* layer_error.c - the errors of a convolution layer's points, for the variants of specs/convnet.yaml and for others.
  *
  *     layer_error make CLASS x.npy w.npy N C H W K R S GROUPS NHWC
  *     layer_error read x.npy w.npy y.npy N C H W K R S GROUPS NHWC STRIDE PAD
  *
  * `make` writes an image and filters of a class: 0 uniform [-1, 1], 1 uniform [0, 1], 2 normal, 3 exponents spread over
- * 2^+-20. `read` prints the median, 99.9 % and largest error of 20,000 points of y, in 1e-9 of the sum of |x w|, against
- * sums in long double. tests/bench/layer_errors.sh calls both.
+ * 2^+-20. `read` compares 20,000 points of y with sums in long double. It prints the median, the 99.9th percentile and the
+ * largest of the errors, in 1e-9 of the sum of |x w|. tests/bench/layer_errors.sh calls both.
  */
 #include <math.h>
 #include <stdint.h>
@@ -71,7 +71,7 @@ static void write_numbers(const char *name, const long shape[4], int class)
         fail("cannot write", name);
 }
 
-/* Of a .npy file of version 1.0, or of the bare numbers. */
+/* Reads a .npy file of version 1.0, or a file that has only the numbers. */
 static float *read_numbers(const char *name, long count)
 {
     FILE *file = fopen(name, "rb");
@@ -123,6 +123,7 @@ static struct layer layer_of(char **words, int count)
                           number[6], number[7], number[8], number[9], number[10]};
 }
 
+/* Makes the inputs of a layer, or reads the results and prints their errors. */
 int main(int argc, char **argv)
 {
     if (argc == 14 && strcmp(argv[1], "make") == 0) {

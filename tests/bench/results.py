@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The results page of the catalogue, out of what tests/bench/catalogue.sh measured.
+"""The pages of results of the catalogue, written from the rows that tests/bench/catalogue.sh measured.
 
   results.py add FOLDER ROWS.tsv...  takes rows into FOLDER/results.tsv: works measured anew replace the old ones; then
                                      as `page`. FOLDER is kernel_src
-  results.py page FOLDER             writes RESULTS.md and results.svg (by gnuplot) from results.tsv, and from search.tsv,
-                                     which search.py printed, where it is there
+  results.py page FOLDER             writes the folder results/ from results.tsv, and from search.tsv, which search.py
+                                     printed, if it is there: README.md and overview.svg, FAMILY.md and FAMILY.svg
   results.py known FOLDER SPECS      writes SPECS/known/FAMILY.yaml from results.tsv: the best of each variant at each
                                      work, which `kiln best` and sweeps begin with (engine/best/README.md)
-  results.py check FOLDER [SPECS]    fails where RESULTS.md, or SPECS/known, is not what results.tsv gives
+  results.py check FOLDER [SPECS]    fails if results/, or SPECS/known, is not what results.tsv gives
   results.py rows FAMILY WORK BOUND SWEEP.json BOUNDS.tsv PEER.tsv
                                      prints the rows of one sweep (catalogue.sh asks for it)
 
@@ -23,18 +23,49 @@ A row: family, work, kind, name, seconds, bytes, flops, detail. The kinds:
 import json
 import os
 import re
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True  # no __pycache__ among the sources
+import charts
 import search
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
-TABLE, PAGE, PICTURE, SEARCHES = "results.tsv", "RESULTS.md", "results.svg", "search.tsv"
+TABLE, PAGES, SEARCHES = "results.tsv", "results", "search.tsv"
 COLUMNS = ("family", "work", "kind", "name", "seconds", "bytes", "flops", "detail")
 NUMBERS = ("seconds", "bytes", "flops")
 BOUNDS = {"copy": "the copy", "read": "the reading", "flops": "the fp32 peak", "special": "the special functions",
           "tensor": "the peak of the tensor cores"}
+# Peers that the summary and the picture of all families leave out; the family's page has them. They do a part of the work,
+# or sort by a method that is another family's.
+OTHER_WORK = {("quadtree", "CUB DeviceRadixSort alone"), ("cutoff", "direct summation at its rate"),
+              ("mergesort", "CUB DeviceRadixSort::SortKeys"), ("mergesort", "CUB DeviceRadixSort::SortPairs")}
+SHORT = {"frontier with CUB's DeviceScan": "frontiers by CUB", "CUB DeviceRadixSort and Thrust": "CUB and Thrust"}
+SUMMARY_HEAD = """# Results of the catalogue
+
+The pages of this folder have the best configuration of each variant of a family, at each size that was measured. Each name
+of a family in the table leads to its page. `tests/bench/results.py` writes the pages and the pictures from
+`kernel_src/results.tsv`, which `tests/bench/catalogue.sh` measures. Measured on: {devices}.
+
+![Each family's best kernel beside the vendor's](overview.svg)
+
+## How it was measured
+
+- **Answers.** Every answer was checked. For the largest works of dcs, cutoff and mri a part of the rows was checked, as
+  their specs say.
+- **Time.** A time is the median of many repetitions between two events. The L2 cache was flushed before each repetition if
+  the buffers fit in it.
+- **Peer.** The peer is another library's kernel for the same work. It was timed in the same run and in the same way. The
+  picture and the table leave out peers that do a part of the work, and for mergesort CUB's radix sort. The pages of the
+  families have them.
+- **Bound.** The bound of a work is one of four measured rates: copying or reading 1 GiB by `float4`
+  (`tests/bench/peers/bounds.cu`), the fp32 peak, the peak of the tensor cores, or the rate of the special functions.
+- **Share of the bound.** The share is the rate of the kernel divided by the bound. The rate counts the least traffic, or the
+  operations, that the work needs. A share can be above 1 if a cache saves traffic, or if other units compute the special
+  functions.
+- **Brackets.** A variant in brackets does not do the family's work. It shows a bound, or it reads less.
+
+## The best of each work
+"""
 
 
 def fail(text):
@@ -178,102 +209,105 @@ def duration(seconds):
     return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3f} ms"
 
 
-def page_of(folder):
-    families = known(read_rows(os.path.join(folder, TABLE)))
+def against(work, row):
+    """The peer beside which the summary and the picture set the work: the fastest that does the whole work by the same
+    method; None where there is none."""
+    return next((peer for peer in work.peers if (row["family"], peer["name"]) not in OTHER_WORK), None)
+
+
+def work_section(family, name, work):
+    unit = "GFLOP/s" if work.unit == "flops" else "GB/s"
+    failed = f" Failed: {work.sweep['detail']}." if work.sweep["detail"] else ""
+    notes = "".join(f" {row['detail']}" for row in work.of["note"])
+    lines = ["", f"## {family}: {name}", "",
+             f"{work.sizes.replace(' ', ', ')}. Bound: {BOUNDS[work.bound['name']]}, "
+             f"{work.rate(work.bound) * 1e-9:,.0f} {unit}. {work.sweep['name']} configurations in "
+             f"{work.sweep['seconds']:.1f} s.{failed}{notes}", "",
+             f"| variant | time | {unit} | of the bound | configuration |", "| --- | --- | --- | --- | --- |"]
+    for row in sorted(work.variants + work.peers, key=lambda row: row["seconds"]):
+        label = (f"*{row['name']}* (peer)" if row["kind"] == "peer" else
+                 row["name"] if row in work.contenders else f"({row['name']})")
+        lines.append(f"| {label} | {duration(row['seconds'])} | {work.rate(row) * 1e-9:,.0f} | "
+                     f"{work.share(row):.3f} | {row['detail']} |")
+    return lines
+
+
+def summary_page(families, searches):
     devices = sorted({work.device for of in families.values() for work in of.values()})
-    lines = ["# Results of the catalogue", "",
-             "Written by `tests/bench/results.py` from `results.tsv`, which `tests/bench/catalogue.sh` measures; nothing here",
-             "is typed by hand but notes. Measured on: " + ", ".join(devices) + ".", "",
-             "For every work of a family: the best configuration of each variant that a sweep found (every answer checked; of the",
-             "largest works of dcs, cutoff and mri some rows, as their specs say), the median of many repetitions between events,",
-             "the L2 flushed where the buffers fit in it. The peer ran in the same run on the same work, timed the same way. The",
-             "bound is the bandwidth of copying or reading 1 GiB by `float4` (`tests/bench/peers/bounds.cu`), the device's fp32",
-             "peak, that of its tensor cores, or the rate of its special functions, as measured; a share of it is the least",
-             "traffic or the operations that the work needs, by the time. What a cache saves, or special functions made on other",
-             "pipes, can put it above 1. Variants in brackets do not do the family's work: they bound it, or read less.", "",
-             "![The best of each variant, by share of the bound](results.svg)", "",
-             "| family | work | best variant | share of the bound | against the peer | sweep |",
+    lines = [*SUMMARY_HEAD.format(devices=", ".join(devices)).split("\n"),
+             "| family | work | best variant | share of the bound | times as fast as the peer | peer |",
              "| --- | --- | --- | --- | --- | --- |"]
     for family, of in families.items():
         for name, work in of.items():
             if not work.contenders:
                 continue
-            best = work.contenders[0]
-            against = ", ".join(f"{peer['seconds'] / best['seconds']:.2f} x {peer['name']}" for peer in work.peers)
-            lines.append(f"| [{family}](#{family}) | {name} | {best['name']} | {work.share(best):.3f} | {against} | "
-                         f"{work.sweep['seconds']:.1f} s |")
-    if os.path.exists(os.path.join(folder, SEARCHES)):
-        lines += search.section_of(os.path.join(folder, SEARCHES))
-    for family, of in families.items():
-        lines += ["", f"## {family}"]
-        for name, work in of.items():
-            unit = "GFLOP/s" if work.unit == "flops" else "GB/s"
-            failed = f" Failed: {work.sweep['detail']}." if work.sweep["detail"] else ""
-            notes = "".join(f" {row['detail']}" for row in work.of["note"])
-            lines += ["", f"### {family}: {name}", "",
-                      f"{work.sizes.replace(' ', ', ')}. Bound: {BOUNDS[work.bound['name']]}, "
-                      f"{work.rate(work.bound) * 1e-9:,.0f} {unit}. {work.sweep['name']} configurations in "
-                      f"{work.sweep['seconds']:.1f} s.{failed}{notes}", "",
-                      f"| variant | time | {unit} | of the bound | configuration |", "| --- | --- | --- | --- | --- |"]
-            for row in sorted(work.variants + work.peers, key=lambda row: row["seconds"]):
-                label = (f"*{row['name']}* (peer)" if row["kind"] == "peer" else
-                         row["name"] if row in work.contenders else f"({row['name']})")
-                lines.append(f"| {label} | {duration(row['seconds'])} | {work.rate(row) * 1e-9:,.0f} | "
-                             f"{work.share(row):.3f} | {row['detail']} |")
+            best, share = work.contenders[0], work.share(work.contenders[0])
+            peer = against(work, best)
+            beside = f"{peer['seconds'] / best['seconds']:.2f} | {peer['name']}" if peer else "| "
+            lines.append(f"| [{family}]({family}.md) | {name} | {best['name']} | {share:.3f} | {beside} |")
+    if os.path.exists(searches):
+        lines += search.section_of(searches)
     return "\n".join(lines) + "\n"
 
 
-def picture_of(families):
-    """A gnuplot script: a panel a family, its first work; a bar a variant (a pale one, if it is no contender), a line
-    for the peer. The colours keep their contrast on white and on black."""
-    panels = [(family, name, work) for family, of in families.items() for name, work in list(of.items())[:1]
-              if work.contenders]
-    columns, text, bar, pale, line = 3, "#767676", 0x4a86d8, 0x9a9a9a, "#d9822b"
-    rows = (len(panels) + columns - 1) // columns
-    tallest = [max(len(work.variants) for _, _, work in panels[row * columns:(row + 1) * columns]) for row in range(rows)]
-    heights = [34 + 15 * count + 22 for count in tallest]  # the title, the bars, the axis
-    total = sum(heights)
-    script = [f"set terminal svg size 960,{total} dynamic font 'Helvetica,Arial,sans-serif,11'", "set multiplot", "unset key", f"set border 1 linecolor rgb '{text}'",
-              "set tics nomirror scale 0.4", f"set xtics textcolor rgb '{text}' offset 0,0.4",
-              f"set ytics textcolor rgb '{text}' scale 0", "set style fill solid 1.0 noborder"]
-    for index, (family, name, work) in enumerate(panels):
-        row, column = divmod(index, columns)
-        top = total - sum(heights[:row])
-        count, bars = len(work.variants), sorted(work.variants, key=work.share, reverse=True)
-        most = max(1.0, max(work.share(item) for item in bars + work.peers)) * 1.08
-        script += [f"set lmargin at screen {(column + 0.42) / columns:.4f}",
-                   f"set rmargin at screen {(column + 0.97) / columns:.4f}",
-                   f"set tmargin at screen {(top - 34) / total:.4f}",
-                   f"set bmargin at screen {(top - 34 - 15 * count) / total:.4f}",
-                   "unset label", "unset arrow"]
-        against = BOUNDS[work.bound["name"]].replace("the ", "")
-        script.append(f"set label \"{family}\" at screen {(column + 0.02) / columns:.4f},screen {(top - 12) / total:.4f} "
-                      f"left textcolor rgb '{text}' font ',13' noenhanced")
-        script.append(f"set label \"share of {against}\" at screen {(column + 0.97) / columns:.4f},"
-                      f"screen {(top - 12) / total:.4f} right textcolor rgb '{text}' noenhanced")
-        if work.peers:
-            at = work.share(work.peers[0])
-            script.append(f"set arrow from {at:.4f},-0.5 to {at:.4f},{count - 0.5} nohead front linewidth 2 "
-                          f"linecolor rgb '{line}'")
-            script.append(f"set label \"{work.peers[0]['name']}\" at {at:.4f},{count - 0.5} offset 0,0.4 "
-                          f"{'right' if at > 0.5 else 'left'} textcolor rgb '{line}' noenhanced")
-        tics = ", ".join(f"\"{item['name']}\" {count - 1 - i}" for i, item in enumerate(bars))
-        script += [f"set ytics ({tics}) noenhanced", f"set xrange [0:{most:.4f}]", f"set yrange [-0.5:{count - 0.5}]",
-                   "set xtics 0,0.25", "$bars << END"]
-        script += [f"{work.share(item) / 2:.5f} {count - 1 - i} {work.share(item) / 2:.5f} 0.36 "
-                   f"{bar if item in work.contenders else pale}" for i, item in enumerate(bars)]
-        script += ["END", "plot $bars using 1:2:3:4:5 with boxxyerror linecolor rgb variable"]
-    return "\n".join(script + ["unset multiplot"]) + "\n"
+def family_page(family, of):
+    first = next(iter(of))
+    lines = [f"# Results of {family}", "",
+             "`tests/bench/results.py` writes this page. [The summary](README.md) says how the figures were measured. The",
+             f"picture shows the work `{first}`.", "", f"![{family}, {first}: share of the bound]({family}.svg)"]
+    for name, work in of.items():
+        lines += work_section(family, name, work)
+    return "\n".join(lines) + "\n"
 
 
-def write_page(folder):
+def overview_chart(families):
+    rows, devices = [], set()
+    for family, of in families.items():
+        work = next(iter(of.values()))
+        if not work.contenders:
+            continue
+        best = work.contenders[0]
+        peer = against(work, best)
+        devices.add(work.device)
+        if peer:
+            speed = peer["seconds"] / best["seconds"]
+            library = re.sub(r"'s$", "", re.search(r"(?:with )?(\w+)", peer["name"])[1])
+            rows.append((family, speed, f"{speed:.2f} x {SHORT.get(peer['name'], library)}"))
+        else:
+            rows.append((family, None, f"no peer: {work.share(best):.2f} of {BOUNDS[work.bound['name']]}"))
+    rows.sort(key=lambda row: -(row[1] or 0))
+    return charts.overview(", ".join(sorted(devices)), rows)
+
+
+def family_chart(family, of):
+    name, work = next(iter(of.items()))
+    rows = [("peer" if row["kind"] == "peer" else "best" if row in work.contenders else "aside", row["name"],
+             work.share(row), duration(row["seconds"]))
+            for row in sorted(work.variants + work.peers, key=lambda row: row["seconds"])]
+    return charts.family(f"{family}: {name}", BOUNDS[work.bound["name"]], rows)
+
+
+def pages_of(folder):
+    """{path from the folder of the pages: text} of all pages and pictures."""
     families = known(read_rows(os.path.join(folder, TABLE)))
     if not families:
         fail("no rows of works that works.txt names")
-    with open(os.path.join(folder, PAGE), "w", encoding="utf-8") as file:
-        file.write(page_of(folder))
-    with open(os.path.join(folder, PICTURE), "w", encoding="utf-8") as file:
-        subprocess.run(["gnuplot"], input=picture_of(families), stdout=file, text=True, check=True)
+    texts = {"README.md": summary_page(families, os.path.join(folder, SEARCHES)), "overview.svg": overview_chart(families)}
+    for family, of in families.items():
+        texts[family + ".md"] = family_page(family, of)
+        texts[family + ".svg"] = family_chart(family, of)
+    return texts
+
+
+def write_pages(folder):
+    pages = os.path.join(folder, PAGES)
+    os.makedirs(pages, exist_ok=True)
+    texts = pages_of(folder)
+    for name in sorted(set(os.listdir(pages)) - set(texts)):
+        os.remove(os.path.join(pages, name))
+    for name, text in texts.items():
+        with open(os.path.join(pages, name), "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 def add(folder, paths):
@@ -286,7 +320,7 @@ def add(folder, paths):
     rows.sort(key=lambda row: (row["family"], row["work"]))  # stable: within a work as measured
     with open(table, "w", encoding="utf-8") as file:
         file.writelines(format_row(*(row[column] for column in COLUMNS)) + "\n" for row in rows)
-    write_page(folder)
+    write_pages(folder)
 
 
 # ---- what is shipped as known ----
@@ -347,9 +381,18 @@ def check_known(folder, specs):
 def check(folder, specs=None):
     if specs:
         check_known(folder, specs)
-    with open(os.path.join(folder, PAGE), encoding="utf-8") as file:
-        if file.read() != page_of(folder):
-            fail(f"{PAGE} is not what {TABLE} gives: run tests/bench/results.py page {folder}")
+    pages, texts = os.path.join(folder, PAGES), pages_of(folder)
+    advice = f"run tests/bench/results.py page {folder}"
+    for name in sorted(set(os.listdir(pages)) - set(texts)):
+        fail(f"{TABLE} gives no {PAGES}/{name}: {advice}")
+    for name, text in texts.items():
+        try:
+            with open(os.path.join(pages, name), encoding="utf-8") as file:
+                same = file.read() == text
+        except FileNotFoundError:
+            same = False
+        if not same:
+            fail(f"{PAGES}/{name} is not what {TABLE} gives: {advice}")
 
 
 def main(command, *arguments):
@@ -358,7 +401,7 @@ def main(command, *arguments):
     elif command == "add" and len(arguments) >= 2:
         add(arguments[0], arguments[1:])
     elif command == "page" and len(arguments) == 1:
-        write_page(*arguments)
+        write_pages(*arguments)
     elif command == "known" and len(arguments) == 2:
         write_known(*arguments)
     elif command == "check" and len(arguments) in (1, 2):

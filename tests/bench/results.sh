@@ -1,7 +1,7 @@
 #!/bin/sh
-# results.sh ROOT: the way from measuring to the results page, without a GPU: catalogue.sh with an nvcc and a kiln that
-# only say what a device would, and the rows and the page that come of it. Then whether the page in kernel_src is what its
-# rows give. Without python3: exit 77, a skip.
+# results.sh ROOT: tests the way from measuring to the pages of results, without a GPU. catalogue.sh runs with an nvcc and a
+# kiln that print the lines that a device would give; the test compares the rows and the pages. At the end it tests that the
+# pages in kernel_src are up to date with their rows. Without python3 it exits with 77, which is a skip.
 set -eu
 root=$1
 export PYTHONDONTWRITEBYTECODE=1
@@ -9,7 +9,8 @@ python3 -c '' 2>/dev/null || { echo "SKIP tool: there is no python3"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/bin" "$work/tests/bench/peers" "$work/kernel_src"
-cp "$root/tests/bench/catalogue.sh" "$root/tests/bench/results.py" "$root/tests/bench/search.py" "$work/tests/bench/"
+cp "$root/tests/bench/catalogue.sh" "$root/tests/bench/results.py" "$root/tests/bench/search.py" "$root/tests/bench/charts.py" \
+    "$work/tests/bench/"
 : >"$work/tests/bench/peers/bounds.cu"
 echo "// link: -lcublas" >"$work/tests/bench/peers/turn.cu"
 : >"$work/tests/bench/peers/shift.cu"
@@ -100,10 +101,10 @@ fi
 grep -q "no figures of the peer shift" "$work/progress"
 grep -q "variant	tiled" "$work/shift/rows.tsv"
 
-# The page; gnuplot is not asked to draw here.
+# The pages and the pictures. A page of a family that has no rows any more is deleted.
 cp "$work/out/rows.tsv" "$work/kernel_src/results.tsv"
-printf '#!/bin/sh\ncat >/dev/null\n' >"$work/bin/gnuplot"
-chmod +x "$work/bin/gnuplot"
+mkdir "$work/kernel_src/results"
+: >"$work/kernel_src/results/gone.md"
 "$work/tests/bench/results.py" add "$work/kernel_src" "$work/out/rows.tsv" # the same again: nothing doubles
 printf 'family\twork\tdevice\nturn\tdefault\tSome GPU\t4\t5\t1.5\t1e-4\ttiled TILE=16\tinf\t0.7\t0.25\t60\t1.015\t1.02\n' \
     >"$work/kernel_src/search.tsv"
@@ -112,17 +113,27 @@ sort "$work/rows.wanted" >"$work/sorted.wanted"
 sort "$work/kernel_src/results.tsv" >"$work/sorted"
 same "results.tsv" "$work/sorted" "$work/sorted.wanted"
 # 4e8 bytes in 100 us are 4,000 GB/s, and the copy's are 2e12 in 0.5 s.
-for line in '| [turn](#turn) | default | tiled | 1.000 | 2.00 x cuBLAS geam | 1.5 s |' \
+[ ! -e "$work/kernel_src/results/gone.md" ]
+for line in '| [turn](turn.md) | default | tiled | 1.000 | 2.00 | cuBLAS geam |' \
             '| turn/default | 4 of 5 | 1.5 s | tiled | 0.2 s | 0.7 s | - | 1.015 | 1.020 |' \
             '| (bound) | 50.0 µs | 8,000 | 2.000 |  |' \
             '| tiled | 100.0 µs | 4,000 | 1.000 | TILE=16 |' \
             '| *cuBLAS geam* (peer) | 200.0 µs | 2,000 | 0.500 |  |' \
             '| naive | 400.0 µs | 1,000 | 0.250 | BLOCK=32 FAST=true |' \
             'M=4, N=3. Bound: the copy, 4,000 GB/s. 4 configurations in 1.5 s. Failed: 1 x KILN_ERROR_WRONG_ANSWER.'; do
-    grep -qxF "$line" "$work/kernel_src/RESULTS.md" || { cat "$work/kernel_src/RESULTS.md"; echo "no line: $line"; exit 1; }
+    grep -qxF "$line" "$work/kernel_src/results/README.md" "$work/kernel_src/results/turn.md" ||
+        { cat "$work/kernel_src/results/"*.md; echo "no line: $line"; exit 1; }
+done
+# A bar for each variant and each peer; the chart of all families sets the best beside the peer.
+[ "$(grep -c 'height="11" class="best"' "$work/kernel_src/results/turn.svg")" = 2 ]
+[ "$(grep -c 'height="11" class="peer"' "$work/kernel_src/results/turn.svg")" = 1 ]
+[ "$(grep -c 'height="11" class="aside"' "$work/kernel_src/results/turn.svg")" = 1 ]
+grep -q '>2.00 x cuBLAS<' "$work/kernel_src/results/overview.svg"
+for picture in turn overview; do
+    python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$work/kernel_src/results/$picture.svg"
 done
 "$work/tests/bench/results.py" check "$work/kernel_src"
-echo "| tiled | by hand |" >>"$work/kernel_src/RESULTS.md"
+echo "| tiled | by hand |" >>"$work/kernel_src/results/turn.md"
 if "$work/tests/bench/results.py" check "$work/kernel_src" 2>/dev/null; then
     echo "a page that was changed by hand passed"
     exit 1

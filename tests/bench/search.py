@@ -18,7 +18,7 @@ seed is. Sentences go to standard error. A work that fails is left out, and the 
 whose turn comes later are left out.
 
 SPEC is a path or a name of specs/. KILN_TUNE may hold more options for the sweeps. `results.py page kernel_src` puts the
-lines into RESULTS.md."""
+lines into kernel_src/results/README.md."""
 import argparse
 import json
 import os
@@ -145,13 +145,17 @@ def read_table(path):
 
 
 def section_of(path):
-    """Lines of RESULTS.md out of the lines that this program printed."""
+    """Lines of kernel_src/results/README.md, made from the lines that this program printed."""
     rows = read_table(path)
     lines = ["", "## How soon a search comes near the best", "",
-             "By `tests/bench/search.py`, which says how: of each work a sweep in random order was recorded, and on the recording",
-             "searches by the default strategy were replayed for 60 s each, with the recorded times of compiling and measuring.",
-             "Medians of ten; a dash: not within 60 s. Where not all configurations were tried, the best is that of those tried;",
-             "where a sweep takes less than 60 s, a search of 60 s tries all.", "",
+             "The table shows how many seconds the default strategy needs to come within 5 %, 2 % and 1 % of the best",
+             "configuration. `tests/bench/search.py` records a sweep in random order for each work. It then replays ten searches",
+             "of 60 s on the recording, with the recorded times of compiling and measuring. The table has the medians of the ten.",
+             "", "- A dash means that the search did not come so near within 60 s.",
+             "- If the sweep did not try all configurations, the best is the best of the configurations that it tried.",
+             "- If the whole sweep takes less than 60 s, a search of 60 s tries every configuration.",
+             "- The last two columns have the time of the found configuration, divided by the best time: the median after 60 s,",
+             "  and the worst of the ten searches.", "",
              "| work | tried | sweep | best variant | within 5 % | 2 % | 1 % | after 60 s | the worst of ten |",
              "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for row in rows:

@@ -1,8 +1,11 @@
-/* sim_speed.c - how fast the simulated device is beside plain C on one core: sim_speed.cu's kernels interpreted, compiled
- * (engine/sim/device/jit), and the same work as scalar loops. Prints a row for each: seconds of the processor, and lanes of instructions a second.
- * With a number of threads it instead measures, by the clock on the wall and with more blocks, how much sooner a launch
- * ends on so many threads than on one. The peer is as many devices of one thread each, all running at once: what the
- * host gives to so many threads that share nothing.
+/* sim_speed.c - the speed of the simulated device beside plain C on one core. It runs the kernels of sim_speed.cu
+ * interpreted and compiled (engine/sim/device/jit), and the same work as scalar loops. It prints a row for each: processor
+ * seconds, and lanes of instructions per second.
+ *
+ * If the user gives a number of threads, the program measures wall time with more blocks. It prints how much sooner a
+ * launch ends on that many threads than on one. The peer is that many devices with one thread each, which run at the
+ * same time and share nothing.
+ *
  * Usage: sim_speed sim_speed.ptx [THREADS] */
 #include <math.h>
 #include <pthread.h>
@@ -14,7 +17,11 @@
 #include "jit.h"
 #include "vm.h"
 
+#ifdef __clang__ /* has no attribute for that: its figures are not comparable */
+#define SCALAR __attribute__((noinline))
+#else
 #define SCALAR __attribute__((noinline, optimize("O2,no-tree-vectorize")))
+#endif
 enum { SIDE = 256, BODIES = 4096, WORDS = 1 << 23, BLOCKS = 16, BINS = 256 };
 
 SCALAR static void gemm(const float *a, const float *b, float *c)
@@ -198,7 +205,7 @@ static void *run_copy(void *argument)
     return NULL;
 }
 
-/* The mean of the seconds of so many devices of one thread each, at once. */
+/* Runs `threads` devices of one thread each at the same time. Returns the mean of their seconds. */
 static double apart(copy *copies, unsigned threads, const work *w)
 {
     double sum = 0;

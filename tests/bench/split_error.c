@@ -1,9 +1,9 @@
-/* split_error.c - how far a product of single-precision matrices through tensor cores is off, by the way in which its
- * numbers are split, beside plain single precision. It is a model on the host of one element of the product at a time:
+/* split_error.c - the errors of a product of single-precision matrices on tensor cores, for several ways to split the
+ * numbers, beside plain single precision. It is a model on the host, of one element of the product at a time:
  *
  *   cc -O2 -o split_error tests/bench/split_error.c -lm && ./split_error [K] [ELEMENTS a side] [SCHEME]
  *
- * For a kernel (tests/bench/errors.sh) it writes such matrices, and reads what was made of them:
+ * For the errors of a kernel (tests/bench/errors.sh) it writes the matrices, and reads the product that the kernel made:
  *
  *   ./split_error make CLASS A.npy B.npy M N K        the classes are numbered from 0
  *   ./split_error read A.npy B.npy P.npy              errors of 16,384 elements or all
@@ -11,14 +11,15 @@
  * It fails if a scheme of the catalogue has a larger median, 99.9 % or largest error than plain single precision.
  *
  * Plain single precision is one chain of fused multiply-adds in order of k, as in cuBLAS SGEMM and in `coarsened`. The
- * tensor core is that of compute capability 9.0 as the simulated device has it (engine/sim/device/ops/README.md): an
- * instruction takes 32 bytes of k, cuts the addend and each product towards zero to 25 bits below the largest one's
- * power of two, and cuts their sum to single precision.
+ * tensor core is the tensor core of compute capability 9.0 in the simulated device (engine/sim/device/ops/README.md). An
+ * instruction takes 32 bytes of k. It cuts the addend and each product towards zero, to 25 bits below the power of two of
+ * the largest one. It cuts their sum to single precision.
  *
- * A number is the sum of parts, each the rest rounded to the nearest tf32 (11 bits, the second part cut) or bf16 (8
- * bits). Products of parts are made in ascending order of size: all of a chunk of K before the next larger ones, or "by
- * steps", all of an instruction's k before the next k. The sum of each chunk begins at 0 and is then added to the others
- * in single precision, to the nearest. Errors are |got - want| / sum of |a b| in units of 1e-9. */
+ * A number is the sum of parts. Each part is the remainder, rounded to the nearest tf32 (11 bits, the second part cut) or
+ * bf16 (8 bits). Products of parts are computed in ascending order of size. One order computes all products of one size for
+ * a chunk of K before the next larger size. The order "by steps" computes all products for an instruction's k before the
+ * next k. The sum of each chunk begins at 0. It is then added to the other sums in single precision, rounded to the nearest.
+ * Errors are |got - want| / sum of |a b| in units of 1e-9. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -196,6 +197,7 @@ typedef struct quantiles {
     double of[3];
 } quantiles;
 
+/* Computes a product by a scheme in the model of the tensor core, and returns the quantiles of its errors. */
 static quantiles measure(const scheme *s, int side, int k_count, const float *A, const float *B, double *errors)
 {
     float *parts = malloc(sizeof *parts * 2 * PARTS * (size_t)side * (size_t)k_count);
@@ -313,7 +315,7 @@ static int read_files(char **words)
     float *A = read_matrix(words[0], &m, &k), *B = read_matrix(words[1], &k2, &n), *P = read_matrix(words[2], &m2, &n2);
     if (k != k2 || m != m2 || n != n2 || m * n == 0)
         fail("the shapes do not go together");
-    size_t count = m * n < 16384 ? m * n : 16384, part = m * n / count; /* one of each part of P */
+    size_t count = m * n < 16384 ? m * n : 16384, part = m * n / count; /* one element of each part of P */
     double *errors = malloc(count * sizeof *errors);
     if (!errors)
         fail("out of memory");
@@ -336,6 +338,7 @@ static int read_files(char **words)
     return 0;
 }
 
+/* Makes matrices, reads the product of a kernel, or computes the table of all schemes. */
 int main(int argc, char **argv)
 {
     if (argc == 8 && strcmp(argv[1], "make") == 0)

@@ -1,10 +1,10 @@
-/* nfs.c - the cache on a network file system, as nfs_shim.c plays it.
+/* nfs.c - the cache on a network file system, which nfs_shim.c imitates.
  *
- *     cache_nfs SHIM [STARTS PROCESSES]     the test; more by hand: cache_nfs SHIM 10000 64
+ *     cache_nfs SHIM [STARTS PROCESSES]     the test; a longer run by hand: cache_nfs SHIM 10000 64
  *
- * So many processes start one after the other, so many at once, each with a cold start: they take entries, or make them,
- * and some are killed at any moment. No entry may ever be wrong, and in the end all are there, also when the tree was
- * moved. */
+ * STARTS processes start one after the other, and PROCESSES at the same time, each with a cold start. They read entries or
+ * make them, and some are killed at random moments. No entry may ever be wrong. In the end all entries exist, also if the
+ * tree was moved. */
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>

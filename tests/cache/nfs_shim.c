@@ -1,13 +1,13 @@
-/* nfs_shim.c - LD_PRELOAD: file operations as a network file system may answer them. $KILN_NFS names what happens: a list of
- * words, each followed by `=PERCENT` of the calls (100 if absent), chosen by $KILN_NFS_SEED.
+/* nfs_shim.c - LD_PRELOAD: file operations as a network file system may answer them. $KILN_NFS is a list of words. Each may
+ * be followed by `=PERCENT` of the calls (100 if absent), which $KILN_NFS_SEED selects.
  *
- *   hidden   openat() for reading finds nothing for a while after it once found nothing (cached look-ups)
- *   stale    read() fails with ESTALE, the file having been replaced on the server
- *   again    renameat() does it and says ENOENT; openat() with O_EXCL creates and says EEXIST (a request sent twice)
- *   full     fsync() fails with ENOSPC, where writes that were not sent yet fail
- *   back     the time of modification jumps by two hours, either way
- *   locks    flock() holds for nobody else
- *   type     statfs() says that it is NFS */
+ *   hidden   if openat() for reading found nothing, it finds nothing for a while (cached look-ups)
+ *   stale    read() fails with ESTALE, because the file was replaced on the server
+ *   again    renameat() succeeds and returns ENOENT; openat() with O_EXCL creates and returns EEXIST (a request sent twice)
+ *   full     fsync() fails with ENOSPC, as for writes that were not sent yet
+ *   back     the time of modification jumps by two hours, in either direction
+ *   locks    flock() does not lock out other processes
+ *   type     statfs() reports NFS */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

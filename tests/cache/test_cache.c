@@ -1,4 +1,4 @@
-/* The cache: what is found, what is not, what is trusted, what is collected, and eight processes at once. */
+/* The cache: hits and misses, the checks of entries, garbage collection, and eight processes at the same time. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -152,7 +152,7 @@ static void test_hits(void)
     clean();
 }
 
-/* Of one entry every truncation, every changed byte, every changed bit of the header: never a hit. */
+/* Every truncation of an entry, every changed byte and every changed bit of its header give a miss. */
 static void test_damage(void)
 {
     fresh();
@@ -220,7 +220,7 @@ static void test_trust(void)
     snprintf(target, sizeof target, "%s/v1/elsewhere", folder);
     CHECK(rename(path, target) == 0 && symlink(target, path) == 0);
     CHECK(!found(cache, 1));
-    put(cache, 1); /* takes the place of the link, not of what it points to */
+    put(cache, 1); /* replaces the link, and not the target of the link */
     CHECK(found(cache, 1));
     CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
     CHECK(!found(cache, 1)); /* and does not hang */
@@ -548,6 +548,7 @@ static void test_threads(void)
     clean();
 }
 
+/* Fails the first, second, ... allocation of all functions of a cache. */
 static void test_oom(void)
 {
     fresh();

@@ -1,7 +1,8 @@
-/* confined WORKER [COUNT]: so many compiles (200) of sources that try to reach files outside, past the reader of includes and
- * straight to a confined worker; none of them may open one. Half are made of the pieces that hide directives, half are a
- * kernel with such pieces and changed bytes strewn in. inotify tells what is opened, by whomever. Some compiles without
- * confinement go first, which must open some: else the sources would show nothing. */
+/* confined WORKER [COUNT]: runs COUNT compiles (200) of sources that try to read files outside the allowed folders.
+ * They bypass the reader of includes and go straight to a confined worker, and none of them may open such a file.
+ * Half of the sources consist of pieces that hide directives. The other half are a kernel with such pieces and
+ * changed bytes. inotify reports every open, by any process. Some compiles without confinement run first and must
+ * open a file, because otherwise the sources would prove nothing. */
 #include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>

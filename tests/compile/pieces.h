@@ -1,5 +1,6 @@
-/* pieces.h - sources out of bytes, made of what confuses readers of #include: raw strings, separators of digits, comments,
- * joints, trigraphs, directives. For the fuzz target of the reader and for the trial of confinement. */
+/* pieces.h - makes sources from bytes, out of pieces that confuse readers of #include: raw strings, digit
+ * separators, comments, joined lines, trigraphs, directives. The fuzz target of the reader and the test of
+ * confinement use it. */
 #ifndef KILN_TESTS_PIECES_H
 #define KILN_TESTS_PIECES_H
 
@@ -104,7 +105,7 @@ static const char *const pieces[] = {
     "#\\\n",
     "module;\n",
     "__has_include",
-    "\r", /* from here on: what a lexer may take for the end of a line, for white space, or for nothing */
+    "\r", /* from here on: characters that a lexer may take for the end of a line, for white space, or for nothing */
     "\v",
     "\r\r\n",
     "\n\r",

@@ -1,4 +1,4 @@
-/* NVRTC in this process: what it makes of requests, what it says of bad ones. Needs an NVRTC; no GPU. */
+/* NVRTC in this process: its results for requests, and its messages for invalid ones. Needs an NVRTC, but no GPU. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -250,7 +250,7 @@ static void test_errors(void)
     check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"x.h(1): error", "int i = j;", NULL});
 }
 
-/* A file as nvcc takes it: what is for the host alone is left out, what a kernel may call is not. */
+/* A file as nvcc takes it: host-only code is left out, and code that a kernel may call is kept. */
 static void test_host_code(void)
 {
     static const char source[] =
@@ -288,7 +288,7 @@ static void test_host_code(void)
         CHECK(unit.ptx && strstr(unit.ptx, ".entry k("));
         kiln__unit_free(&unit);
     }
-    /* What a constant lacks is a macro of the kernel's, not the host's. */
+    /* The constant lacks a macro that belongs to the kernel, not to the host. */
     request.option_count = request.name_count = request.include_count = 0;
     request.source = "constexpr int PER = BLOCK * 2;\nint main() { constexpr int n = get(); return n; }\n"
                      "__global__ void k(int *x) { *x = PER; }\n";
@@ -322,6 +322,7 @@ static void test_stopping(void)
     kiln_error_free(error);
 }
 
+/* The format of the compiler's log: control characters, empty lines, ptxas' statistics, and a limit on its length. */
 static void test_log(void)
 {
     kiln__text text = {0};
@@ -385,7 +386,8 @@ static void test_oom(void)
     }
 }
 
-/* A digest of CUDA's headers: of what is reached, wherever the folder lies; a change is seen whatever the time says. */
+/* A digest of CUDA's headers. It covers the headers that are reached, and does not depend on the place of the
+ * folder. It shows a change even if the time of modification is the same. */
 static void digest_of(kiln__nvrtc *here, const char *name, char digest[33])
 {
     kiln_error *error = NULL;
@@ -431,7 +433,7 @@ static void test_digest(void)
     put_header(folders[0], "other.h", "int another;\n"); /* which a.h does not reach */
     digest_of(here[0], "a.h", now);
     CHECK_TEXT(now, was);
-    /* Three headers away, as long as before and of the same time. */
+    /* A change three headers away, with the same length and the same time. */
     struct stat before;
     snprintf(path, sizeof path, "%s/cccl/far.h", folders[0]);
     CHECK(stat(path, &before) == 0);
@@ -457,7 +459,7 @@ static void test_digest(void)
     }
 }
 
-/* What a source includes first, and which words the directives of it have. */
+/* The first headers that a source includes, and the words in its directives. */
 static void check_prelude(kiln__nvrtc *here, const char *text, const char *want)
 {
     kiln__arena arena = {0};

@@ -1,4 +1,5 @@
-/* What cubins say, against ptxas' own statistics in the same compile's log, and occupancy against known values. */
+/* The contents of cubins, compared with ptxas' own statistics in the log of the same compile. Occupancy, compared
+ * with known values. */
 #include <unistd.h>
 
 #include "check.h"
@@ -37,7 +38,8 @@ static const char source[] =
     "        x[i * n + 127 - threadIdx.x] = v[127 - i] * v[i];\n"
     "}\n";
 
-/* A figure of ptxas' statistics: the number before `unit` in what follows "Function properties for SYMBOL". */
+/* Returns a figure of ptxas' statistics: the number before `unit` in the text after "Function properties for
+ * SYMBOL". */
 static long said(const char *log, const char *symbol, const char *unit)
 {
     char head[300];
@@ -52,6 +54,7 @@ static long said(const char *log, const char *symbol, const char *unit)
     return atol(at);
 }
 
+/* Compiles a source for an architecture, and compares the facts in the cubin with the statistics in ptxas' log. */
 static void check_arch(int arch)
 {
     const char *names[] = {"constants", "typed<double>", "shared", "spills"};
@@ -97,7 +100,7 @@ static void check_arch(int arch)
 
 static void test_figures(void)
 {
-    static const int wanted[] = {75, 80, 90, 100, 120}; /* one of each way to write a cubin */
+    static const int wanted[] = {75, 80, 90, 100, 120}; /* one architecture for each format of cubins */
     int archs[64], checked = 0;
     size_t count = kiln__nvrtc_archs(nvrtc, archs, 64);
     for (size_t i = 0; i < count && i < 64; i++)
@@ -245,7 +248,7 @@ static void test_findings(void)
     while (found && !strstr(found, "serialized"));
     CHECK(found && strstr(found, "wgmma.mma_async instructions are serialized") && strstr(found, "'serial'"));
     kiln__unit_free(&unit);
-    request.kind = '\0'; /* the instruction is one of sm_90a alone */
+    request.kind = '\0'; /* only sm_90a has this instruction */
     CHECK(kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, NULL, &error) == KILN_ERROR_COMPILE);
     CHECK(strstr(kiln_error_message(error), "sm_90") && strstr(kiln_error_message(error), "wgmma"));
     kiln_error_free(error);

@@ -1,10 +1,11 @@
-/* What needs no NVRTC: which options may be given, and which headers a source reaches. */
+/* Tests that need no NVRTC: the options that may be given, and the headers that a source reaches. */
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "compile.h"
 
+/* Options that a spec may give, and options that are refused, each with the reason in the message. */
 static void test_options(void)
 {
     static const char *const good[] = {
@@ -59,8 +60,8 @@ static void test_options(void)
         {"-dlto", "link step"},
         {"-dc", "link step"},
         {"--optix-ir", "link step"},
-        {"-arch=sm_90", "the architecture is that of"},
-        {"--gpu-architecture=sm_90", "the architecture is that of"},
+        {"-arch=sm_90", "the device or --arch gives the architecture"},
+        {"--gpu-architecture=sm_90", "the device or --arch gives the architecture"},
         {"--no-source-include", "engine sets"},
         {"--split-compile=0", "cores"},
         {"-Xnvvm=-x", "not allowed in a spec"},
@@ -114,7 +115,8 @@ static void put(const char *name, const char *text)
     CHECK_OK(kiln__file_write(NULL, path, text, strlen(text), &error), error);
 }
 
-/* The names that are collected, joined by spaces; or the error. *source: what the compiler gets, to be freed. */
+/* Compares the collected names, joined by spaces, or the error. *source gets the text for the compiler; the caller
+ * frees it. */
 static void check_in(const kiln__include_paths *where, const char *text, const char *wanted, char **source)
 {
     char path[128];
@@ -302,7 +304,7 @@ static void test_headers(void)
     check_headers("#include <cuda_fp16.h>\n#include \"cuda_fp16.h\"\n#includes", "");
     check_headers("#include_next \"sub/c.h\"", "sub/c.h");
 
-    /* What NVRTC takes for a directive where a simple reader sees a text, a comment or nothing. */
+    /* Directives for NVRTC, where a simple reader sees a text, a comment or nothing. */
     check_headers("#if 0\nR\"x(\n#endif\n#include \"sub/c.h\"\n//)x\"", "sub/c.h");
     check_headers("int i = 0'a /*';\n#include \"sub/c.h\"\n//*/", "sub/c.h");
     check_headers("const char *s = R\"(\";\n#include \"sub/c.h\"\n//)\";", "sub/c.h"); /* -std=c++03 */

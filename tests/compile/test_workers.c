@@ -1,6 +1,6 @@
-/* The pool: worker processes, order, threads, and what happens when a worker hangs, crashes or talks nonsense. This
- * program plays the bad workers itself: started as a worker it does what KILN_TEST_WORKER_ACTS says.
- * Long: the bad workers are this program too, and each has its case. */
+/* The pool: worker processes, order, threads, and workers that hang, crash or send invalid answers. This program
+ * plays the bad workers itself: if it starts as a worker, it does what KILN_TEST_WORKER_ACTS says. The suite takes
+ * long, because each kind of bad worker has its own case. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "compile_internal.h"
 #include "sources.h"
 
-enum { BACKSTOP = 120 }; /* seconds for what takes a moment on an idle machine */
+enum { BACKSTOP = 120 }; /* seconds, for an action that takes a moment on an idle machine */
 static kiln__nvrtc *nvrtc;
 static const char *self;
 
@@ -157,7 +157,7 @@ static void test_cancel_and_close(void)
     kiln__compile_cancel(a);
     kiln__compile_cancel(NULL);
     uint64_t begun = kiln__now_ns();
-    kiln__compiler_close(compiler); /* does not wait for what hangs */
+    kiln__compiler_close(compiler); /* does not wait for a worker that hangs */
     CHECK(kiln__now_ns() - begun < BACKSTOP * UINT64_C(1000000000));
     unsetenv("KILN_TEST_WORKER_ACTS");
     kiln__compiler_close(open_pool(KILN_TEST_WORKER, 3, 60)); /* never used */
@@ -224,8 +224,8 @@ static void test_killed_once(void)
     unsetenv("KILN_TEST_WORKER_MARKS");
 }
 
-/* What waits when the compiler is held is not started before the release; what is begun meanwhile is, and others that hold
- * it too change nothing. */
+/* A job that waits when the compiler is held starts only after the last release. A job that arrives during the hold starts
+ * at once. */
 static void test_held(void)
 {
     char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
@@ -536,7 +536,8 @@ static bool shows_secret(const char *source, const char *path)
     return shown;
 }
 
-/* The workers share the memory that there is: fewer of them where it is short, and what eats it ends alone. */
+/* The workers share the free memory. If it is short, there are fewer workers. If a compile uses up the memory, only this
+ * compile ends. */
 static void note_fewer(void *user, kiln_log_level level, const char *message)
 {
     (void)level;
@@ -598,7 +599,7 @@ static void test_confined(void)
         kiln__free(NULL, how);
     }
     setenv("KILN_CONFINE", "none", 1);
-    CHECK(shows_secret(plain, path)); /* else the lines above show nothing */
+    CHECK(shows_secret(plain, path)); /* without this the lines above prove nothing */
     int warnings = 0;
     kiln__log log = {.fn = count_unconfined, .user = &warnings};
     kiln__compiler *compiler = NULL;

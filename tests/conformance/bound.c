@@ -1,5 +1,5 @@
-/* bound.c - when two results are the same, and how far approximate ones may be from the truth.
- * The bounds are those of the PTX ISA manual, section "Floating Point Instructions", where it states one. */
+/* bound.c - whether two results are equal, and the bound on the error of approximate results. The bounds come from
+ * the section "Floating Point Instructions" of the PTX ISA manual, if it states one. */
 #include <math.h>
 #include <string.h>
 
@@ -133,10 +133,11 @@ static bool near(const conf_case *each, const char *type, uint64_t a_bits, uint6
     return fabs(g - r) <= bound && fabs(w - r) <= bound; /* the device, too: or the bound is not what it keeps to */
 }
 
-/* Filtered texels. A weight has 8 bits behind the point, so that it is within 1/512 of the exact one, and moves the
- * result by that share of the difference of two texels at most: texels are 0 to 1, or -1 to 1 where they are signed. How
- * weights are rounded and multiplied is the GPU's for one and two of them, which leaves room for the sums alone; three
- * (volumes, between levels) may be rounded another way, so 1/512 each; sRGB values have some ten bits on the GPU. */
+/* Returns the bound for filtered texels. A weight has 8 fractional bits, so its error is at most 1/512. It moves the
+ * result by at most this share of the difference between two texels. Texels lie between 0 and 1, or between -1 and 1
+ * if they are signed. With one or two weights the simulated device rounds and multiplies like the GPU, so only the
+ * sums may differ. With three weights (volumes, or between levels) the GPU may round differently, so each weight
+ * adds 1/512. sRGB values have about ten bits on the GPU. */
 static double filter_bound(const conf_case *each)
 {
     char object[CONF_OBJECT];

@@ -277,6 +277,8 @@ void conf_object(const conf_case *each, char name[CONF_OBJECT])
     name[length] = 0;
 }
 
+/* Writes the kernel of a case: registers, addresses of inputs and outputs, the loads of the operands, the body, the
+ * stores. */
 static void put_kernel(FILE *out, const conf_case *each, size_t number)
 {
     char object[CONF_OBJECT];
@@ -338,7 +340,7 @@ char *conf_module(const conf_suite *suite, const size_t *cases, size_t count)
     FILE *out = open_memstream(&text, &length);
     if (!out)
         broken("out of memory", "");
-    bool groups = false; /* what compute capability 9.0 alone has needs a target of its own */
+    bool groups = false; /* instructions that only compute capability 9.0 has need a separate target */
     for (size_t i = 0; i < count; i++)
         groups |= strstr(suite->cases[cases[i]].body, "wgmma") != NULL;
     fprintf(out, ".version 9.0\n.target sm_90%s\n.address_size 64\n", groups ? "a" : "");

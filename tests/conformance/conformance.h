@@ -1,4 +1,4 @@
-/* conformance.h - the instruction suite: cases, what goes into them, and how far a result may be from another. */
+/* conformance.h - the instruction suite: the cases, their inputs, and the allowed difference between two results. */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
 
@@ -49,11 +49,11 @@ typedef struct conf_operand {
     char pool[8];           /* of an input, "" for its type's */
     int bits;               /* of the value */
     int reg;                /* of its register; 1 for a predicate */
-    int exponent, mantissa; /* their bits if the type is floating point, or two such numbers; else 0 */
+    int exponent, mantissa; /* the bits of a floating-point type, or of two such numbers; 0 for other types */
 } conf_operand;
 
 typedef struct conf_case {
-    char *name; /* the body, expanded: unique, and what is recorded */
+    char *name; /* the expanded body, which is unique; the recording uses it as the name */
     char *prelude, *body;
     conf_kind kind;
     conf_operand inputs[CONF_INPUTS], outputs[CONF_OUTPUTS];
@@ -67,8 +67,8 @@ typedef struct conf_suite {
 } conf_suite;
 
 enum { CONF_OBJECT = 64 };
-/* The texture or surface object that the case's kernel gets as its fifth argument: the text after %x_ in the body, ""
- * if there is none. objects.c says what it means. */
+/* Finds the texture or surface object that the case's kernel gets as its fifth argument: the text after %x_ in the
+ * body, or "" if there is no such text. objects.c explains these names. */
 void conf_object(const conf_case *each, char name[CONF_OBJECT]);
 
 /* The bits of a floating point type, of one half if it has two; whether it is one. */

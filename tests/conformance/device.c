@@ -92,7 +92,7 @@ static CUresult run_one(conf_device *d, CUmodule module, const conf_case *each, 
           : d->driver.cuLaunchKernel_(function, (unsigned)each->tuples / CONF_THREADS, 1, 1, CONF_THREADS, 1, 1, 0,
                                       NULL, arguments, NULL);
     r = r ? r : d->driver.cuCtxSynchronize_();
-    if (r == CUDA_SUCCESS) /* else the context is given up, with all that is in it */
+    if (r == CUDA_SUCCESS) /* otherwise the context is destroyed with everything in it */
         conf_object_end(d, &made);
     return r ? r : d->driver.cuMemcpyDtoH_(out, d->out, (size_t)each->tuples * CONF_OUTPUTS * 8);
 }
@@ -128,7 +128,7 @@ void conf_device_run(conf_device *d, const conf_suite *suite, const size_t *case
         const conf_case *each = &suite->cases[cases[i]];
         results[i] = (conf_result){0};
         const CUresult r = run_one(d, module, each, cases[i], in, out);
-        if (r != CUDA_SUCCESS) { /* the context may be lost: what remains goes on in a new one */
+        if (r != CUDA_SUCCESS) { /* the context may be lost, so the remaining cases run in a new one */
             results[i].error = message(d, r, "run", "");
             context_close(d);
             const CUresult again = context_open(d);

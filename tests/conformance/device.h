@@ -5,7 +5,7 @@
 #include "conformance.h"
 #include "driver.h"
 
-/* A texture or surface object and what it shows. */
+/* A texture or surface object and its memory. */
 typedef struct conf_object_made {
     CUarray array;
     CUmipmappedArray mipmap;
@@ -29,7 +29,8 @@ typedef struct conf_result {
 /* False: there is no such device (said on stderr). */
 bool conf_device_open(conf_device *device, bool simulated);
 void conf_device_close(conf_device *device);
-/* Loads the cases as one module (or, if that is refused, one by one) and runs each. results[i] is of cases[i]. */
+/* Loads the cases as one module and runs each. If the driver refuses the module, it loads them one by one.
+ * results[i] belongs to cases[i]. */
 void conf_device_run(conf_device *device, const conf_suite *suite, const size_t *cases, size_t count,
                      conf_result *results);
 /* objects.c: the object of that name, filled with a pattern that follows from the name; nothing for "". */

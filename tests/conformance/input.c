@@ -40,6 +40,7 @@ static void edge(edges *list, uint64_t value)
         list->values[list->count++] = value;
 }
 
+/* Adds the edge values of an integer type: zero, the limits, their neighbours, powers of two, and patterns of bits. */
 static void integer_edges(edges *list, int bits)
 {
     const uint64_t top = 1ull << (bits - 1);
@@ -80,7 +81,7 @@ static void integer_edges(edges *list, int bits)
     edge(list, top - top / 128);
 }
 
-/* Of a format with `mantissa` bits below the leading one and `exponent` bits; both signs of each. */
+/* Adds both signs of each edge of a format with `mantissa` bits below the leading one and `exponent` bits. */
 static void float_edges(edges *list, int exponent, int mantissa)
 {
     const uint64_t sign = 1ull << (exponent + mantissa), one = ((1ull << (exponent - 1)) - 1) << mantissa;
@@ -211,7 +212,7 @@ static uint64_t unit(const conf_operand *o, uint64_t r)
            (r & ((1ull << mantissa) - 1));
 }
 
-/* Four numbers of 8 bits; whole ones of 0 to 6, or some from 2^-4 to below 1. */
+/* Four numbers of 8 bits: integers from 0 to 6, or numbers from 2^-4 to below 1. */
 static uint64_t narrow_floats(int mantissa, uint64_t r, uint64_t sign, bool fractions)
 {
     uint64_t value = 0;
@@ -281,7 +282,7 @@ static bool for_texture(const char *pool, uint64_t r, uint64_t *value)
     return true;
 }
 
-/* Values of a pool of its own, and whether there is one. */
+/* Takes a value from the operand's own pool. Returns whether it has one. */
 static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, uint64_t *state, uint64_t *value)
 {
     const uint64_t r = random_next(state), warp = (uint64_t)tuple / 32;

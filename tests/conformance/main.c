@@ -1,15 +1,18 @@
 /* main.c - the instruction suite's program:
- *   conformance record FILE [--dump FILE]     runs every case on the GPU and writes what it did
- *   conformance check FILE [--dump FILE]      runs every case on the simulated device and holds it against the file
+ *   conformance record FILE [--dump FILE]     runs every case on the GPU and writes the results
+ *   conformance check FILE [--dump FILE]      runs every case on the simulated device and compares it with the file
  *   conformance compare                       runs both and shows the differences with their inputs
- *   conformance list | ptx NUMBER | ptx all   the cases; the PTX of one, of all
- *   --device sim|cuda     instead of the command's own          --known FILE   differences that are known (known.txt)
- *   --payloads            name the cases that differ in the payload of a NaN alone
- *   --only TEXT           cases whose name contains the text    --show N       differing tuples to show a case (4)
+ *   conformance list                          lists the cases
+ *   conformance ptx NUMBER | ptx all          prints the PTX of one case, or of all
+ *   --device sim|cuda     another device than the command's default
+ *   --known FILE          known differences (known.txt)
+ *   --payloads            name the cases that differ only in the payload of a NaN
+ *   --only TEXT           cases whose name contains the text
+ *   --show N              differing tuples to show for each case (4)
  *   --every N             each N-th case
- *   --lesser              only if KILN_SIM_ISA selects less than the host's best, which another test runs; else 77
- * A dump holds every result of the recording, so that `check` can say what was wanted where there is no GPU.
- * Exit: 0 all as wanted, 1 differences, 2 the program or a file is at fault, 77 no device. */
+ *   --lesser              only if KILN_SIM_ISA selects less than the host's best, which another test runs; otherwise 77
+ * A dump holds every result of the recording, so that `check` can print the expected result without a GPU.
+ * Exit codes: 0 no differences, 1 differences, 2 an error of the program or of a file, 77 no device. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,6 +289,7 @@ static bool read_values(FILE *file, const conf_case *each, want *w)
     return fgetc(file) == '\n';
 }
 
+/* Reads the recording, and finds the case of each line. Returns false after a message. */
 static bool read_file(run *r)
 {
     char line[LINE];
@@ -453,6 +457,7 @@ static int usage(void)
     return 2;
 }
 
+/* Reads the options and runs the command. Returns the exit code that the head of the file lists. */
 int main(int count, char **words)
 {
     options o = {.show = 4, .every = 1};

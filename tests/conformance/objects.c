@@ -1,11 +1,12 @@
-/* objects.c - texture and surface objects for cases. A name says what one is: words with _ between, first the format
- * (u8 s8 u16 s16 u32 s32 f16 f32, then x and the channels), then the shape, then in any order
- *   point linear           the filter             clamp wrap mirror border     the address mode (border: 1/4 1/2 3/4 1)
- *   norm int srgb seam     flags: normalised coordinates, integers as they are, ...
+/* objects.c - texture and surface objects for cases. A name consists of words with _ between them. First comes the format
+ * (u8 s8 u16 s16 u32 s32 f16 f32, then x and the channels), then the shape. These words follow in any order:
+ *   point linear           the filter
+ *   clamp wrap mirror border     the address mode (border: 1/4 1/2 3/4 1)
+ *   norm int srgb seam     flags: normalised coordinates, integers without conversion, ...
  *   mip mipl               all levels, with a point or a linear filter between them
  *   surf                   a surface object
- * Shapes: 1d 2d 3d a1d a2d cube acube, and of linear memory lin and pitch. The texels are noise, as fractions or floats
- * from 0 to 1 (signed ones from -1). */
+ * Shapes: 1d 2d 3d a1d a2d cube acube; lin and pitch are for linear memory. The texels are noise, as fractions or floats
+ * from 0 to 1, or from -1 to 1 if they are signed. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -222,7 +222,7 @@ static void test_estimating(void)
         kiln_engine *engine = NULL;
         CHECK(kiln_engine_open(&options, &engine, NULL) == KILN_ERROR_ARGUMENT);
     }
-    /* Who names no device takes the simulated one as it is in use. */
+    /* A caller that names no device gets the simulated device that is in use. */
     kiln_options options = options_for("sim:ampere");
     kiln_engine *engine = open_engine(&options);
     kiln_error *error = NULL;
@@ -292,7 +292,7 @@ static void test_devices(void)
     kiln_error *error = NULL;
     seen_devices seen = {0};
     CHECK_OK(kiln_devices(engine, see_device, &seen, &error), error);
-    CHECK(seen.count == 7); /* those built in, and those of the folder devices */
+    CHECK(seen.count == 7); /* the built-in devices, and the devices of the folder `devices` */
     const kiln_device_info *infos = seen.infos;
     CHECK_TEXT(infos[0].id, "sim:generic");
     CHECK_TEXT(infos[1].id, "sim:ampere");
@@ -369,7 +369,7 @@ static void test_hosts(void)
         snprintf(name, sizeof name, "function_%d", i);
         CHECK_OK(kiln_register_host(engine, name, KILN_HOST_STEP, nothing, NULL, &error), error);
     }
-    /* Which functions the command and the process that measures have too. */
+    /* The host functions that the command and the process that measures have too. */
     CHECK_TEXT(kiln__engine_own_host(engine), "my_input");
     CHECK(kiln__engine_host_is_shipped(engine, "captured") && !kiln__engine_host_is_shipped(engine, "my_input"));
     CHECK(!kiln__engine_host_is_shipped(engine, "no_such"));
@@ -432,7 +432,7 @@ static void test_doctor(void)
     CHECK_OK(kiln_doctor(engine, take, &got, &error), error);
     CHECK_TEXT(got.cache, "kept can be written by others and is not trusted");
     kiln_engine_close(engine);
-    options.worker = "kiln-worker"; /* one in a process of its own, whose precompiled headers would be in the cache */
+    options.worker = "kiln-worker"; /* a worker process, whose precompiled headers would be in the cache */
     engine = open_engine(&options);
     CHECK(rmdir("kept/pch/temporary") != 0 && rmdir("kept/pch") != 0);
     kiln_status opened = kiln__engine_compiler(engine, &error);
@@ -459,6 +459,7 @@ static int count_entry(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
+/* The cache through the public functions: listing, verifying, showing, removing. */
 static void test_cache(void)
 {
     reset();
@@ -547,6 +548,7 @@ static void test_threads(void)
     kiln_engine_close(engines[1]);
 }
 
+/* Fails the first, second, ... allocation of kiln_engine_open() and of the registration of host functions. */
 static void test_oom(void)
 {
     reset();

@@ -1,4 +1,4 @@
-/* The lock that measuring takes on a GPU, on files of its own. */
+/* The lock that measuring takes on a GPU. The test has its own lock files. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Which files are found, by which name, and which are refused. */
+/* The files that are found, by which name, and the files that are refused. */
 #include "engine.h"
 #include "core_internal.h"
 #include "scratch.h"
@@ -382,6 +382,7 @@ static void test_folders(void)
     scratch_leave();
 }
 
+/* Fails the first, second, ... allocation of the functions that find and list specs. */
 static void test_oom(void)
 {
     scratch_enter();

@@ -1,10 +1,9 @@
-/* corpus: PTX of public CUDA code, by the simulator's loader. README.md says what for.
+/* corpus: loads PTX of public CUDA code with the simulator's loader. README.md gives the purpose.
  *
  *   corpus [options] FOLDER               compiles every module of the cases in FOLDER and loads it
- *   corpus [options] --load FILE ...      loads PTX that is there already: texts, or what nvcc put into programs and
- *                                         libraries
+ *   corpus [options] --load FILE ...      loads existing PTX: texts, or the PTX that nvcc put into programs and libraries
  *
- * --keep DIR    PTX is kept in DIR, and what lies there already is not compiled again
+ * --keep DIR    keep the PTX in DIR, and do not compile again what is already there
  * --known FILE  modules that are known not to load: "pattern  reason" a line. Any other failure is an error, and so is
  *               a line that no failure needs any more.
  * --sample N    each N-th module only
@@ -12,7 +11,8 @@
  * --jobs N      compiles at a time (1)
  * --no-nvcc     leave out the cases that only nvcc can compile
  * --worker FILE kiln-worker, for compiles side by side
- * 0: every module that is not known to fail loads; 1: not so; 77: there is no NVRTC here. */
+ *
+ * Exit codes: 0 if every module loads that is not known to fail; 1 if not; 77 if there is no NVRTC. */
 #include <fnmatch.h>
 #include <malloc.h>
 #include <spawn.h>
@@ -98,6 +98,7 @@ static bool is_known(report *all, const char *name)
     return found;
 }
 
+/* Parses and decodes a module, and adds its times, its memory and its failure to the report. */
 static void load(report *all, const char *name, const char *text, size_t length)
 {
     vm_limits limits = {.memory = (uint64_t)1 << 30, .shared_per_block = 227u << 10, .sm_count = 4, .cc = ANY_ARCH};
@@ -151,7 +152,7 @@ static bool load_file(report *all, const char *name, const char *path)
         return false;
     }
     sim_image_result result = sim_image_read(&texts, bytes, length, name, ANY_ARCH, &log);
-    for (size_t i = 0; i < texts.count; i++) { /* beside what is machine code only */
+    for (size_t i = 0; i < texts.count; i++) { /* in addition to machine code */
         char one[512];
         snprintf(one, sizeof one, texts.count > 1 ? "%s:%zu" : "%s", name, i);
         load(all, one, texts.items[i].data, strlen(texts.items[i].data)); /* NVRTC's text ends in a NUL */
@@ -169,7 +170,7 @@ static bool load_file(report *all, const char *name, const char *path)
 
 static void compile_failed(report *all, const corpus_module *module, const char *why)
 {
-    /* A toolkit has cuRAND's headers, the wheels that stand in for one have not. */
+    /* A toolkit has the headers of cuRAND. The wheels that replace a toolkit lack them. */
     bool lacks = strstr(why, "cannot open source file \"curand") != NULL;
     all->not_compiled += !lacks;
     all->left_out += lacks;
@@ -303,7 +304,7 @@ static void run_cases(const settings *set, report *all, const corpus_case *cases
     size_t next = 0, index = 0;
     for (size_t c = 0; c < count; c++)
         for (size_t m = 0; m < corpus_modules(&cases[c]); m++) {
-            /* Lives as long as the program: jobs copy what they need, reports do not. */
+            /* Lives as long as the program: a job copies the texts that it needs, but a report does not. */
             static kiln__arena arena;
             char path[2048];
             corpus_module *module = corpus_at(&arena, &cases[c], m);

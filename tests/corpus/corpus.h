@@ -18,7 +18,7 @@ typedef struct corpus_case {
     size_t option_count;
     int archs[8];
     size_t arch_count;
-    bool every; /* each combination for each architecture; else they take turns */
+    bool every; /* each combination for each architecture; if false, the combinations take the architectures in turn */
     bool nvcc;  /* has host code too: NVRTC cannot compile it */
     size_t combinations;
 } corpus_case;
@@ -36,7 +36,8 @@ bool corpus_read(kiln__arena *arena, const char *folder, corpus_case **cases, si
 size_t corpus_modules(const corpus_case *of);
 /* The module of that index; NULL: out of memory. */
 corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index);
-/* What NVRTC is told for the case (NULL: for none); the toolkit's headers are in `cuda`, others in `folder`. */
+/* Returns the options of NVRTC for the case, or NULL if there are none. `cuda` has the toolkit's headers, and
+ * `folder` has other headers. */
 const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of,
                             size_t *count);
 #endif

@@ -65,7 +65,8 @@ static inline bool run_possible(void)
     kiln_error_free(error);
     return false;
 }
-/* Whether the folder of CUDA's headers has one; wheels in place of a toolkit have some. What is left out for it is said. */
+/* Returns whether the folder of CUDA's headers has this header. Wheels that replace a toolkit have only some
+ * headers. If the header is missing, the function prints what is left out. */
 static inline bool run_has(const char *header, const char *without)
 {
     kiln__nvrtc *nvrtc = NULL;

@@ -1,5 +1,6 @@
-/* How fast a large module is ready: 5 MB of PTX joined from what NVRTC makes of CUB's radix sort, of cuRAND and of
- * double precision functions. The figures are printed, in processor time. What is quadratic in the text takes minutes: 20 s are the bound. */
+/* The time to load a large module: 5 MB of PTX, joined from CUB's radix sort, cuRAND and double-precision functions
+ * as NVRTC compiles them. The test prints the figures in processor time. An algorithm that is quadratic in the text
+ * would take minutes, so the bound is 20 s. */
 #include <malloc.h>
 #include <time.h>
 

@@ -4,7 +4,7 @@
 
 typedef long double real;
 
-/* What the C library has not, or not in long double. */
+/* Functions that the C library lacks, or lacks in long double. */
 static real r_rsqrt(real x) { return 1 / sqrtl(x); }
 static real r_rcbrt(real x) { return 1 / cbrtl(x); }
 static real r_sinpi(real x)
@@ -42,8 +42,9 @@ static real bessel(real x, int order)
 static real r_bessel_i0(real x) { return bessel(x, 0); }
 static real r_bessel_i1(real x) { return bessel(x, 1); }
 
-/* X(name, reference, from, to, ulp of float, ulp of double). The name with an f is the one of float. -1: no bound is
- * stated in ulp over that range. Ranges are those where the reference is good and the guide's bound holds. */
+/* X(name, reference, from, to, ulp of float, ulp of double). The name with an f is the float function. -1 means that
+ * the guide states no bound in ulp over this range. In each range the reference is exact enough and the bound of the
+ * guide holds. */
 #define UNARY(X)                                                                                                       \
     X(sqrt, sqrtl, 0, 1e30, 0, 0)                                                                                      \
     X(rsqrt, r_rsqrt, 1e-30, 1e30, 2, 1)                                                                               \
@@ -199,7 +200,8 @@ static void run_function(vm_bench *b, room *r, const function *f, int wide)
             at = (double)x;
         }
     }
-    double bound = f->ulp[wide] + 0.5; /* the guide's are of the rounded exact value: half an ulp more of the exact */
+    double bound = f->ulp[wide] + 0.5; /* the guide compares with the rounded exact value, which adds half an ulp to
+                                          the exact one */
     if (!(worst <= bound))
         fprintf(stderr, "%s%s(%.17g): %.2f ulp, stated are %g\n", f->name, wide ? "" : "f", at, worst, f->ulp[wide]);
     CU_ASSERT_TRUE(worst <= bound);

@@ -1,15 +1,16 @@
 #!/bin/sh
-# inputs.sh KILN_INPUTS HASHES: inputs, fills and references of the catalogue have the bytes of the file HASHES, whatever
-# the number of cores. Recorded answers, counters and keys rely on these bytes.
+# inputs.sh KILN_INPUTS HASHES CORES...: inputs, fills and references of the catalogue have the bytes of the file HASHES, with
+# each of these numbers of cores. Recorded answers, counters and keys rely on these bytes.
 #
 # A line without an indent names a spec and a size set; the lines behind it are what kiln-inputs --hash prints for them.
 # attention_f64, decode_f64 and mri_f64 are left out: they call libm, whose last bits differ between machines.
 set -eu
 kiln_inputs=$1
 hashes=$2
+shift 2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-for cores in 1 5; do
+for cores; do
     for spec in $(sed -n 's/^\([a-z][a-z]*\) .*/\1/p' "$hashes" | uniq); do
         # shellcheck disable=SC2046  # a list of words
         "$kiln_inputs" --cores $cores --hash "$spec" $(sed -n "s/^$spec //p" "$hashes")

@@ -308,7 +308,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Against the errors in order. They span 40 powers of two, and every `exact`-th element has none. */
+/* Compares with the sorted errors. They span 40 powers of two, and every `exact`-th element has no error. */
 static void check_quantiles(uint64_t count, uint64_t exact)
 {
     kiln_array got = make(KILN_f64, 1, count, 0), want = make(KILN_f64, 1, count, 0);
@@ -529,6 +529,7 @@ static kiln_status try_call(int what, const kiln_allocator *mem, kiln_call *call
     return kiln__call(call, &host, (kiln__pos){&source, 1, 14}, error);
 }
 
+/* The functions of a kiln_call: arguments by kind, missing ones, outputs and exports, each with its message. */
 static void test_calls(void)
 {
     static const char *const why[] = {
@@ -543,8 +544,8 @@ static void test_calls(void)
         "argument 'a' is an array, not a float",
         "row 12 is too long",
         "first",
-        "kiln_call_fail_as: 0 is no status of a failure",
-        "kiln_call_fail_as: 99 is no status of a failure",
+        "kiln_call_fail_as: 0 is not the status of a failure",
+        "kiln_call_fail_as: 99 is not the status of a failure",
     };
     for (int what = 0; what < 13; what++) {
         kiln_call call;

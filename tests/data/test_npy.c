@@ -58,6 +58,7 @@ static void test_npy_read(void)
     kiln__array_free(NULL, &array);
 }
 
+/* Headers that are broken or describe arrays that kiln does not read. Each has its own message. */
 static void test_npy_broken(void)
 {
     const int32_t six[] = {1, 2, 3, 4, 5, 6};
@@ -101,6 +102,7 @@ static void test_npy_broken(void)
               "a.npy: holds 1200 bytes of data, at most 1000 are allowed here");
 }
 
+/* Reading and writing .npy files: limits, links, missing files, and files that change during the read. */
 static void test_npy_files(void)
 {
     char path[] = "/tmp/kiln-npy-XXXXXX";
@@ -144,7 +146,7 @@ static void test_npy_files(void)
     kiln__array_free(NULL, &out);
 }
 
-/* What numpy writes of each type: with ml_dtypes, elements of bf16 and of 8-bit floats are bytes without a type. */
+/* The types that numpy writes. With ml_dtypes, elements of bf16 and of 8-bit floats are bytes without a type. */
 static void test_npy_types(void)
 {
     static const struct {

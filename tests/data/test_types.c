@@ -14,7 +14,7 @@ typedef struct format {
 static const format formats[] = {
     {KILN_f16, 5, 10, false}, {KILN_bf16, 8, 7, false}, {KILN_f8e5m2, 5, 2, false}, {KILN_f8e4m3, 4, 3, true}};
 
-/* The value of a pattern, by the definition: (-1)^s 2^(max(e, 1) - bias) (m / 2^bits + (e > 0)). */
+/* Returns the value of a pattern by the definition: (-1)^s 2^(max(e, 1) - bias) (m / 2^bits + (e > 0)). */
 static double defined(const format *f, unsigned bits)
 {
     unsigned m = bits % (1u << f->mantissa), e = bits / (1u << f->mantissa) % (1u << f->exponent), all;
@@ -28,8 +28,8 @@ static double defined(const format *f, unsigned bits)
     return sign * (m / (double)(1u << f->mantissa) + (e > 0)) * pow(2, power);
 }
 
-/* All patterns go to the double that the definition gives, and back. Between each two neighbours the middle goes to the
- * even one, and what is just beside the middle to the nearer. */
+/* Every pattern converts to the double of the definition, and back. The middle between two neighbours rounds to the
+ * even one. A number just beside the middle rounds to the nearer one. */
 static void check_format(const format *f)
 {
     unsigned wrong = 0, size = 1u << (1 + f->exponent + f->mantissa), half = size / 2;
@@ -68,7 +68,7 @@ static void test_narrow(void)
     CHECK(kiln__double_to_narrow(KILN_f8e4m3, 464.001) == 0x7F && kiln__double_to_narrow(KILN_f8e4m3, -500) == 0xFF);
     CHECK(kiln__double_to_narrow(KILN_f8e4m3, INFINITY) == 0x7F && kiln__double_to_narrow(KILN_f8e4m3, 1e300) == 0x7F);
     CHECK(kiln__double_to_narrow(KILN_f8e5m2, -INFINITY) == 0xFC && isnan(kiln__narrow_to_double(KILN_f8e4m3, 0xFF)));
-    /* As they are in memory: arrays of bytes and of words. */
+    /* Conversion from and to memory: arrays of bytes and of words. */
     const double in[] = {1, -2.5, 0.1};
     uint8_t bytes[3];
     uint16_t words[3];
@@ -116,7 +116,7 @@ static void test_bool_and_complex(void)
                "2 is outside the range of bool");
 }
 
-/* Fills stay in the range of a narrow type; what cannot is refused. */
+/* Fills stay in the range of a narrow type. A fill that cannot do so is refused. */
 static void test_narrow_fills(void)
 {
     kiln_array values = make(KILN_f8e4m3, 1, 5000, 0);

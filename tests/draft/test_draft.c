@@ -1,4 +1,4 @@
-/* A CUDA source as words, and what is guessed from them. Whole drafts are golden runs: tests/cli/cases/init*.cmd. */
+/* A CUDA source as words, and the guesses from them. Golden runs test whole drafts: tests/cli/cases/init*.cmd. */
 #include "check.h"
 #include "draft.h"
 
@@ -219,7 +219,7 @@ static void test_host(void)
     check_host(SAXPY, "not read");
 }
 
-/* Which names of the host become params of threads: a number that the kernel knows stays. */
+/* Names of the host in the block become params of threads. A number that the kernel knows stays a number. */
 static void test_host_threads(void)
 {
     check_host(
@@ -238,7 +238,7 @@ static void test_host_threads(void)
                "(n + 511) // (T_VALUE * V_VALUE) | T_VALUE | V_VALUE * T_VALUE | 128 4 | x n |");
 }
 
-/* Variables that the host fills become buffers; variables with a value, or that no kernel reads, do not. */
+/* A variable that the host fills becomes a buffer. A variable with a value, or one that no kernel reads, is left alone. */
 static void test_symbols(void)
 {
     static const char text[] =
@@ -301,14 +301,15 @@ static void test_launch(void)
                  "rows | 256");
     check_launch("", "float *x", "x[threadIdx.x] = 0;", "1 | 256");
     check_launch("", "float *x", "x[0] = 0;", "1 | 1");
-    /* What is compared shows the grid: a size, or a product of sizes. */
+    /* A comparison shows the grid: a size, or a product of sizes. */
     check_launch("", "float *x, int w, int h",
                  "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= w * h) return; x[i] = 1;",
                  "ceil_div(w * h, THREADS) | THREADS");
     check_launch("", "float *x, int rows", "int row = blockIdx.x; if (row < rows) x[row] = threadIdx.x;", "rows | 256");
     check_launch("", "float *x, int n", "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n / 4) x[i] = 1;",
                  "ceil_div(n, THREADS) | THREADS !");
-    /* What is not seen: a function's use, a header's, a factor, a number that counts two things. */
+    /* Cases that the guess does not see: the use in a function or in a header, a factor, a number that counts two
+     * things. */
     check_launch("__device__ int at() { return blockIdx.x * 64; }", "float *x, int n", "x[at() + threadIdx.x] = n;",
                  "1 | 256 !");
     check_launch("#include \"at.h\"", "float *x, int n", "x[at() + threadIdx.x] = n;", "1 | 256 !");
@@ -351,7 +352,7 @@ static void check_values(const char *text, const char *name, const char *want)
 
 static void test_values(void)
 {
-    /* What #if compares with is what the source has code for; 0 and 1 are off and on. */
+    /* If #if compares a macro with values, the source has code for these values. 0 and 1 mean off and on. */
     check_values(
         "#if V == 1\ntypedef float vec;\n#elif V == 4 || V == 2\ntypedef float4 vec;\n#endif\n" KERNEL("vec y;"), "V",
         "1, 2, 4 | 1");
@@ -361,7 +362,7 @@ static void test_values(void)
         "#ifndef METHOD\n#define METHOD 0\n#endif\n#if METHOD == 0\n#elif METHOD == 1\n#elif METHOD == 2\n#endif\n" KERNEL(
             ""),
         "METHOD", "0, 1, 2 | 0");
-    /* What is calculated with is no type, and is no switch. */
+    /* A macro in arithmetic is neither a type nor a switch. */
     check_values(KERNEL("n / (REAL * n); x[0] = n * REAL(2); REAL y;"), "REAL", "float | float");
     check_values(KERNEL("int a = n / STEP_DONE; for (int i = (STEP_DONE * a); i < n; i++) x[i] = 0;"), "STEP_DONE",
                  "2 | 2");

@@ -1,7 +1,8 @@
-/* A libnvidia-ml.so.1 that tells what the environment says: FAKE_NVML_INIT is nvmlInit's result, FAKE_NVML_CLOCK and
- * FAKE_NVML_MEMORY_CLOCK are in MHz, FAKE_NVML_REASONS, FAKE_NVML_CELSIUS, FAKE_NVML_MILLIWATTS. What is not set is not
- * supported. With FAKE_NVML_ENERGY the counter moves that many millijoules a tenth of a second. FAKE_NVML_OLD in the build
- * leaves out a function that is needed. */
+/* A libnvidia-ml.so.1 that takes its answers from the environment. FAKE_NVML_INIT is the result of nvmlInit, and
+ * FAKE_NVML_CLOCK and FAKE_NVML_MEMORY_CLOCK are in MHz. The other variables are FAKE_NVML_REASONS,
+ * FAKE_NVML_CELSIUS and FAKE_NVML_MILLIWATTS. If a variable is not set, the function is not supported. With
+ * FAKE_NVML_ENERGY the counter grows by that many millijoules every tenth of a second. If the build defines
+ * FAKE_NVML_OLD, a function is missing that Kiln needs. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

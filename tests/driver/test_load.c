@@ -14,7 +14,7 @@ static void reset(void)
         unsetenv(knobs[i]);
 }
 
-/* Opens the fake with NAME=VALUE set and compares the start of the message and what else it must contain. */
+/* Opens the fake with NAME=VALUE set. Compares the start of the message and a text that the rest must contain. */
 static void fails(const char *library, const char *name, const char *value, int cuda, const char *start,
                   const char *inside)
 {
@@ -231,7 +231,7 @@ static void test_peaks(void)
     }
 }
 
-/* A device profile's figures are those of the table for the product that it is of. */
+/* The figures of a device profile equal the figures in the table for the same product. */
 static void test_profiles(void)
 {
     static const char *const names[] = {"h200", "h100", "a100", "rtx4090", "t4"};

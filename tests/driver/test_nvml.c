@@ -1,4 +1,4 @@
-/* NVML: what it tells, what it does not, and the ways in which it is not there. */
+/* NVML: the values that it reports, the values that it lacks, and the ways in which it can be missing. */
 #include <stdlib.h>
 
 #include "check.h"

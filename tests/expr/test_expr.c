@@ -15,7 +15,7 @@ static const kiln_setting settings[] = {{"i", {KILN_INT, {.i = 7}}},
                                         {"device.sm_count", {KILN_INT, {.i = 132}}}};
 static const kiln__scope scope = {.settings = {KILN__COUNT(settings), settings}};
 
-/* What one case gives, as the table writes it. */
+/* Writes the result of one case in the form that the table has. */
 static void outcome(const char *text, bool list, kiln__text *out)
 {
     kiln__arena arena = {0};
@@ -267,7 +267,8 @@ static void *count_bytes(void *user, void *pointer, size_t size)
     return realloc(pointer, size);
 }
 
-/* Memory grows with the length of a list or of a template, not with its square: the expressions in it share one text. */
+/* Memory grows linearly with the length of a list or of a template, not with its square, because its expressions
+ * share one text. */
 static void test_memory_of_parts(void)
 {
     for (int kind = 0; kind < 2; kind++) {

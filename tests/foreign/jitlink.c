@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of nvJitLink.h, which not every package of the toolkit has. */
+/* The declarations of nvJitLink.h, which not every package of the toolkit has. */
 typedef struct nvJitLink *handle;
 int nvJitLinkCreate(handle *link, uint32_t count, const char **options);
 int nvJitLinkDestroy(handle *link);

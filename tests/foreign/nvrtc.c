@@ -1,5 +1,5 @@
-/* A program that asks NVRTC for machine code, on the library that stands in front of it: what it gets is loaded and run.
- * 77: there is no NVRTC behind it. */
+/* A program that asks NVRTC for machine code through the library that stands in front of it. It loads and runs the
+ * result. It exits with 77 if there is no NVRTC behind the library. */
 #include <cuda.h>
 #include <nvrtc.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What `kiln sim run` reads from a program's file (tools/kiln/cli/program.c): programs made here, whole, cut off at every
- * byte, and with single bytes changed. */
+/* The facts that `kiln sim run` reads from a program's file (tools/kiln/cli/program.c). The programs are made here:
+ * whole ones, ones cut off at every byte, and ones with single changed bytes. */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +51,7 @@ typedef struct shape {
     const char *note;      /* a text in the file */
 } shape;
 
+/* Makes an ELF file of the given shape in memory: headers, sections, dynamic entries, and the strings that they name. */
 static void make(file *f, shape what)
 {
     memset(f, 0, sizeof *f);
@@ -104,7 +105,7 @@ static void make(file *f, shape what)
     memcpy(f->p + sizeof head, segments, sizeof segments);
 }
 
-/* In memory of exactly that size, so that sanitizers see a read behind it. */
+/* Reads a copy in a block of exactly that size, so that sanitizers see a read beyond its end. */
 static program read_bytes(const unsigned char *p, size_t length)
 {
     program got;

@@ -1,5 +1,5 @@
-/* Cache entries from untrusted input: code, and references, whose content is a list of exports. What parses must lie inside
- * the bytes and be written out again as it came. */
+/* Cache entries from untrusted input: code, and references, whose content is a list of exports. An entry that parses must
+ * lie inside the bytes, and writing it must give the same bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +71,8 @@ static void check(const char *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The bytes as they are, and once more with the magic, the length and the checksum made right: without that the fuzzer
- * would never see the parser behind them. */
+/* Tries the bytes unchanged, and once more with a correct magic, length and checksum. Otherwise the fuzzer would
+ * never reach the parser that follows these checks. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     check((const char *)data, size);

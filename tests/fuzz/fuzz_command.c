@@ -1,7 +1,7 @@
-/* The command's arguments and environment: bytes choose a subcommand, options from its own tables, values and KILN_*
- * variables, and main() runs with them in a folder of its own. Commands that would compile, launch or look around on the
- * machine only explain themselves (--help). What is held: no crash, a stable exit code, and one JSON object where JSON was
- * asked for. */
+/* The command's arguments and environment. The bytes choose a subcommand, options from its own tables, values and
+ * KILN_* variables. main() then runs with them in a separate folder. Commands that would compile, launch or search
+ * the machine only explain themselves (--help). The target requires that the command does not crash, that its exit
+ * code is stable, and that it prints one JSON object if the arguments ask for JSON. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -178,11 +178,12 @@ static const char *const variables[] = {
     "KILN_NVRTC",      "KILN_LIBCUDA",     "KILN_LIBNVML",         "KILN_VEGA",   "KILN_SIM_CHECK",
     "KILN_SIM_MEMORY", "KILN_SIM_THREADS", "CUDA_VISIBLE_DEVICES", "NO_COLOR",    "TERM",
 };
-/* What compiles, launches, takes seconds, or starts the programs that it finds. */
+/* Commands that compile, launch, take seconds, or start programs that they find. */
 static const char *const explained[] = {
     "run", "tune", "check", "profile", "study", "inspect", "doctor", "compare-strategies", "sim"};
 
-/* A value from the list, or bytes as they are. None leads out of the folder: no '/', and '..' is still inside. */
+/* A value from the list, or the bytes unchanged. No value leads out of the folder: there is no '/', and '..' is
+ * still inside. */
 static char *value(bytes *b)
 {
     unsigned kind = next(b);

@@ -1,4 +1,4 @@
-/* Any bytes as a cubin: what is said of its kernels is whole, and occupancy can be worked out of it. */
+/* Any bytes as a cubin: the facts about its kernels are complete, and the occupancy can be computed from them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Any bytes as an expression in both dialects, as a list and as a template: parsed, and what parses is evaluated. */
+/* Any bytes as an expression in both dialects, as a list and as a template. If the text parses, it is evaluated. */
 #include <string.h>
 
 #include "expr.h"
@@ -13,6 +13,8 @@ static bool find_list(void *user, const char *name, const kiln_value **values, s
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Parses the bytes as each kind of expression, and evaluates them with variables of every kind. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const kiln_setting settings[] = {{"i", {KILN_INT, {.i = 7}}},

@@ -1,6 +1,6 @@
-/* Any bytes as an image: what is taken out of it are texts, and an image of them gives them back. Bytes behind an 'M' make
- * an image instead: a fat binary, an object, a library or a linked image, whose headers are right but for some numbers
- * that the bytes choose. The hash of a linked image is right, so that its lengths are read. */
+/* Any bytes as an image: the extracted parts are texts, and an image of these texts gives them back. Bytes after an 'M' make an
+ * image instead: a fat binary, an object, a library or a linked image. Its headers are right, except for some numbers that the
+ * bytes choose. The hash of a linked image is right, so that its lengths are read. */
 #include <elf.h>
 #include <lz4.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The bytes are the choices of tests/hostile: which instruction, in which form, with which operands. What a kernel does
- * with them is success or a fault, and the memory that it must not change stays as it was. */
+/* The bytes are the choices of tests/hostile: the instruction, its form, and the operands. A kernel ends with
+ * success or a fault, and the memory that it must not change stays the same. */
 #include <stdlib.h>
 
 #include "hostile.h"

@@ -1,7 +1,7 @@
-/* What NVRTC opens against what the reader of includes found. A source is made of pieces that are read differently by
- * different tokenisers; unless the reader refuses it, NVRTC gets it with the headers that the reader found, and then may
- * neither miss one that lies beside the source nor open one that lies outside. Where there is no NVRTC, what a plain look
- * at the lines finds takes its place, which is said once. */
+/* Compares the files that NVRTC opens with the files that the reader of includes found. The source consists of
+ * pieces that different tokenisers read differently. Unless the reader refuses the source, NVRTC gets it with the
+ * headers that the reader found. NVRTC may then neither miss a header beside the source nor open one outside.
+ * Without NVRTC, a plain look at the lines takes its place, and the target prints that once. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
@@ -123,7 +123,7 @@ static char *compile(const char *text, const char *standard, const kiln__include
     return log;
 }
 
-/* What needs no tokeniser: a line that is nothing but #include "c0.h", with no joint before it. */
+/* Finds includes without a tokeniser: a line that consists only of #include "c0.h", with no line joint before it. */
 static bool plainly_includes(const char *text, int digit)
 {
     char line[32];

@@ -1,5 +1,5 @@
-/* Any bytes as handles of another process's memory and event, any number as a descriptor of physical memory or of a pool,
- * and any bytes as the data of a pool's memory: none of them opens anything. */
+/* Any bytes as handles of another process's memory and event, any number as a descriptor of physical memory or of a
+ * pool, and any bytes as the data of a pool's memory. None of them opens anything. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
             abort();                                                                                                   \
     } while (0)
 
-/* Data of memory that is not in the pool, and of memory that is, with changes: each byte of the input changes the byte at
- * its place. */
+/* Tries data of memory that is not in the pool, and changed data of memory that is in the pool. Each byte of the
+ * input changes the byte at the same place. */
 static void try_pool(const uint8_t *data, size_t size)
 {
     const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&event, data, size < sizeof event ? size : sizeof event);
     memcpy(&number, data, size < sizeof number ? size : sizeof number);
     event.reserved[BORN_LAST] |= (char)0x80; /* process 1 may have begun at any small number: no process at this one */
-    for (int k = 0; k < 2; k++) {            /* as it is, and of a process that is there */
+    for (int k = 0; k < 2; k++) {            /* unchanged, and with the id of a process that exists */
         WANT(sim_cuIpcOpenMemHandle(&at, memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
         WANT(sim_cuIpcOpenEventHandle(&opened, event) != CUDA_SUCCESS);
         memcpy(memory.reserved + sizeof(uint32_t), &parent, sizeof parent);

@@ -124,7 +124,7 @@ static void some(maker *m, const list *lists, unsigned count)
     emit(m, template, guard);
 }
 
-/* What regions write out themselves. */
+/* Instructions that regions compile themselves. */
 static const char *const native[] = {
     "<add|sub|mul.lo|min|max>.<u32|s32> $r, $r, $s",
     "<and|or|xor>.b32 $r, $r, $s",
@@ -318,6 +318,7 @@ static word address(maker *m, const char *space, unsigned bytes, bool store)
     return w;
 }
 
+/* Writes a load or a store of a random type, width and space, at an address inside the memory of the lane. */
 static void access_memory(maker *m)
 {
     static const struct {
@@ -459,6 +460,7 @@ static void statements(maker *m, unsigned count)
 
 enum { WORDS = 4096, EDGE = 1024, OUT = 512 /* bytes of a thread */, THREADS_MOST = 4 * 128 };
 
+/* Writes the head of the kernel: declarations, and registers with the positions and addresses that statements use. */
 static void begin(maker *m)
 {
     kiln__text_puts(

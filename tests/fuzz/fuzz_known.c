@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             __builtin_trap();
     } else {
         kiln__known_deduplicate(&list);
-        /* What came with aliases may be too much for a file without. */
+        /* A text that came with aliases may be too large for a file without aliases. */
         if (kiln__known_print(NULL, &list, &first, &error) == KILN_OK) {
             if (kiln__known_read(NULL, "again.yaml", first.data, first.length, &again, NULL) != KILN_OK)
                 __builtin_trap();

@@ -1,5 +1,5 @@
-/* Any bytes as what a worker and its host say to each other, and as NVRTC's log: read or refused, never read past. The first
- * byte picks which. */
+/* Any bytes as messages between a worker and its host, and as NVRTC's log. They are read or refused, and never read
+ * beyond their end. The first byte picks the kind of message. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Any text as a device profile: what is taken has every figure within its bounds, and what is not comes with a reason. */
+/* Any text as a device profile. In an accepted profile every figure is within its bounds, and a refused profile
+ * comes with a reason. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

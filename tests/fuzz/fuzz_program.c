@@ -1,4 +1,4 @@
-/* What `kiln sim run` reads from a program's file. */
+/* The facts that `kiln sim run` reads from a program's file. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Any bytes as PTX text: ptx_parse() accepts or refuses them, and what it accepts keeps the promises of ptx.h that the
- * interpreter relies on. */
+/* Any bytes as PTX text: ptx_parse() accepts or refuses them. If it accepts them, the result keeps the promises of
+ * ptx.h on which the interpreter relies. */
 #include <stdlib.h>
 
 #include "ptx.h"

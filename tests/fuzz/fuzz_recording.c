@@ -5,6 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Parses the bytes as a recorded space. A recording that parses must be consistent, and an error must have a message. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct kiln_recording *r = NULL;

@@ -1,6 +1,6 @@
-/* Any bytes as what a leader of a sweep hears of its ranks, in any order with programs that it starts and ends and with time
- * that passes: no message is read past its end, and no byte reaches a program's user that was not said for that program by its
- * rank. The bytes are a list of steps. */
+/* Any bytes as messages of the ranks to the leader of a sweep. They arrive in any order, mixed with programs that
+ * the leader starts and ends, and with time that passes. The leader reads no message beyond its end. A byte reaches
+ * the user of a program only if the program's rank sent it for this program. The bytes are a list of steps. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -77,7 +77,7 @@ static void close_all(void *self, bool together)
 
 /* ---- steps ---- */
 
-/* What a byte says of where it belongs. */
+/* The channel and the rank to which a byte belongs, as one number. */
 static int tag(uint64_t channel, int rank) { return (uint8_t)(channel * RANKS + (uint64_t)rank); }
 
 /* The leader hears these bytes of a rank. If they are data for a program, they are changed to say for which. */
@@ -173,6 +173,7 @@ static void use(job *j, input *in)
         send(program->socket, "question", 8, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* Reads the steps from the bytes: messages of ranks, starts and ends of programs, and time that passes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input in = {data, size};

@@ -1,7 +1,7 @@
-/* What a sweep and its runner say to each other, in both directions. The bytes are those of a socket: messages with their
- * headers, of which the first byte of the input says how many arrive at a time. What comes whole is read as each kind of
- * message, as the sweep and as the runner would; whatever that gives must lie in the message, and what can be written
- * again must be the same message. */
+/* The messages between a sweep and its runner, in both directions. The bytes come from a socket: messages with their
+ * headers. The first byte of the input gives the number of bytes that arrive at a time. A complete message is read
+ * as each kind of message, as the sweep and as the runner would read it. Each result must lie in the message. If it
+ * can be written, it must give the same message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Any bytes as a file that a program on the simulated device has left: its profile, which `kiln sim profile FILE` shows as
- * text and as JSON, and its trace, which is joined with another. What is held: no crash, an exit code that says whether it
- * was a profile, and JSON that is JSON. */
+/* Any bytes as a file that a program on the simulated device has written. A profile is shown by `kiln sim profile
+ * FILE` as text and as JSON, and a trace is joined with another trace. The target requires that nothing crashes,
+ * that the exit code tells whether the file was a profile, and that the JSON is valid. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static char *whole(int file, size_t *length)
     return text;
 }
 
-/* What the command prints goes to `to`. */
+/* Runs the command with its output redirected to `to`. */
 static int shown(char *path, bool json, int to)
 {
     char name[] = "kiln", first[] = "sim", action[] = "profile", form[] = "--json";
@@ -67,7 +67,7 @@ static void show(char *path, bool json)
     close(to);
 }
 
-/* The joined trace has no other lines than those of the files. */
+/* The joined trace has only lines of the two files. */
 static void join(char *path)
 {
     char ignored[64];

@@ -1,5 +1,5 @@
-/* Any bytes as a spec: loaded and checked, and of what loads the space is walked, counted and drawn from for a while, with
- * what these say held against one another. */
+/* Any bytes as a spec. It is loaded and checked. If it loads, the target walks the space for a while, counts it and
+ * draws from it, and compares the results with each other. */
 #include <stdlib.h>
 
 #include "index.h"
@@ -27,7 +27,8 @@ static void demand(bool holds)
         abort();
 }
 
-/* How many there are, if that is all of them: UINT64_MAX: not so many steps, or a constraint cannot be computed. */
+/* Returns the number of configurations if the walk reached all of them. Returns UINT64_MAX if the walk stopped
+ * earlier, or if a constraint cannot be computed. */
 static uint64_t walk_some(const kiln__space *space)
 {
     kiln__walk *walk = NULL;

@@ -1,5 +1,5 @@
-/* Any bytes as a store, and as samples that wait beside one: every way to read it, and a write. What comes back are rows,
- * or an error with a message that does not call the file a defect of this library. */
+/* Any bytes as a store, and as pending samples beside a store: every way to read it, and a write. The result is
+ * rows, or an error whose message does not call the file a defect of this library. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char folder[64];
 
-/* All that lies there: what was moved aside, logs, samples that wait. */
+/* Removes all files of the folder: renamed stores, logs, pending samples. */
 static void empty_folder(void)
 {
     DIR *list = opendir(folder);

@@ -1,5 +1,5 @@
-/* Any bytes as PTX text, run: what ptx_parse() accepts the interpreter executes to an end, which is success or a fault,
- * whatever the kernel does with its registers, its memory and its stack. */
+/* Any bytes as PTX text that runs. If ptx_parse() accepts the text, the interpreter executes it to its end. The end
+ * is success or a fault, for any use of registers, memory and stack. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,9 @@ static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2
     }
 }
 
-/* One of two launches: plain, one warp (turn 0); larger, cooperative, with dynamic shared memory and, where checked, counted
- * (turn 1). Where there are few kernels each half of an execution has both, else one of them. */
+/* Runs one of two launches. Turn 0 is plain and has one warp. Turn 1 is larger and cooperative, has dynamic shared
+ * memory, and is counted if checks are on. If there are few kernels, each half of an execution has both launches;
+ * otherwise it has one of them. */
 static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turn,
                 bool checked)
 {
@@ -95,6 +96,7 @@ static void run_turns(vm_device *device, const vm_module *module, int kernel, co
 /* Textures and surfaces of every kind under the numbers 0x100, 0x200, ... that corpus/fuzz_vm/texture.ptx knows. */
 enum { OBJECTS = 9, IMAGE = 64 << 10 };
 
+/* Adds textures and surfaces of several formats and geometries to the device, so that kernels can use their handles. */
 static void add_objects(vm_device *device, unsigned char *storage, uint64_t memory)
 {
     static const struct {

@@ -1,6 +1,6 @@
-/* ptx_mutator.c - mutations of PTX text for libFuzzer.
- * Bytes alone seldom make a new instruction that parses, so most mutations work on lines: one is dropped, doubled or
- * moved, or an instruction is put in that a random form of ops.def describes, over the registers and names declared there. */
+/* ptx_mutator.c - mutations of PTX text for libFuzzer. Changed bytes seldom make a new instruction that parses, so
+ * most mutations work on lines. A mutation drops, doubles or moves a line. Or it inserts an instruction of a random
+ * form of ops.def, with the registers and names that are declared there. */
 #include "ptx_mutator.h"
 
 #include <stdarg.h>
@@ -295,7 +295,8 @@ static size_t spaces_at(const uint8_t *data, size_t size, size_t at)
     return end - at;
 }
 
-/* ".reg .b32 %r<12>" and ".b8 name[64]" before `at`: of several the last, which are of the function that `at` lies in. */
+/* Learns the declarations ".reg .b32 %r<12>" and ".b8 name[64]" before `at`. If there are several, it keeps the last
+ * ones, which belong to the function around `at`. */
 static void learn(maker *m, const uint8_t *data, size_t at)
 {
     static const char *const usual[SIZES] = {"p", "h", "r", "d", "q"};
@@ -364,8 +365,9 @@ static size_t some_statement(maker *m, const uint8_t *data, size_t size)
     return at;
 }
 
-/* Of a text with many kernels the head, the functions, and one kernel: reading the rest again for every mutation costs the
- * most. What is cut out begins in column 0 with ".visible .entry" and ends with the "}" there. 0: there is nothing to cut. */
+/* Keeps the head, the functions and one kernel of a text with many kernels, because parsing the other kernels again
+ * for every mutation costs the most. A kernel begins in column 0 with ".visible .entry" and ends with "}" in column
+ * 0. Returns 0 if there is nothing to cut. */
 static size_t keep_one_kernel(maker *m, uint8_t *data, size_t size)
 {
     static const char head[] = "\n.visible .entry";
@@ -430,7 +432,7 @@ static bool parses(const uint8_t *data, size_t size)
     return fine;
 }
 
-/* Several mutations, each of which is taken back if the text no longer parses: fuzz_ptx is there for those. */
+/* Makes several mutations. Each is undone if the text no longer parses, because fuzz_ptx covers such texts. */
 size_t ptx_mutate(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
     enum { TRIES = 12, LARGE = 4096 };

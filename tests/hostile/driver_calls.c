@@ -392,6 +392,7 @@ static void call_tensor_map(round *r)
         launch_tensor(r);
 }
 
+/* Makes one call about memory that processes share, with arguments that are partly wrong. */
 static void call_share(round *r)
 {
     CUdeviceptr got = 0;

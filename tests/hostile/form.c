@@ -1,5 +1,5 @@
-/* form.c - an instruction from one form of ops.def, whose notation is explained there: each slot and each operand is a
- * random choice of what the form allows. */
+/* form.c - makes an instruction from one form of ops.def, which explains the notation of forms. Each slot and each
+ * operand is a random choice among those that the form allows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ static ptx_type type_of(const char *text, size_t length)
     return PTX_NONE;
 }
 
-/* Chooses the device that the form or the suffix needs: 9.0, or a later one of the family that ops.def names. */
+/* Chooses the device that the form or the suffix needs: 9.0, or a later device of the family that ops.def names. */
 static void need(writer *x, const char *text)
 {
     const int number = atoi(text);

@@ -22,7 +22,7 @@ bool hostile_chance(hostile_source *s, uint32_t percent);
 
 /* ---- cases ---- */
 
-/* What kind of value an operand takes: a letter in cases.def and in hostile_operand.kind.
+/* The kind of value that an operand takes: a letter in cases.def and in hostile_operand.kind.
  *   g generic address   G global address   s shared offset   l local offset   c constant address   p offset of a parameter
  *   S shared memory and B an mbarrier by their generic addresses                                    R rank of a block
  *   b mbarrier          m tensor map       z size in bytes   v any value      r mask of blocks     k mask of lanes
@@ -33,7 +33,7 @@ bool hostile_chance(hostile_source *s, uint32_t percent);
  *   j function                             u buffer of a launch's parameters                        M memory by malloc() */
 typedef struct hostile_case {
     const char *addresses,
-        *values; /* kinds of the address operands and of the other ones, in order; the last one repeats */
+        *values; /* kinds of the address operands, and of the other operands, in order; the last kind repeats */
     unsigned flags;
 } hostile_case;
 enum {
@@ -58,7 +58,8 @@ typedef struct hostile_function {
 } hostile_function;
 unsigned hostile_function_count(void);
 const hostile_function *hostile_function_at(unsigned index);
-/* A description of what cases.def and functions.def lack, or false: they are complete. */
+/* Describes the instructions and functions that cases.def and functions.def lack. Returns false if both are
+ * complete. */
 bool hostile_missing(kiln__text *out);
 
 /* ---- kernels ---- */
@@ -182,7 +183,7 @@ void hostile_handler_at(unsigned index, hostile_wish *wish);
 bool hostile_run(hostile_source *s, const hostile_wish *wish, hostile_counts *counts);
 /* A round of driver calls with hostile arguments. */
 bool hostile_calls(hostile_source *s, unsigned calls, hostile_counts *counts);
-/* What is being executed, for whoever reports a crash: written to standard error. */
+/* Writes to standard error which instruction is being executed. A crash handler calls it. */
 void hostile_describe(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* kernel.c - a kernel that executes one instruction with the sets of a table, one after the other. Before each set it
- * writes the number of the set to memory: so the host knows which set a fault belongs to, and launches the kernel again
- * behind it. */
+/* kernel.c - a kernel that executes one instruction with the sets of a table, one after the other. Before each set
+ * it writes the number of the set to memory. So the host knows the set that caused a fault, and launches the kernel
+ * again from the next set on. */
 #include <string.h>
 
 #include "hostile.h"

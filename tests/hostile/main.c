@@ -2,13 +2,13 @@
  *   hostile [--seed N] [--count N | --seconds S] [--jobs N] [--handler NAME] [--form N] [--sets N]
  *           [--engine interpreter|jit|checks|mixed] [--every] [--log DIR] [--verbose] [--quiet]
  *           [--plant KIND] [--show FILE --displace BLOCKS]
- *   hostile --table        what cases.def and functions.def lack; 1 if anything
- * --plant KIND: writes a word of that kind to the guest's memory (suspect.c), which is found if it is a host address.
+ *   hostile --table        prints the gaps of cases.def and functions.def; exits with 1 if there are any
+ * --plant KIND: writes a word of that kind to the guest's memory (suspect.c). The test finds it if it is a host address.
  * --show FILE --displace BLOCKS: the same seed in another process, which writes its memory to the open file FILE.
- * Each seed is one kernel with --sets sets, or a round of driver calls. --every: the seeds take the handlers in turn, and
- * a handler that is never executed is a finding. Seeds run in child processes, so that a crash costs
- * one seed; what a child says of its end is on standard error, or in DIR/job-N.txt.
- * Exit: 0 nothing was found, 1 findings or no execution, 2 usage, 77 there is no LLVM for --engine jit. */
+ * Each seed is one kernel with --sets sets, or a round of driver calls. With --every the seeds take the handlers in turn,
+ * and a handler that is never executed is a finding. Seeds run in child processes, so that a crash costs one seed. A child
+ * reports how it ended on standard error, or in DIR/job-N.txt.
+ * Exit codes: 0 nothing was found, 1 findings or no execution, 2 usage, 77 there is no LLVM for --engine jit. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -256,6 +256,7 @@ static int engine_named(const char *name)
     return -1;
 }
 
+/* Reads the command line. Returns false after a message if it is wrong. */
 static bool read_options(int count, char **words, options *o)
 {
     const char *jit = getenv("KILN_SIM_JIT");

@@ -1,5 +1,5 @@
-/* run.c - one kernel in one world: every set is executed, a fault ends a launch and the next one begins behind it. In the
- * end the guards must be as they were. */
+/* run.c - runs one kernel in one world. Every set is executed. A fault ends a launch, and the next launch begins
+ * with the next set. In the end the guards must be unchanged. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,9 +126,9 @@ static uint32_t launch(const hostile_kernel *kernel, hostile_world *world, const
     return past;
 }
 
-/* Frees what the kernels of earlier launches allocated and did not free, once there is much of it: under the address sanitizer
- * each allocation is a mapping of its own, and a process may have 65,530 mappings. For the same reason a launch of a kernel
- * that allocates has few sets. */
+/* Frees the memory that kernels of earlier launches allocated and did not free, once there is much of it. Under the
+ * address sanitizer each allocation is a separate mapping, and a process may have 65,530 mappings. For the same
+ * reason a launch of a kernel that allocates has few sets. */
 enum { HEAP_SETS = 16 };
 static void free_heap(const hostile_world *world)
 {

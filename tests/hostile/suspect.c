@@ -129,7 +129,8 @@ static bool is_derived(const witness *here, const witness *there, uint64_t value
     return alone && (value - a == other - b || (value ^ a) == (other ^ b));
 }
 
-static unsigned displaced; /* by so many blocks; 0: this process is no repetition */
+static unsigned displaced; /* the number of blocks by which memory is displaced; 0 means that this process is not a
+                              repetition */
 
 void hostile_displace(unsigned blocks)
 {

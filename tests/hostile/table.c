@@ -1,4 +1,4 @@
-/* table.c - the cases by instruction, and what of ops.def and of the device's functions has none. */
+/* table.c - the cases by instruction, and the instructions and device functions without a case. */
 #include <string.h>
 
 #include "hostile.h"

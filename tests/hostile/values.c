@@ -41,6 +41,7 @@ static uint64_t step(hostile_source *s)
 
 static uint64_t point(hostile_source *s, const hostile_world *w) { return w->points[hostile_below(s, w->point_count)]; }
 
+/* Returns a number that is often at the edge of a range, or a random one. */
 static uint64_t any_value(hostile_source *s)
 {
     static const uint64_t values[] = {0,
@@ -111,7 +112,7 @@ static uint64_t target(hostile_source *s, const hostile_world *w, uint64_t bytes
 
 static uint64_t shared_offset(const hostile_world *w, uint64_t at) { return vm_shared_low(w->device) + at; }
 
-/* An object that the instruction can use, if there is one. */
+/* Returns an object that the instruction can use, if there is such an object. */
 static uint64_t fitting_handle(hostile_source *s, const hostile_world *w, const hostile_kernel *kernel)
 {
     const char *name = ptx_op_name(kernel->op), *geometry = kernel->geometry;
@@ -175,6 +176,7 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
     }
 }
 
+/* Returns a hostile value of a kind (hostile.h): an address near the ends of memory, a size, a handle, a field. */
 static uint64_t hostile(hostile_source *s, const hostile_world *w, char kind, uint64_t from)
 {
     static const uint64_t field[] = {0,  1,   2,   3,   4,    5,    12,         13,        15,

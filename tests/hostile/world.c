@@ -253,6 +253,8 @@ static bool allocate_all(hostile_source *s, hostile_world *w)
     return both != NULL;
 }
 
+/* Opens a world: the device, its memory of every kind, the guards, and the table of sets. Returns false if memory
+ * runs out. */
 bool hostile_world_open(hostile_source *s, hostile_world *w, const hostile_kernel *kernel, hostile_engine engine,
                         size_t table_words)
 {

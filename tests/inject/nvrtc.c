@@ -1,5 +1,5 @@
-/* nvrtc.c - an NVRTC that remembers: what it was once asked is answered out of files, everything else by the real one,
- * which is loaded only then. It makes a run of the command some five times quicker, and the runs alike.
+/* nvrtc.c - an NVRTC with a memory. It answers known requests from files. For any other request it loads the real NVRTC and
+ * asks it. A run of the command becomes about five times faster, and all runs are alike.
  *
  *   INJECT_NVRTC  the real libnvrtc.so
  *   INJECT_MEMO   the folder of the files */

@@ -1,13 +1,13 @@
 /* shim.c - a shared object for LD_PRELOAD that counts the fallible calls of kiln's programs, or fails one of them.
  *
- * A call is known by its kind, the role of its process (the command, a compile worker, a runner) and the return
- * addresses of its innermost frames, relative to their modules: its site. Counting by sites rather than by "the N-th
- * call" is the same in every run, however threads and processes take turns.
+ * A call is identified by its kind, the role of its process (the command, a compile worker, a runner) and the return
+ * addresses of its innermost frames, relative to their modules. These together are its site. The counts by site are the same
+ * in every run, in any order of threads and processes. A count of "the N-th call" would not be.
  *
  *   INJECT_TABLE  a file of sizeof(struct table) bytes, zeros: all processes map it. It is filled with the sites.
  *   INJECT_FAIL   "SITE N ERROR KIND", the first hexadecimal: the N-th call at the site, counted over all processes,
  *                 fails with ERROR. Without it nothing fails.
- *   INJECT_DEPTH  how many frames make a site; 4 if unset.
+ *   INJECT_DEPTH  the number of frames that make a site; 4 if unset.
  *
  * The table is mapped, not written, because a compile worker may not write files. run.py reads it. */
 #include <dirent.h>
@@ -50,7 +50,8 @@ struct site {
 
 struct table {
     _Atomic uint64_t fired, lost;   /* the call was made to fail; sites for which there was no room */
-    _Atomic uint64_t left, left_at; /* blocks that kiln's own code had not freed when it ended; who made one of them */
+    _Atomic uint64_t left, left_at; /* blocks that kiln's own code had not freed at its end, and the site that made
+                                       one of them */
     struct site sites[SITES];
 };
 
@@ -113,7 +114,8 @@ struct frame {
     uint64_t offset;
 };
 
-/* The frames outside of this shim, innermost first. 0: a call that is not kiln's: of a library's start, or of NVRTC. */
+/* Finds the frames outside this shim, innermost first. Returns 0 if the call does not belong to kiln, but to the
+ * start of a library or to NVRTC. */
 static size_t look(struct frame *frames)
 {
     void *addresses[DEEPEST];
@@ -159,8 +161,8 @@ static struct site *find_site(uint64_t key, const char *kind, const struct frame
     return NULL;
 }
 
-/* Told by the address of the caller alone, before any frames are looked at: NVRTC's own calls, and those by which a
- * library uses what is of interest only where kiln uses it. */
+/* True for calls by NVRTC, and for calls by which a library uses functions that matter only in kiln's own code. The
+ * address of the caller decides, before any frames are searched. */
 static bool is_foreign(const char *kind, const void *caller)
 {
     struct dl_find_object found;
@@ -176,7 +178,7 @@ static bool is_foreign(const char *kind, const void *caller)
     return strncmp(name, "libnvrtc", 8) == 0 || (direct && strncmp(name, "libcuda", 7) != 0);
 }
 
-/* Whether this call is to fail; the error, else 0. */
+/* Returns the error with which this call fails, or 0. */
 static int inject(const char *kind, const void *caller)
 {
     if (!table || busy || (target && (strcmp(kind, target_kind) != 0 || atomic_load(&table->fired))) ||
@@ -439,7 +441,7 @@ EXPORT int fcntl64(int fd, int command, ...)
     return -1;
 }
 
-/* What kiln's own code allocates, as opposed to libraries, which keep some until the end. */
+/* Blocks that kiln's own code allocates. Libraries keep some blocks until the end, and are not counted. */
 enum { BLOCKS = 1 << 18 };
 static struct {
     void *pointer;
@@ -585,9 +587,10 @@ WRAP_NUMBER(sqlite3_bind_blob64,
             (sqlite3_stmt * statement, int index, const void *data, unsigned long long length, void (*release)(void *)),
             (statement, index, data, length, release))
 
-/* ---- functions of CUDA's driver and of NVRTC, as dlsym hands them out ---- */
+/* ---- functions of CUDA's driver and of NVRTC, as dlsym returns them ---- */
 
-/* Twelve words reach any of them on the ABIs that this runs on: none has more arguments, or one of floating point. */
+/* Twelve words are enough to call any of these functions on the ABIs of these tests: no function has more arguments,
+ * or a floating-point argument. */
 typedef uintptr_t word;
 typedef word library_fn(word, word, word, word, word, word, word, word, word, word, word, word);
 

@@ -1,6 +1,6 @@
 /* locale_host.c - a program that sets the user's locale, as most programs with a window do, and embeds Kiln. It tunes on
- * the simulated device, exports the samples to files of both formats, imports them again, and prints all numbers as
- * bits, and the bytes of a known-configurations file. locale.sh runs it under several locales and compares the output.
+ * the simulated device, exports the samples to files of both formats, and imports them again. It prints all numbers as bits,
+ * and the bytes of a known-configurations file. locale.sh runs it under several locales and compares the output.
  *
  *     locale_host SPEC FOLDER */
 #include <kiln_tune.h>
@@ -64,6 +64,7 @@ static int print_file(const char *path)
     return !file || fclose(file) != 0;
 }
 
+/* Tunes a spec, exports the samples in both formats, imports them, and prints every number as bits. */
 static int tune(kiln_engine *engine, const char *spec_path, const char *folder)
 {
     char csv[512], json[512], known[512], path[512];

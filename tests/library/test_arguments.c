@@ -1,8 +1,8 @@
-/* Every public function with a NULL in each of its pointer arguments in turn, every struct that callers fill at many sizes,
- * and arguments that are wrong in other ways. Which functions and structs there are is read from the headers, so that a new one
- * fails here until it has a line. On the fake driver: no compiler and no device is needed.
+/* Calls every public function with a NULL in each of its pointer arguments in turn, passes every struct that callers fill at
+ * many sizes, and tries arguments that are wrong in other ways. The suite reads the functions and structs from the headers, so
+ * a new function fails here until it has a line. It uses the fake driver, and needs neither a compiler nor a device.
  *
- * Long: one table of all functions and one of all structs, and what goes through them. */
+ * The file is long, because it has one table of all functions, one table of all structs, and the code that tries them. */
 #include <ctype.h>
 
 #include "core/scratch.h"
@@ -217,10 +217,10 @@ static void tear_down(void)
 
 /* ---- every function ---- */
 
-/* X(what it answers, name, a letter for each pointer argument, a call). In it A(0, value) is the first pointer argument.
- *   r  required: KILN_ERROR_ARGUMENT, "NAME: ARGUMENT is NULL"     a  the same of an array, which has a count
+/* X(the kind of answer, name, a letter for each pointer argument, a call). In it A(0, value) is the first pointer argument.
+ *   r  required: KILN_ERROR_ARGUMENT, "NAME: ARGUMENT is NULL"     a  the same for an array, which has a count
  *   o  may be NULL     u  a callback's `user`: the same
- *   0  required: the neutral answer is 0 or NULL     e  ""     m  -1     v  nothing is answered, and nothing happens */
+ *   0  required: the neutral answer is 0 or NULL     e  ""     m  -1     v  no answer, and nothing happens */
 #define CALLS(X)                                                                                                       \
     X(ADDRESS, kiln_status_name, "", (KILN_OK))                                                                        \
     X(ADDRESS, kiln_status_text, "", (KILN_OK))                                                                        \
@@ -717,7 +717,7 @@ static void test_filled_list(void)
     }
 }
 
-/* The struct in a block of its own, no byte longer than its size says, so that a sanitizer sees what reads past it. */
+/* Passes the struct in a separate block of exactly `bytes` bytes, so that a sanitizer sees a read beyond its end. */
 static void check_size(const struct filled *f, size_t size, size_t bytes, bool tail, kiln_status want, const char *part)
 {
     const function *declared = function_named(f->name);
@@ -739,7 +739,7 @@ static void check_size(const struct filled *f, size_t size, size_t bytes, bool t
         fprintf(stderr, "%s with a %s of size %zu: %s: %s\n", f->name, f->type, size, kiln_status_name(status),
                 message);
     CHECK(fine);
-    if (f->out) { /* the size stays, and what the library does not know is zero */
+    if (f->out) { /* the size stays the same, and members that the library does not know are zero */
         CHECK(memcmp(block, &size, sizeof size) == 0);
         for (size_t i = f->size; status == KILN_OK && i < bytes; i++)
             CHECK(block[i] == 0);
@@ -795,7 +795,7 @@ static void test_inner(void)
     tear_down();
 }
 
-/* A member before the cut is heeded, one behind it is not. */
+/* The library reads a member before the cut, and ignores a member after it. */
 static void test_older(void)
 {
     set_up();
@@ -927,7 +927,7 @@ static void test_texts(void)
     REFUSED(kiln_knowledge_load(w.engine, "", &out.knowledge, &out.error), "kiln_knowledge_load: path is empty");
     REFUSED(kiln_knowledge_save(w.knowledge, "", NULL, &out.error), "kiln_knowledge_save: path is empty");
     REFUSED(kiln_cache_show(w.cached, "", shown, NULL, &out.error), "kiln_cache_show: id is empty");
-    /* Text with a length needs no NUL behind it, and NULL is text without any. */
+    /* A text with a length needs no NUL at its end, and NULL is a text of length 0. */
     char *text = malloc(sizeof spec_text - 1);
     if (!text)
         exit(1);
@@ -962,7 +962,7 @@ static int spec_once(void *user, const char *name, const char *title, const char
     return ++*(int *)user;
 }
 
-/* What returns nonzero is called no more, and that is no error. */
+/* After a callback returns nonzero, it is not called again, and the call is not an error. */
 static void test_ending(void)
 {
     set_up();

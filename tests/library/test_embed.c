@@ -141,7 +141,7 @@ typedef struct worker {
     unsigned bad;
 } worker;
 
-/* One thread: a plan of its own, another configuration than its neighbours, several runs. */
+/* One thread: its own plan, a configuration that differs from those of its neighbours, several runs. */
 static void *work(void *argument)
 {
     worker *self = argument;

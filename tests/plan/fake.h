@@ -1,5 +1,6 @@
-/* fake.h - a driver whose device memory is the host's and whose kernels are C functions: what plans do is seen without
- * a compiler and without a device. Kernels run when they are launched, events tick by a fixed amount. */
+/* fake.h - a driver whose device memory is host memory and whose kernels are C functions. So tests see the actions
+ * of plans without a compiler and without a device. A kernel runs when it is launched, and events advance by a fixed
+ * amount. */
 #ifndef KILN_TESTS_PLAN_FAKE_H
 #define KILN_TESTS_PLAN_FAKE_H
 
@@ -15,7 +16,7 @@ typedef struct fake_kernel {
     void (*run)(void **args, const unsigned *grid, const unsigned *block);
 } fake_kernel;
 
-/* State of the process, as that of a real driver is. */
+/* State of the process. A real driver has such state too. */
 static struct {
     long blocks;           /* live allocations */
     long allocations;      /* since the start */
@@ -24,7 +25,7 @@ static struct {
     int fail_launch;       /* the result of every launch, if not 0 */
     int shared_limit;      /* as set with cuFuncSetAttribute */
     double clock;          /* milliseconds */
-    _Atomic int busy;      /* queries say that the device is not done; what waits without a limit waits for ever */
+    _Atomic int busy;      /* queries answer that the device is not done; a wait without a limit never ends */
     void (*queried)(void); /* called by them; NULL: nothing is */
     long nap;              /* microseconds of the host's time that a launch takes */
     pthread_mutex_t lock;
@@ -67,7 +68,7 @@ static void fake_symbol_out(void **args, const unsigned *grid, const unsigned *b
     for (int i = 0; i < 4; i++)
         fake_floats(args[0])[i] = fake_symbol[i];
 }
-/* y[i] = the sum of the i-th of what the list's pointers lead to, as one structure says */
+/* y[i] = the sum of the i-th elements behind all pointers of the list, which is one structure */
 typedef struct fake_list {
     CUdeviceptr *items;
     int16_t count;

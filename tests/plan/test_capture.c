@@ -1,7 +1,7 @@
-/* Launches written down (capture.c) on a fake driver (fake.h): what was captured is loaded by an engine that knows
- * none of the application's functions, and run.
+/* Captured launches (capture.c) on a fake driver (fake.h). An engine that has none of the application's functions loads each
+ * capture and runs it.
  *
- * Long: all that a spec can say has to come through, each kind with a spec of its own. */
+ * The file is long: everything that a spec can express must survive a capture, and each kind has its own spec. */
 #include <dirent.h>
 #include <ftw.h>
 #include <sys/stat.h>
@@ -145,7 +145,7 @@ static void run_right(void)
     CHECK(result->verified);
 }
 
-/* The array of a file of a capture; an empty one where there is none. */
+/* Reads the array in a file of a capture. Returns an empty array if there is no such file. */
 static kiln_array read_file(const char *file)
 {
     kiln_array array = {0};
@@ -253,7 +253,8 @@ static void test_plain(void)
     empty_out();
 }
 
-/* What was used becomes the default, sizes and variant too; a run is captured as a launch is. */
+/* The values that were used become the defaults, for sizes and the variant too. A run is captured in the same way as
+ * a launch. */
 static void test_choice(void)
 {
     kiln_error *error = NULL;
@@ -333,7 +334,7 @@ static void test_outputs_without_content(void)
     open_text(HEAD TWO, NULL);
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     launch_captured();
-    CHECK(!is_there("fake-000/y.npy")); /* else a kernel that does nothing would be right */
+    CHECK(!is_there("fake-000/y.npy")); /* without this a kernel that does nothing would be right */
     open_captured("fake-000/fake.yaml", "other");
     run_right();
     close_all();
@@ -468,7 +469,7 @@ static void test_tolerances(void)
     CHECK(spec->verify[0].exact);
     close_all();
     empty_out();
-    /* Those of variants double too, and a type that is compared exactly leaves room for them. */
+    /* The buffers of variants double too. A type that is compared exactly leaves room for them. */
     open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
               "buffers:\n  x: {type: i32, shape: [N], fill: 1}\n  y: {type: i32, shape: [N], out: true}\n"
               "verify: {y: {against: {file: want.npy}}}\nparams: {BLOCK: [2, 4]}\nvariants:\n"
@@ -490,7 +491,7 @@ static void test_tolerances(void)
     empty_out();
 }
 
-/* Everything that nobody asked to change is as it was. */
+/* Every part of the spec that the capture does not have to change stays the same. */
 static void test_quoting(void)
 {
     open_text("kiln: 1\nname: fake\ntitle: 'Sums, \"quoted\": \xc3\xa4 # no comment'\nabout: >\n  Two "

@@ -1,4 +1,4 @@
-/* References that commands compute: what they are given, how they end, and that nothing stays behind. */
+/* References that commands compute: their inputs, the ways in which they end, and that no file is left behind. */
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>

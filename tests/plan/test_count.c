@@ -1,4 +1,4 @@
-/* Outputs that the device compares with their reference: its numbers are those of the host, for values of every kind. */
+/* Outputs that the device compares with their reference: it counts the same numbers as the host, for values of every kind. */
 #include <math.h>
 #include <unistd.h>
 
@@ -106,7 +106,7 @@ static void set_element(void *data, size_t size, uint64_t i, uint64_t bits)
 static uint64_t value_near(uint64_t want, const kiln_array *array)
 {
     const kiln__type_row *row = &kiln__types[array->type];
-    const unsigned width = 8 * row->bytes;
+    const size_t width = 8 * row->bytes;
     const uint64_t sign = UINT64_C(1) << (width - 1);
     const uint64_t infinite = row->exponent ? ((UINT64_C(1) << row->exponent) - 1) << row->mantissa : 0;
     switch (random_bits() % 12) {

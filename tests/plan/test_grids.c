@@ -1,6 +1,7 @@
-/* The catalogue's stencils and convolutions on the simulated device, of grids at any address that a float may have, in
- * memory of the caller's: nothing beside them is touched or taken in, and the results are the same bits wherever they
- * lie and, but for separable's, whichever variant makes them. Skipped, visibly, where there is no NVRTC. */
+/* The catalogue's stencils and convolutions on the simulated device. The grids lie at any address that a float may
+ * have, in memory of the caller. A kernel neither reads nor writes anything beside them. The results are the same
+ * bits at every address. All variants give the same bits, except separable. Skipped with a message if there is no
+ * NVRTC. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static kiln_plan *open_plan(const kiln_spec *spec, const kiln_choice *choice)
     return plan;
 }
 
-/* Memory on the device: that of a plan which is not launched. */
+/* Memory on the device. It belongs to a plan that is not launched. */
 static struct {
     kiln_plan *plan;
     CUdeviceptr at[3];
@@ -36,8 +37,8 @@ static void open_room(void)
         CHECK_OK(kiln_plan_buffer(room.plan, buffers[b], &room.at[b], &error), error);
 }
 
-/* Runs from point `from` of one piece of memory to point `to` of the others. What is taken in from beside the grid
- * makes NaN, and what is written there shows. */
+/* Runs from point `from` of one piece of memory to point `to` of the others. A read beside the grid gives NaN, and a
+ * write there is visible. */
 static void run(kiln_plan *plan, unsigned count, unsigned used, unsigned from, unsigned to, float *result)
 {
     kiln_error *error = NULL;
@@ -76,7 +77,7 @@ static void check_places(kiln_plan *plan, const char *name, unsigned count, unsi
     }
 }
 
-/* Rows of whole words of 16 and of 8 bytes, and of neither. */
+/* Tries rows of whole words of 16 bytes, rows of whole words of 8 bytes, and other rows. */
 static void check_widths(const kiln_spec *spec, const kiln_choice *choice)
 {
     static float all[3][COUNT], separable[3][COUNT];

@@ -1,5 +1,5 @@
-/* The catalogue's histograms on the simulated device, of keys that begin and end anywhere within a word of 16 bytes and
- * of keys that have no bin. Skipped, visibly, where there is no NVRTC. */
+/* The catalogue's histograms on the simulated device. Keys begin and end anywhere within a word of 16 bytes, and
+ * some keys have no bin. Skipped with a message if there is no NVRTC. */
 #include "catalogue.h"
 
 enum { KEYS = 120, BINS = 100 };

@@ -1,5 +1,5 @@
-/* kiln_inspect over a spec whose kernels stand in a repetition, in a loop and before each run; architectures by name; each
- * allocation failing. Skipped, visibly, where there is no NVRTC. */
+/* kiln_inspect on a spec with kernels in a repetition, in a loop and before each run; architectures by name; a
+ * failure of each allocation. Skipped with a message if there is no NVRTC. */
 #include "compiled.h"
 #include "plan_internal.h"
 
@@ -153,7 +153,7 @@ static void memory_runs_out(void)
         kiln_status status = start(&mem, &engine, &spec, &error);
         if (status == KILN_OK)
             status = kiln_inspect(engine, spec, &nested, "sm_90", &made, &error);
-        /* without the cache, or a text for messages, it goes on; what it says is the same */
+        /* it continues without the cache, or without memory for messages, and gives the same result */
         CHECK(status == KILN_OK || (oom.failed && status == KILN_ERROR_MEMORY));
         if (status == KILN_OK)
             CHECK(find(made, "again<128>")->blocks_per_sm == 16 && find(made, "until")->blocks_per_sm == 4 &&

@@ -1,5 +1,5 @@
-/* Tensor maps and attributes of launches on a fake driver: what the driver gets, and what is refused before it is asked,
- * with its place. */
+/* Tensor maps and attributes of launches on a fake driver: the values that the driver gets, and the requests that
+ * are refused before a driver call, with the place in the spec. */
 #include "plans.h"
 
 #define MAPS                                                                                                           \
@@ -72,7 +72,7 @@ static CUdeviceptr pointer_to(const char *buffer)
     return pointer;
 }
 
-/* What is not written comes from the buffer; the driver has the innermost dimension first. */
+/* Values that the spec does not have come from the buffer. The driver's first dimension is the innermost one. */
 static void defaults(void)
 {
     kiln_error *error = NULL;
@@ -121,7 +121,7 @@ static void all_fields(void)
     close_all();
 }
 
-/* Each with the column where the spec says it: that of `at` in the line. */
+/* Each case has the column of its error in the spec, which is the column of `at` in the line. */
 static void refused_maps(void)
 {
     static const struct {
@@ -204,7 +204,7 @@ static void unreadable(void)
     }
 }
 
-/* The kernel must take a map, the driver must have them, and what it says is passed on. */
+/* The kernel must take a map, and the driver must support maps. The driver's message is passed on. */
 static void wrong_kernel_or_driver(void)
 {
     kiln_error *error = NULL;

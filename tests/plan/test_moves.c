@@ -22,7 +22,7 @@ static kiln_plan *open_plan(const kiln_spec *spec, const char *variant, const ki
     return plan;
 }
 
-/* Memory on the device: that of a plan which is not launched. */
+/* Memory on the device. It belongs to a plan that is not launched. */
 static struct {
     kiln_plan *plan;
     CUdeviceptr from, to;
@@ -38,7 +38,8 @@ static void open_room(void)
     CHECK_OK(kiln_plan_buffer(room.plan, "y", &room.to, &error), error);
 }
 
-/* A variant's source and target: names, elements, what should be in element i of the target, counted from its first. */
+/* A variant's source and target: names, elements, and the expected value of element i of the target, counted from
+ * its first element. */
 typedef struct task {
     const kiln_spec *spec;
     const char *source, *target;
@@ -85,7 +86,7 @@ static void check_all(const task *t, const kiln_setting *sizes, size_t size_coun
     open_room();
     for (size_t v = 0; v < kiln_spec_variant_count(t->spec); v++) {
         const char *variant = kiln_spec_variant_name(t->spec, v);
-        if (strncmp(variant, "tensor_", 7) == 0) /* from K = 512 on, and of other sums */
+        if (strncmp(variant, "tensor_", 7) == 0) /* needs K >= 512, and adds in another order */
             continue;
         kiln_plan *plan = open_plan(t->spec, variant, sizes, size_count);
         for (unsigned place = 0; plan && place < 16; place++) {

@@ -256,7 +256,8 @@ static void test_clocks_and_energy(void)
     kiln_error *error = NULL;
     const kiln_result *result = NULL;
     kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_ENERGY};
-    for (int there = 0; there < 3; there++) { /* no library; no counter of energy; all of it */
+    for (int there = 0; there < 3; there++) { /* 0: no library; 1: a library without a counter of energy; 2: the
+                                                 complete library */
         for (size_t i = 0; there && i < KILN__COUNT(names) - (there == 1); i++)
             setenv(names[i], values[i], 1);
         open_engine(NULL, false);
@@ -587,7 +588,7 @@ static kiln_status host_curious(void *user, kiln_call *call)
     return host_add_one(NULL, call);
 }
 
-/* Runs with BLOCK 2, 4, 8, 2, 4, 8 of a variant that has an input of its own, as a sweep does. */
+/* Runs a variant that has its own input with BLOCK 2, 4, 8, 2, 4, 8, as a sweep does. */
 static int references_of_sweep(const char *function, const char *looks_at)
 {
     char text[1000];

@@ -1,5 +1,5 @@
-/* kiln_profile and kiln_trace over the small spec that the command is tested with: what is counted, where it is put, and
- * each allocation failing. Skipped, visibly, where there is no NVRTC. */
+/* kiln_profile and kiln_trace on the small spec of the command's tests: the counts, where they are written, and a
+ * failure of each allocation. Skipped with a message if there is no NVRTC. */
 #include <unistd.h>
 
 #include "compiled.h"

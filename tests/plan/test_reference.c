@@ -47,7 +47,7 @@ static void leave(void)
     CHECK(system(command) == 0);
 }
 
-static void open_with(const kiln_allocator *mem, const char *references)
+static void open_with(const kiln_allocator *mem, const char *where)
 {
     open_engine(mem, true);
     CU_ASSERT_PTR_NOT_NULL_FATAL(engine);
@@ -55,7 +55,7 @@ static void open_with(const kiln_allocator *mem, const char *references)
     kiln_register_host(engine, "opens", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_slow, "fake.yaml", NULL);
     kiln_register_host(engine, "of_mine", KILN_HOST_REFERENCE, host_slow, NULL, NULL);
     kiln_register_host(engine, "own", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_own, NULL, NULL);
-    kiln__engine_use_references(engine, references);
+    kiln__engine_use_references(engine, where);
 }
 
 /* Opens the plan of `variant` for N elements, in an engine of its own as another process would. */
@@ -346,7 +346,7 @@ static bool runs_command(const char *command)
     CHECK_OK(kiln_spec_parse(engine, text, strlen(text), mark, &spec, &error), error);
     CHECK_OK(fake_plan_of(engine, spec, NULL, &plan, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
-    const kiln_status status = kiln_plan_run(plan, NULL, NULL, &error); /* the answer is wrong: it is that of x */
+    const kiln_status status = kiln_plan_run(plan, NULL, NULL, &error); /* a wrong answer: the reference gives x */
     CHECK(status == KILN_ERROR_WRONG_ANSWER);
     kiln_error_free(error);
     close_all();

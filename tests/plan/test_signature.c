@@ -57,7 +57,7 @@ static void test_read(void)
     for (size_t i = 0; i < 9 && i < s.count; i++) {
         CHECK(s.params[i].kind == want[i].kind && s.params[i].bytes == want[i].bytes);
         CHECK(s.params[i].array == want[i].array && s.params[i].pointer == want[i].pointer);
-        CHECK(s.params[i].align == (i == 6 ? 8 : 0)); /* not that of what a pointer points to */
+        CHECK(s.params[i].align == (i == 6 ? 8 : 0)); /* this is not the alignment of the type behind a pointer */
     }
     read_it("none", KILN_OK, &s, &arena);
     CHECK(s.count == 0);
@@ -125,6 +125,7 @@ static void store(char kind, unsigned bytes, kiln_value value, const char *why, 
     }
 }
 
+/* Stores values as kernel arguments of each type. A value that does not fit is refused. */
 static void test_store(void)
 {
 #define INT(x)                                                                                                         \

@@ -186,7 +186,7 @@ static int take_finding(void *user, const kiln_check_finding *f)
     return 0;
 }
 
-/* One write to element `at` of `buffer`, in 160 bytes of the plan's memory or of the caller's. */
+/* Makes one write to element `at` of `buffer`, in 160 bytes of memory of the plan or of the caller. */
 static found write_to(const char *buffer, int at, bool bound)
 {
     char text[1000];

@@ -1,4 +1,4 @@
-/* The steps of plans on a fake driver: what they do, their arguments, limits of time, what is refused. */
+/* The steps of plans on a fake driver: their effects, their arguments, time limits, and steps that are refused. */
 #include "plans.h"
 
 static void test_steps(void)
@@ -58,7 +58,7 @@ static void test_structures(void)
     check_run(KILN_OK, NULL);
     CHECK(plan->list_count == 1);
     close_all();
-    /* What a name means changes with a swap, and in a loop the place with each round. */
+    /* The meaning of a name changes with a swap. In a loop the place changes with each round. */
     open_plan(
         HEAD
         "  t: {type: f32, shape: [N], fill: 10}\n" VARIANT
@@ -116,8 +116,8 @@ static void test_while(void)
     close_all();
 }
 
-/* Runs for a moment at most; the message has `part`. On a busy machine the moment may be over before what it is to end
- * has begun, so it is tried again with a longer one. */
+/* Runs for at most a moment; the message contains `part`. On a busy machine the moment may be over before the work
+ * begins that it must end. In this case the function tries again with a longer moment. */
 static void check_ended(kiln_status want, const volatile int *stop, const char *part)
 {
     bool found = false;
@@ -265,7 +265,7 @@ static void test_step_errors(void)
          "argument 1 of gather has 2 bytes, but the kernel needs a structure of 16 bytes"},
         {"launch: {kernel: gather, grid: [1], block: [1], args: [x, y]}", KILN_ERROR_LAUNCH,
          "argument 1 of gather: 'x' is a buffer, but the kernel needs a structure by value"},
-        {"copy: {from: x, to: b}", KILN_ERROR_LAUNCH, "elements of 'x' are f32, those of 'b' i8"},
+        {"copy: {from: x, to: b}", KILN_ERROR_LAUNCH, "the elements of 'x' are f32, but the elements of 'b' are i8"},
         {"symbol: {name: table, from: b, count: 33}", KILN_ERROR_LAUNCH,
          "33 elements of 'b' are 33 bytes, but the symbol 'table' has 32"},
         {"symbol: {name: nowhere, from: x}", KILN_ERROR_NOT_FOUND,

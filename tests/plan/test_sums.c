@@ -1,7 +1,7 @@
-/* The catalogue's reductions and scans on the simulated device, where the specs' own sizes and fills do not lead:
- * maxima bit for bit on what tells one order of floats from another, sums of denormals, arrays at any address, a scan
- * in its own place, launch after launch, and loops that only many sections, blocks or waves go round. Skipped, visibly,
- * where there is no NVRTC. */
+/* The catalogue's reductions and scans on the simulated device, for cases that the specs' own sizes and fills do not
+ * reach: maxima, compared bit by bit on floats that show the order; sums of denormals; arrays at any address; a scan
+ * in place; one launch after another; loops that run only with many sections, blocks or waves. Skipped with a
+ * message if there is no NVRTC. */
 #include <math.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ typedef struct want {
 
 enum { COUNT = 5003, ROOM = COUNT + 4, MANY = 3000001 };
 
-/* What a launch takes and gives. */
+/* The input and the output of a launch. */
 static uint32_t given[MANY], got[MANY];
 
 static kiln_plan *open_knobs(const kiln_spec *spec, const char *variant, kiln_setting *sizes, size_t count,
@@ -133,7 +133,7 @@ static void test_denormals(void)
     }
 }
 
-/* Memory on the device: that of plans which are not launched. */
+/* Memory on the device. It belongs to plans that are not launched. */
 static struct {
     kiln_plan *plan;
     CUdeviceptr x, y;
@@ -253,8 +253,8 @@ static void keep(kiln_plan *plan, const char *buffer)
     CHECK_OK(kiln_plan_write(plan, buffer, zeros, (size_t)bytes, &error), error);
 }
 
-/* The simulated device with three multiprocessors: many waves of blocks are some ten thousand elements. What waits for
- * ever fails after seconds. */
+/* Opens the simulated device with three multiprocessors. So about ten thousand elements make many waves of blocks. A
+ * kernel that waits for ever fails after some seconds. */
 static kiln_engine *open_small(char *path)
 {
     kiln_options options = {.size = sizeof options, .flags = KILN_NO_CACHE | KILN_NO_WORKERS};
@@ -277,9 +277,9 @@ static kiln_engine *open_small(char *path)
     return small;
 }
 
-/* What a launch leaves for the next one: more waves than two, over arrays that become shorter and longer. Where blocks
- * run in the order of their tickets, a look-back that takes an old note for a new one need not meet one; so its count
- * of launches is looked at as well. */
+/* The state that a launch leaves for the next launch: more than two waves, over arrays that become shorter and
+ * longer. If blocks run in the order of their tickets, a look-back that takes an old note for a new one may not meet
+ * an old note. So the test reads the count of launches too. */
 static void test_launches(void)
 {
     static const struct {
@@ -377,7 +377,7 @@ static void test_finish(void)
     kiln_spec_free(spec);
 }
 
-/* Three tiles of sums and a part of one, at an address of words of 16 bytes and at one of elements. */
+/* Three whole tiles of sums and a partial one, once aligned to words of 16 bytes and once aligned to elements. */
 static void test_sums_of_sections(void)
 {
     enum { SECTIONS = 50001 };

@@ -1,6 +1,6 @@
-/* Textures as arguments, from the spec to a kernel of NVRTC that reads through them, on the simulated device: the answers of
- * each kind, when objects are made, filled and destroyed, and what is refused, with its place. Skipped, visibly, where there
- * is no NVRTC. */
+/* Textures as arguments, from the spec to a kernel of NVRTC that reads through them, on the simulated device: the
+ * answers of each kind; when objects are created, filled and destroyed; and requests that are refused, with the
+ * place in the spec. Skipped with a message if there is no NVRTC. */
 #include "compiled.h"
 #include "plan_internal.h"
 
@@ -114,7 +114,7 @@ static void answers(void)
     }
 }
 
-/* The answer for what is in `in`, by the host. */
+/* Computes the expected answer for `in` on the host. */
 static void check_answer(const float *in, unsigned rows)
 {
     static float got[COUNT];
@@ -137,7 +137,8 @@ static CUdeviceptr other_memory(size_t bytes)
     return memory;
 }
 
-/* What the caller writes between two launches is seen; a buffer that moves gets another object, and the old one goes. */
+/* A kernel sees writes of the caller between two launches. A buffer that moves gets another object, and the old
+ * object is destroyed. */
 static void lifetime(void)
 {
     static const char *const variants[] = {"plane", "array"};
@@ -185,7 +186,7 @@ static void lifetime(void)
     "launch: {kernel: in_struct, grid: [1], block: [1], args: [{struct: {n: [i32, W], in: {texture: "
 #define LINE 10
 
-/* Each with the column where the spec says it: that of `at` in the line. */
+/* Each case has the column of its error in the spec, which is the column of `at` in the line. */
 static void refused(void)
 {
     static const struct {
@@ -199,7 +200,8 @@ static void refused(void)
         {"a + 4, shape: [1, 8]", "{texture", "'a + 4' lies at 16 bytes behind a multiple of 512"},
         {"a, shape: [2, 2, 8]", "[2, 2, 8]", "a texture of 3 extents needs 'array: true'"},
         {"a, shape: [0, 8]", "0, 8", "an extent = 0 is outside 1 .. 2147483647"},
-        {"a, shape: [70000, 8]", "[70000, 8]", "an extent of the texture is 70000; this device takes 1 to 65000 there"},
+        {"a, shape: [70000, 8]", "[70000, 8]",
+         "an extent of the texture is 70000; this device allows 1 to 65000 there"},
         {"a, array: true, shape: [8], layered: true", "[8]", "layers need 2 or 3 extents"},
         {"a, channels: 1 + 2", "1 + 2", "a texel has 1, 2 or 4 channels, not 3"},
         {"a, channels: 4", "{texture", "the last extent of 'a' is not 4, its channels"},
@@ -209,8 +211,8 @@ static void refused(void)
         {"i, filter: linear", "linear", "'filter: linear' gives floats: 'i' has i32, which needs 'read: float'"},
         {"a, shape: [8], filter: linear", "linear", "one extent of memory is read by index (tex1Dfetch)"},
         {"a, shape: [8], address: clamp", "clamp", "one extent of memory is read by index (tex1Dfetch)"},
-        {"a, array: true, address: [clamp, clamp, border]", "[clamp", "'address' has one word, or 2"},
-        {"b, array: true", "{texture", "'array: true' takes a copy of an input before the run, and 'b' has no content"},
+        {"a, array: true, address: [clamp, clamp, border]", "[clamp", "'address' needs 1 or 2 words"},
+        {"b, array: true", "{texture", "'array: true' copies an input before the run, but 'b' has no content"},
     };
     begin();
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {

@@ -1,6 +1,7 @@
-/* generate.c - random kernels that are right by construction: they end, no lane's result depends on the order of lanes,
- * warps or blocks, warp operations name just the lanes that execute them, and every NaN of an arithmetic result is made
- * one NaN, because the ISA leaves the payload open. Whatever else comes out is for the devices to agree on. */
+/* generate.c - random kernels that are right by construction. They end. No lane's result depends on the order of
+ * lanes, warps or blocks. Warp operations name exactly the lanes that execute them. Every NaN of an arithmetic
+ * result becomes one fixed NaN, because the ISA leaves the payload open. On every other result the devices must
+ * agree. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,8 +87,8 @@ static word operand(generator *g, char letter)
     return w;
 }
 
-/* Writes instructions from a template, left to right: $r is a register (or $s an immediate) of that letter in `kinds`,
- * <a|b> one of the alternatives, $1 the first thing that was chosen. The first is returned. */
+/* Writes instructions from a template, left to right. $r is a register (and $s an immediate) with this letter in
+ * `kinds`, <a|b> is one of the alternatives, and $1 repeats the first choice. Returns the first choice. */
 static word emit(generator *g, const char *template)
 {
     word chosen[9];
@@ -192,8 +193,8 @@ static const char *const memory[] = {
     "st.global.b64 [%mine+<288|296|304|312>], $d",
 };
 
-/* The cells that all share have one operation each, so that the order of updates does not matter; what an update finds
- * is looked at in the own slot alone. */
+/* Each shared cell has only one kind of operation, so the order of updates does not matter. The kernel uses the old
+ * value of an update only in the thread's own slot. */
 static const char *const atomics[] = {
     "and.b32 %a, $r, 7;mad.wide.u32 %b, %a, 32, %cells;red.global.<add.u32 [%b]|min.u32 [%b+4]|max.s32 [%b+8]|xor.b32 [%b+12]>, $r",
     "and.b32 %a, $r, 7;mad.wide.u32 %b, %a, 32, %cells;red.global.<or.b32 [%b+16]|and.b32 [%b+20]|max.u32 [%b+24]|min.s32 [%b+28]>, $r",
@@ -212,7 +213,8 @@ static const char *const together[] = {
     "and.b32 %a, $r, 3;match.any.sync.b32 $r, %a, %mask",
     "match.all.sync.b32 $r|$p, $r, %mask",
 };
-/* A shuffle: %a what came, %c the lane it came from. What came from a lane that is not here is not looked at. */
+/* A shuffle: %a is the value that came, and %c the lane that sent it. The kernel ignores a value from a lane that
+ * does not take part. */
 static const char *const shuffles[] = {
     "mov.b32 %c, <0|1|5|17|31|32>;mov.b32 %x, $r;shfl.sync.idx.b32 %a|%q, %x, %c, 31, %mask",
     "mov.b32 %c, <1|2|3|8|16|31>;mov.b32 %x, $r;shfl.sync.bfly.b32 %a|%q, %x, %c, 31, %mask;xor.b32 %c, %c, %lane",

@@ -1,15 +1,18 @@
 /* main.c - random kernels on two devices:
- *   random record FILE --count N     runs the kernels of seeds 1 to N on the GPU and writes what they did; left out are
- *                                    those that fault there, or whose results depend on ptxas' optimisation level
- *   random check FILE                runs the file's seeds on the simulated device and holds them against it
- *   random compare --count N         runs both, and makes a kernel that differs as short as it still differs
- *   random run SEED | ptx SEED       hashes and outputs of one; its PTX
- *   --device sim|cuda    instead of the command's own       --first SEED   instead of 1
+ *   random record FILE --count N     runs the kernels of seeds 1 to N on the GPU and writes the results. It leaves out
+ *                                    kernels that fault there, and kernels whose results depend on ptxas' optimisation level
+ *   random check FILE                runs the file's seeds on the simulated device and compares the results
+ *   random compare --count N         runs both, and shortens a kernel that differs as long as it still differs
+ *   random run SEED                  prints hashes and outputs of one kernel
+ *   random ptx SEED                  prints the PTX of one kernel
+ *   --device sim|cuda    another device than the command's default
+ *   --first SEED         another first seed than 1
  *   --cut K              only the first K statements of the kernel's body
- *   --slice I/N          every N-th seed from the I-th (from 0): to spread work over processes
+ *   --slice I/N          every N-th seed from the I-th (from 0), to spread work over processes
  *   --level 0..4         ptxas' optimisation level of run
- * A fault on a GPU ends what a process can do there, so record and compare go on in a new one (--ran, --bad: its counts).
- * Exit: 0 all the same, 1 differences, 2 the program or a file is at fault, 77 no device. */
+ * After a fault a process can do nothing more on a GPU, so record and compare continue in a new process, which gets the
+ * counts so far with --ran and --bad.
+ * Exit codes: 0 no differences, 1 differences, 2 an error of the program or of a file, 77 no device. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,6 +221,7 @@ static int record(const options *o, device *d, outcome *got, outcome *plain)
     return fclose(file) ? 2 : 0;
 }
 
+/* Runs the seeds of a recording on a device, and counts the results that are equal and those that differ. */
 static int check(const options *o, device *d, outcome *got)
 {
     FILE *file = fopen(o->file, "r");

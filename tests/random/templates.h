@@ -7,7 +7,7 @@
 
 enum { R32 = 10, R64 = 5, F32 = 6, F64 = 4, R16 = 4, PREDS = 5 };
 
-/* A register of each kind: letter, name, how many; and what stands there as an immediate instead, if anything. */
+/* The kinds of registers: letter, name, number, and the immediate that may stand in its place, if there is one. */
 static const struct kind {
     char letter;
     const char *name;
@@ -32,7 +32,8 @@ static const struct kind {
     {'p', "p", PREDS, NULL},
 };
 
-/* A position and a length in a bit field: the ISA takes 0 to 255, and what ptxas folds beyond the type's width is its own. */
+/* A position and a length in a bit field. The ISA allows 0 to 255. ptxas folds values beyond the type's width in its
+ * own way. */
 #define BITS "and.b32 %a, $r, 255;and.b32 %c, $r, 255;"
 static const char *const integer32[] = {
     "<add|sub|min|max>.<u32|s32> $r, $r, $s",

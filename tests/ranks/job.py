@@ -191,7 +191,7 @@ def unlike(build, folder):
         names = {model} | {f"rank {rank} ({os.uname().nodename}, {model})" for rank in others}
         check({s["device"] for s in samples} <= names, f"devices of {model}: {sorted(s['device'] for s in samples)}", job)
     check(len(stored(build, folder)) == 2 * len(CONFIGURATIONS), "the store does not have all", job)
-    check("rank 2 leads a sweep of its own, of 2 ranks" in job.errors(), "it is not said", job)
+    check("rank 2 leads a separate sweep of 2 ranks" in job.errors(), "it is not said", job)
 
 
 def unlike_failed(build, folder):

@@ -40,7 +40,7 @@ static struct sockaddr_un address_of(const char *folder, int rank)
     return address;
 }
 
-/* In order for each receiver; what is for one that is gone is dropped. */
+/* Delivers the messages in order for each receiver. It drops messages for a receiver that has ended. */
 static void settle(net *n)
 {
     unsigned long full = 0; /* receivers, by their low bits */
@@ -124,8 +124,8 @@ static bool receive_one(void *self, void *bytes)
     return true;
 }
 
-/* What a rank says last reaches its leader, which may not listen yet: it starts later on a busy machine. The leader itself does
- * not wait, as a rank may be stopped. One that has ended refuses what it is sent. */
+/* Sends the last messages of a rank to its leader. The leader may start later on a busy machine and not listen yet.
+ * The leader itself does not wait, because a rank may be stopped. A process that has ended refuses messages. */
 static void send_the_rest(net *n)
 {
     settle(n);
@@ -155,7 +155,7 @@ bool kiln_transport_open(kiln__transport *transport, char *why, size_t room);
 __attribute__((visibility("default"))) bool kiln_transport_open(kiln__transport *transport, char *why, size_t room)
 {
     const char *folder = getenv("KILN_TEST_RANKS"), *rank = getenv("PMI_RANK"), *size = getenv("PMI_SIZE");
-    const char *wrong = getenv("KILN_TEST_WORLD"); /* what it says of the size instead */
+    const char *wrong = getenv("KILN_TEST_WORLD"); /* a wrong size that the plug-in reports */
     net *n = folder && rank && size ? calloc(1, sizeof *n) : NULL;
     struct sockaddr_un address = n ? address_of(folder, atoi(rank)) : (struct sockaddr_un){0};
     if (!n || (n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) < 0 ||

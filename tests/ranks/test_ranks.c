@@ -17,7 +17,7 @@ typedef struct parcel {
     char bytes[4096];
 } parcel;
 typedef struct post {
-    parcel in[64], out[256]; /* for the leader, and of it */
+    parcel in[64], out[256]; /* messages to the leader, and messages from it */
     size_t in_count, in_taken, out_count, out_read;
 } post;
 
@@ -129,7 +129,8 @@ static void say_data(job *j, int rank, uint64_t channel, const char *bytes)
     say(j, rank, &text);
 }
 
-/* The next message of the leader that is no beat; its bytes stay where they are. False: there is none. */
+/* Returns the leader's next message that is not a heartbeat. Its bytes stay in place. Returns false if there is
+ * none. */
 static bool next(job *j, int *to, kiln__relayed *message)
 {
     kiln__rank_info info;
@@ -219,7 +220,7 @@ static void test_ended_here(void)
     uint64_t first = message.channel;
     CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_END && message.channel == first);
     CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_START && message.channel != first);
-    say_data(&j, 1, first, "late"); /* an answer to what was given up: not for the one that came after it */
+    say_data(&j, 1, first, "late"); /* an answer to an abandoned request, which does not belong to the next one */
     step(&j, SECOND);
     CHECK(kiln__child_is_gone(&other) == false);
     CHECK(j.ranks->late == 1);
@@ -253,8 +254,8 @@ static void test_lost(void)
     CHECK(recv(lost.socket, &byte, 1, MSG_DONTWAIT) == 0);
     CHECK(recv(kept.socket, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
     CHECK_TEXT(j.log,
-               "rank 1 (node1, cuda:1) has said nothing for 10 s: it is given up, and what it worked on is done by "
-               "others\n");
+               "rank 1 (node1, cuda:1) has said nothing for 10 s: the sweep continues without this process, and other "
+               "processes do its work\n");
     CHECK(kiln__child_start(&(kiln__child){.socket = -1, .place = lost.place}, program) == EHOSTDOWN);
     CHECK(!next(&j, &to, &message));
 
@@ -281,7 +282,9 @@ static void test_never_came(void)
     CHECK_TEXT(j.log, "");
     beat(&j, 2);
     step(&j, 42 * SECOND);
-    CHECK_TEXT(j.log, "rank 1 has said nothing for 40 s: it is given up, and what it worked on is done by others\n");
+    CHECK_TEXT(
+        j.log,
+        "rank 1 has said nothing for 40 s: the sweep continues without this process, and other processes do its work\n");
     CHECK(!kiln__ranks_info(j.ranks, 1) && kiln__ranks_info(j.ranks, 2));
     kiln_ranks_close(j.ranks);
 }
@@ -352,7 +355,7 @@ static void test_answers(void)
     step(&j, 19 * SECOND); /* rank 1 has nothing more to say, and rank 2 was heard */
     CHECK_TEXT(j.log, "");
     step(&j, 21 * SECOND);
-    CHECK_TEXT(j.log, "rank 2 (node2, cuda:2) has said nothing for 10 s: what its sweep found is not shown\n");
+    CHECK_TEXT(j.log, "rank 2 (node2, cuda:2) has said nothing for 10 s: the results of its sweep are not shown\n");
     CHECK_OK(kiln_ranks_collect(j.ranks, "mine", NULL, hear_answer, &all, &error), error);
     CHECK_TEXT(all.text, "0 - mine;1 a GPU found;2 a GPU -;");
     kiln_ranks_close(j.ranks);
@@ -408,10 +411,11 @@ static void test_leaves(void)
     kiln__text_add(&text, "garbage of a rank", 17);
     say(&j, 2, &text);
     step(&j, SECOND);
-    CHECK_TEXT(j.log,
-               "rank 1 (node1, cuda:1) has ended: it is given up, and what it worked on is done by others\n"
-               "rank 2 (node2, cuda:2) sent an invalid message: it is given up, and what it worked on is done by "
-               "others\n");
+    CHECK_TEXT(
+        j.log,
+        "rank 1 (node1, cuda:1) has ended: the sweep continues without this process, and other processes do its work\n"
+        "rank 2 (node2, cuda:2) sent an invalid message: the sweep continues without this process, and other "
+        "processes do its work\n");
     CHECK(recv(child.socket, &byte, 1, MSG_DONTWAIT) == 0 && kiln__child_place_gone(&child));
     kiln__child_end(&child);
     kiln_ranks_close(j.ranks);

@@ -212,8 +212,8 @@ static void test_errors(void)
     h.v.shape[2] = 3;
     CHECK(attend(&h, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
     CHECK_TEXT(kiln_error_message(error),
-               "host function 'attention_f64': q and o are B x H x M x D, k and v B x G x N x D; "
-               "H must be a multiple of G, D of 4 and at most 256");
+               "host function 'attention_f64': q and o must be B x H x M x D, and k and v B x G x N x "
+               "D; H must be a multiple of G, and D a multiple of 4 and at most 256");
     kiln_error_free(error);
     free_heads(&h);
 }

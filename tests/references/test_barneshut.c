@@ -162,8 +162,8 @@ static void test_steps(void)
     free_problem(&p);
 }
 
-/* Returns the greatest error of the reference's tree, as a share of `pull`. Two steps of so many bodies are more than the
- * reference does by pairs. The bodies do not move. */
+/* Returns the greatest error of the reference's tree, as a share of `pull`. The reference does not compute two steps of this
+ * many bodies by pairs. The bodies do not move. */
 static double error_of_tree(const char *kind, double theta)
 {
     enum { COUNT = 33000, STRIDE = 397 };
@@ -232,7 +232,7 @@ static void test_memory(void)
     problem p = make_problem("uniform", 33000);
     p.steps = 2;
     for (size_t i = 0; i < 6; i++) { /* bodies, velocity; bodies, velocity, pulls, nodes of the reference */
-        check_oom oom = {.countdown = i < 2 ? i : i - 2};
+        check_oom oom = {.countdown = (long)(i < 2 ? i : i - 2)};
         kiln_allocator mem = {check_oom_resize, &oom};
         kiln_error *error = NULL;
         CHECK((i < 2 ? call_bodies("uniform", 10, NULL, &mem, &error) : run(&p, &mem, &error)) != KILN_OK);

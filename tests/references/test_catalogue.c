@@ -1,4 +1,4 @@
-/* The catalogue's host functions together: what each asks for, and their registration. */
+/* The catalogue's host functions together: the arguments of each, and their registration. */
 #include <stdio.h>
 
 #include "hosts.h"

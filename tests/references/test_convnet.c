@@ -69,7 +69,7 @@ static void test_by_hand(void)
            (float[]){53, 5300});
     expect((layer){{1, 2, 1, 1}, {4, 1, 1, 1}, {1, 4, 1, 1}, {1, 1, 0, 0, 1, 1, 2, 0}}, (float[]){3, 5}, tens,
            (float[]){3, 30, 500, 5000});
-    /* The filter is not reversed; channels first and last; two images, two filters. */
+    /* The filter is not reversed. Channels come first or last. There are two images and two filters. */
     expect((layer){{1, 1, 2, 2}, {1, 1, 2, 2}, {1, 1, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 0}}, four, tens, (float[]){4321});
     expect((layer){{1, 1, 2, 2}, {1, 1, 2, 2}, {1, 1, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 1}}, four, tens, (float[]){4321});
     expect((layer){{1, 2, 1, 2}, {1, 2, 1, 2}, {1, 1, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 0}}, four, tens, (float[]){4321});
@@ -82,7 +82,7 @@ static void test_by_hand(void)
 
 static void test_nothing(void)
 {
-    /* No image; no channel, so that sums are zero; no filter; a filter larger than the image. */
+    /* Edge cases: no image; no channel, so that sums are zero; no filter; a filter that is larger than the image. */
     expect((layer){{0, 1, 2, 2}, {1, 1, 1, 1}, {0, 1, 2, 2}, {1, 1, 0, 0, 1, 1, 1, 0}}, NULL, (float[]){1}, NULL);
     expect((layer){{1, 0, 1, 2}, {1, 0, 1, 1}, {1, 1, 1, 2}, {1, 1, 0, 0, 1, 1, 1, 0}}, NULL, NULL, (float[]){0, 0});
     expect((layer){{1, 1, 1, 1}, {0, 1, 1, 1}, {1, 0, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 0}}, (float[]){1}, NULL, NULL);

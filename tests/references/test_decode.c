@@ -200,8 +200,8 @@ static void test_errors(void)
     kiln_error *error = NULL;
     CHECK(make_cache(1, 10, 0, 3, NULL, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
     CHECK_TEXT(kiln_error_message(error),
-               "host function 'decode_cache': sequences, keys and page are not negative, keys are "
-               "below 2^31, lengths is 0 to 2");
+               "host function 'decode_cache': sequences, keys and page must not be negative, keys "
+               "must be below 2^31, and lengths 0 to 2");
     kiln_error_free(error), error = NULL;
     CHECK(make_cache(1 << 20, 1 << 20, 1, 0, NULL, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
     CHECK_TEXT(kiln_error_message(error), "host function 'decode_cache': the cache would have 2^31 pages or more");
@@ -214,8 +214,9 @@ static void test_errors(void)
     check_failure(&p, "host function 'decode_f64': entry 3 of table is 4, and there are 4 pages");
     p.v.shape[2] = 3;
     check_failure(&p,
-                  "host function 'decode_f64': q and o are B x H x D, k and v pages x G x page x D, lengths are B and "
-                  "table is B x P of i32; there are B P pages, H is a multiple of G, and D at most 256");
+                  "host function 'decode_f64': q and o must be B x H x D, and k and v pages x G x page x D; lengths "
+                  "must be B and table B x P of i32; there must be B P pages, H must be a multiple of G, and D at most "
+                  "256");
     free_problem(&p);
 }
 

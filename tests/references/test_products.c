@@ -414,8 +414,9 @@ static void make_right(const large *l, kiln_array *got, uint64_t seed)
         ((float *)got->data)[i] = (float)(l->right[i] + 0.9 * (ATOL + RTOL * fabs(l->right[i])) * random_part(&seed));
 }
 
-/* Makes the answer wrong in the way number `way`: one element, which is missing, its neighbour's or off by a term of the
- * sum; one tile, off by a percent; rarely, one element of some thousands; only beyond what smaller sizes have. */
+/* Makes the answer wrong in the way with this number. One element can be missing, equal its neighbour, or lack a
+ * term of the sum. One tile can be wrong by a percent. One element of some thousands can be wrong. Or only elements
+ * beyond the smaller sizes are wrong. */
 static void plant(kiln_array *got, unsigned way)
 {
     float *p = got->data;

@@ -93,7 +93,7 @@ static int compare_floats(double a, double b)
     return a == b ? (signbit(a) == 0) - (signbit(b) == 0) : (a > b) - (a < b);
 }
 
-/* By values. NaN of one sign are left alone: their order is that of their bits. */
+/* Compares by value. NaNs of one sign count as equal, because the order of their bits decides. */
 static int compare(const kiln_array *array, uint64_t i, uint64_t j)
 {
     const void *data = array->data;
@@ -212,9 +212,9 @@ static void test_errors(void)
         int64_t n;
         const char *message;
     } wrong[] = {
-        {"other", "u32", 1, "keys are random, sorted, reversed, few, equal or special, not 'other'"},
-        {"few", "f16", 1, "the type of keys is u32, i32, f32, u64, i64 or f64, not 'f16'"},
-        {"few", "u32", INT64_C(1) << 32, "n is 0 to 2^32 - 1"},
+        {"other", "u32", 1, "keys must be random, sorted, reversed, few, equal or special, not 'other'"},
+        {"few", "f16", 1, "the type of keys must be u32, i32, f32, u64, i64 or f64, not 'f16'"},
+        {"few", "u32", INT64_C(1) << 32, "n must be 0 to 2^32 - 1"},
     };
     for (size_t i = 0; i < KILN__COUNT(wrong); i++) {
         kiln_error *error = NULL;
@@ -225,12 +225,12 @@ static void test_errors(void)
     sorts s = make_sort("random", "u32", 10, true);
     s.end = 33;
     check_failure(
-        &s, "host function 'radixsort_exact': BEGIN is at least 0 and less than END, and END is at most the bits of "
-            "a key");
+        &s, "host function 'radixsort_exact': BEGIN must be at least 0 and less than END, and END at most the number "
+            "of bits of a key");
     s.end = 32, s.sorted_keys.type = KILN_i32;
-    check_failure(
-        &s, "host function 'radixsort_exact': keys and sorted_keys are lines of as many numbers of 32 or 64 bits, "
-            "and values and sorted_values of as many u32, or of none");
+    check_failure(&s,
+                  "host function 'radixsort_exact': keys and sorted_keys must be one-dimensional, of one length, with "
+                  "elements of 32 or 64 bits; values and sorted_values must be of u32, and have this length or none");
     free_sort(&s);
 }
 

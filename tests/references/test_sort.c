@@ -166,10 +166,10 @@ static void test_refusals(void)
     error = NULL;
     kiln_array keys = line(KILN_u32, 5), values = line(KILN_u32, 4), none = line(KILN_u32, 0);
     CHECK(sort(&keys, &values, &keys, &values, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
-    check_message(error, "or of none");
+    check_message(error, "this length or none");
     error = NULL;
     CHECK(sort(&keys, &none, &values, &none, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
-    check_message(error, "or of none");
+    check_message(error, "this length or none");
     error = NULL;
     kiln__array_free(NULL, &keys);
     kiln__array_free(NULL, &values);

@@ -13,7 +13,7 @@ static kiln_array make(kiln_type type, uint64_t n)
     return array;
 }
 
-/* reduction_f64 has an output `at`, scan_f64 has none. */
+/* reduction_f64 has an output `at`, and scan_f64 has no such output. */
 static kiln_status call(const char *function, const char *size, int64_t value, kiln_array *x, kiln_array *y,
                         kiln_array *at, const kiln_allocator *mem, kiln_error **error)
 {

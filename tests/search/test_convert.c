@@ -33,7 +33,7 @@ static kiln__document convert(const kiln__document *from, kiln_format format)
     return to;
 }
 
-/* What a search sees of a file. */
+/* Returns the recording that a search reads from a file. */
 static struct kiln_recording *record(const kiln__document *document)
 {
     kiln__text text = {0};
@@ -62,7 +62,7 @@ static void same_search(const kiln__document *a, const kiln__document *b)
     kiln_recording_free(y);
 }
 
-/* T4's schema: what it requires, and the types it gives. */
+/* Checks the schema of T4: the required members, and their types. */
 static bool is_valid_t4(const json_t *root)
 {
     const char *const invalidities[] = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"};
@@ -97,7 +97,7 @@ static bool is_valid_t4(const json_t *root)
     return true;
 }
 
-/* Written and read; gzipped and read; as the other format, written, read, and back. */
+/* Writes the file and reads it; gzips it and reads it; writes the other format, reads that, and converts it back. */
 static void check_file(const char *path, bool natural)
 {
     char folder[] = "/tmp/kiln-convert-XXXXXX", file[64], command[64];
@@ -163,7 +163,7 @@ static kiln__document parse(const char *text)
     return document;
 }
 
-/* By hand: what each field becomes. */
+/* Compares each field of an entry with the conversion by hand. */
 static void what_becomes_of_an_entry(void)
 {
     kiln__document cache = parse(

@@ -64,7 +64,8 @@ static void test_cache(void)
     kiln_recording_free(r);
 }
 
-/* Cut off anywhere, plain or packed: what is read is a beginning of the whole, or an error says why. */
+/* Files that are cut off anywhere, plain or gzipped. The result is the beginning of the whole recording, or an error
+ * with a reason. */
 static void test_cut(void)
 {
     static const char *const files[] = {CORPUS "cache.json", CORPUS "cache.json.gz", CORPUS "t4.json"};
@@ -100,7 +101,7 @@ static void test_t4(void)
     CHECK(near(r->rows[0].seconds, 3.5e-6) && near(r->rows[0].compile, 1e-3) && near(r->rows[0].benchmark, 7e-6));
     CHECK_TEXT(r->rows[1].failure, "CompilationFailedConfig");
     CHECK(near(r->rows[1].compile, 2e-3));
-    CHECK(near(r->rows[2].seconds, 1e-6)); /* its measurement has a unit of its own */
+    CHECK(near(r->rows[2].seconds, 1e-6)); /* its measurement states its own unit */
     kiln_recording_free(r);
 }
 
@@ -189,9 +190,13 @@ static void test_baseline(void)
     kiln_recording_free(r);
 }
 
-/* In order the best so far is 3, 3, 1, 1 ms after 1, 2, 3, 4 s; random search expects 4.25, 1.667, 1.25, 1 ms. Of the
- * hundred times those before 1 s have neither (both the worst: 0), those to 1.99 s (4.25 - 3) / 3.25, those to 2.99 s
- * (1.667 - 3) / 0.667 = -2, those to 3.99 s 1; and at 4 s random search is at the optimum, which counts 0. */
+/* Tried in order, the best so far is 3, 3, 1, 1 ms after 1, 2, 3, 4 s. Random search expects 4.25, 1.667, 1.25, 1 ms. The
+ * score is the mean over a hundred times:
+ *   before 1 s      neither search has a result; both count as the worst, which scores 0
+ *   up to 1.99 s    (4.25 - 3) / 3.25
+ *   up to 2.99 s    (1.667 - 3) / 0.667 = -2
+ *   up to 3.99 s    1
+ *   at 4 s          random search is at the optimum, which scores 0 */
 static void test_score(void)
 {
     struct kiln_recording *r = parse(four);
@@ -250,8 +255,8 @@ static void test_collection(void)
         CHECK(sum / (double)read > 0.5); /* over 100 seeds: README.md */
 }
 
-/* What a small file may grow to is bounded, before there is memory for it: its text, what jansson makes of that, and the
- * tables of rows and params. */
+/* The size to which a small file may grow is limited before its memory is allocated: its text, the objects of
+ * jansson, and the tables of rows and params. */
 static kiln_status read_made(const kiln__text *text, bool packed, kiln_error **error)
 {
     struct kiln_recording *r = NULL;
@@ -311,7 +316,8 @@ static void test_bombs(void)
     expect_refused(&text, true, KILN_ERROR_SPEC, "maximum parsing depth reached");
 }
 
-/* Kernel Tuner from 1.1 on: the kind of a failure, and no time; numbers that JSON does not have; true beside 1. */
+/* Files of Kernel Tuner from 1.1 on: an entry with the kind of its failure and without a time; numbers that JSON
+ * does not have; true beside 1. */
 static void test_today(void)
 {
     struct kiln_recording *r = parse("{\"tune_params_keys\": [\"x\", \"NaN\"], \"cache\": {"

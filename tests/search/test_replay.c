@@ -1,4 +1,4 @@
-/* The public functions on recorded spaces: what is read is described, converted, searched again and scored. */
+/* The public functions on recorded spaces: a recording is described, converted, searched again and scored. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -70,7 +70,7 @@ static void described(void)
     teardown(&f);
 }
 
-/* What a replay told, and when it is to end. */
+/* The messages of a replay, and the point at which it must end. */
 typedef struct told {
     size_t count, failed, most;
     int64_t order[8];
@@ -152,7 +152,8 @@ static void expected(void)
     CHECK(t.count == 2 && t.order[1] == 2); /* after a random one */
     CHECK_OK(kiln__recording_parse(NULL, "strange.json", strange, strlen(strange), &prior, &error), error);
     CHECK(kiln_recording_set_prior(f.recording, prior, &error) == KILN_ERROR_ARGUMENT);
-    CHECK(strstr(kiln_error_message(error), "strange.json is no prior of") && strstr(kiln_error_message(error), "'x'"));
+    CHECK(strstr(kiln_error_message(error), "strange.json cannot be the prior of") &&
+          strstr(kiln_error_message(error), "'x'"));
     kiln_error_free(error);
     error = NULL;
     kiln_recording_free(prior);

@@ -258,7 +258,8 @@ static double bowl(const uint32_t *point)
 
 typedef enum spread { SCATTERED, MOSTLY, CLUSTERED } spread;
 
-/* Whether a point fails: one of two or nine of ten at random, or all on one side of a plane near the optimum. */
+/* Returns whether a point fails. Failures are one of two points or nine of ten at random, or all points on one side
+ * of a plane near the optimum. */
 static bool fails(spread kind, const uint32_t *point, uint64_t seed)
 {
     uint64_t hash = seed;
@@ -267,7 +268,7 @@ static bool fails(spread kind, const uint32_t *point, uint64_t seed)
     return kind == CLUSTERED ? point[1] + point[2] > 11 : hash % 10 < (kind == SCATTERED ? 5 : 9);
 }
 
-/* The logarithm of the best time found, over that of the best there is, in a mean of twenty searches. */
+/* Returns the logarithm of the best time that a search found, divided by the optimum; the mean of twenty searches. */
 static double search_bowl(const world *w, spread kind, size_t tries)
 {
     enum { SEEDS = 20 };
@@ -316,7 +317,7 @@ static void test_failures(void)
     kiln__text_free(&t);
 }
 
-/* What hints say: nothing, the truth and 30 % more or less, anything, the opposite. */
+/* The hints: none; the truth with an error of up to 30 %; random ones; the opposite of the truth. */
 typedef enum hint_kind { NO_HINTS, RIGHT, RANDOM, REVERSED, HINT_KINDS } hint_kind;
 
 static double hint_of(hint_kind kind, const uint32_t *point, uint64_t number)
@@ -365,7 +366,7 @@ static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t
             came[tried] = value;
             expect[tried] = hint_at(w, kind, point, seed);
         }
-        /* once the first two came in the order that was expected: the best of the hints, if it was not one of them */
+        /* if the first two results came in the expected order: the best hint, unless it was one of these two */
         const bool agreed = (came[0] < came[1]) == (expect[0] < expect[1]);
         if (kind != NO_HINTS && of == 1 && tried == 2 && came[0] != came[1] && expect[0] != expect[1])
             CHECK(agreed ? hinted : kind == RANDOM || memcmp(point, least, sizeof least) != 0);
@@ -438,7 +439,7 @@ static double grid_value(const uint32_t *point, uint64_t seed)
     return exp(sum + together * together + others * others + 0.05 * (double)(kiln__random_mix(at) >> 11) * 0x1p-53);
 }
 
-/* The sum over the first tries of the logarithm of the best so far: what a search loses. */
+/* Returns the loss of a search: the sum over its first tries of the logarithm of the best time so far. */
 static double lose_on_grid(hint_kind kind, uint64_t seed)
 {
     enum { TRIES = 24 };
@@ -471,7 +472,7 @@ static double lose_on_grid(hint_kind kind, uint64_t seed)
     return lost;
 }
 
-/* Right hints save most of what a search loses; hints that say nothing, or the opposite, cost nearly nothing. */
+/* Right hints avoid most of the loss. Random hints and opposite hints add almost nothing to it. */
 static void test_wrong_hints(void)
 {
     enum { SEEDS = 240 };
@@ -623,8 +624,9 @@ static double few_value(const uint32_t *point)
                      0.5 * (point[4] & 1) + 0.3 * (point[5] & 1));
 }
 
-/* What is best after ten of 65,536: exp(0.48) = 1.61 times the optimum (standard error 0.01), where the process believes at
- * once any length that explains a few answers exp(0.58). */
+/* The best time after ten tries in a space of 65,536 is exp(0.48) = 1.61 times the optimum (standard error 0.01). If
+ * the process accepted at once any length scale that explains a few answers, it would be exp(0.58) times the
+ * optimum. */
 static void test_first_ten(void)
 {
     enum { SEEDS = 400, TEN = 10 };
@@ -657,8 +659,8 @@ static void test_first_ten(void)
 
 /* ---- points that are asked for before others are answered ---- */
 
-/* Of points that wait for their answers together, how many pairs are next to each other. The times have many hills, so
- * that little is known of most places. */
+/* Returns how many pairs of points are neighbours among the points whose answers are pending together. The times
+ * have many hills, so that the search knows little about most places. */
 static size_t ask_together(uint64_t seed)
 {
     enum { ANSWERED = 11, TOGETHER = 16 };
@@ -683,7 +685,7 @@ static size_t ask_together(uint64_t seed)
     return near;
 }
 
-/* What is learned from one of two neighbours is what the other tells: those that are compiled side by side are apart. */
+/* The answer for a point also tells about its neighbour. So points that are compiled side by side must lie apart. */
 static void test_together(void)
 {
     enum { SEEDS = 20 };
@@ -752,7 +754,8 @@ static void test_cost(void)
     close_world(&w);
 }
 
-/* Nothing but failures, and nothing but equals: all are given out all the same. What is known from elsewhere is not. */
+/* If all points fail, or all times are equal, the search still proposes every point. It does not propose points that
+ * are known from elsewhere. */
 static void test_flat(void)
 {
     world w;
@@ -781,6 +784,7 @@ static void test_flat(void)
     close_world(&w);
 }
 
+/* Fails the first, second, ... allocation of each strategy. */
 static void test_memory(void)
 {
     world w;
@@ -832,8 +836,8 @@ static bool never(void *user)
     return true;
 }
 
-/* The same two variants, one or both of them beyond what may be counted: every strategy gives out valid points, none twice,
- * and comes to an end when nothing new is drawn for long. The same seed gives the same. */
+/* The same two variants, one or both of them too large to be counted. Every strategy proposes valid points, and no
+ * point twice. It ends when it has drawn no new point for long. The same seed gives the same points. */
 static void test_drawn(void)
 {
     world w;
@@ -967,7 +971,7 @@ static void test_slow(void)
     close_world(&w);
 }
 
-/* Spaces that cannot be counted: a configuration is found within so many units of work, of which each is some
+/* Spaces that cannot be counted. A configuration is found within a number of units of work, each of which takes some
  * nanoseconds. */
 static void test_hard(void)
 {

@@ -1,9 +1,9 @@
-/* A program for the driver API whose kernels launch kernels, for the simulated driver and a GPU alike:
+/* A program for the driver API whose kernels launch kernels. It runs on the simulated driver and on a GPU:
  *
  *     child_program child.ptx [libcudadevrt.a]
  *
- * With the library (which a GPU needs) the code is linked with it; without, it is loaded as it is. Prints what differs
- * from what was worked out by hand; exit code 1 if anything does. */
+ * With the library, which a GPU needs, the program links the code with it. Without the library it loads the code directly.
+ * It prints the results that differ from results computed by hand. The exit code is 1 if there is a difference. */
 #include <cuda.h>
 #include <stdio.h>
 #include <string.h>

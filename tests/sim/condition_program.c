@@ -89,7 +89,7 @@ static CUgraphExec ready(CUgraph graph)
     return exec;
 }
 
-/* What the graph adds to `output`, if `input` is that. */
+/* Returns the number that the graph adds to `output` for this `input`. */
 static unsigned result_for(CUgraphExec exec, unsigned value)
 {
     put(input, value);
@@ -129,7 +129,7 @@ static void if_and_switch(void)
     OK(cuGraphDestroy(other));
 }
 
-/* while (--input) { output += 1; if (input) output += 10; } */
+/* A loop: while (--input) { output += 1; if (input) output += 10; } */
 static void loops(void)
 {
     CUgraph graph;

@@ -1,5 +1,6 @@
-/* A program for the CUDA driver API on several simulated devices ($KILN_SIM_DEVICES=3): what two of them may see of each
- * other. Prints what is wrong; ends with 0 if nothing is. With an argument it prints which devices there are. */
+/* A program for the CUDA driver API on several simulated devices ($KILN_SIM_DEVICES=3). It tests which memory and
+ * objects two devices may share. It prints each error, and ends with 0 if there is none. With an argument it prints
+ * the devices. */
 #include <string.h>
 
 #include "program.h"
@@ -53,6 +54,7 @@ static unsigned read_back(CUdeviceptr from)
     return value;
 }
 
+/* Queries of each device: name, uuid, memory, context, and which pairs may access each other. */
 static void queries(void)
 {
     int count = 0, can = -1, value = -1;
@@ -214,7 +216,7 @@ static void streams(void)
     OK(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
     OK(cuEventCreate(&here, CU_EVENT_DEFAULT));
     OK(cuMemsetD32Async(memory, 3, 1, other));
-    OK(cuEventRecord(mark, other)); /* both are of device 1 */
+    OK(cuEventRecord(mark, other)); /* both events belong to device 1 */
     OK(cuEventRecord(far, other));
     OK(cuEventElapsedTime(&time, mark, far));
     CHECK(time >= 0);
@@ -239,7 +241,7 @@ static void streams(void)
     OK(cuEventDestroy(here));
 }
 
-/* A pool's owner gives access to all of its memory, what there is and what will be. */
+/* A pool's owner gives access to all of its memory, present and future. */
 static void pools(void)
 {
     CUmemoryPool pool, usual[2], same;
@@ -309,7 +311,7 @@ static void mapped(void)
     OK(cuCtxSetCurrent(context[0]));
 }
 
-/* A capture whose streams are of two devices: each kernel runs on its own. */
+/* A capture with streams of two devices: each kernel runs on the device of its stream. */
 static void captured(void)
 {
     CUstream stream[2];

@@ -1,7 +1,7 @@
-/* Doubtful corners of the driver API, each as a line "case: result": graphs, stream capture, shared and virtual memory,
- * pools. The output is to be the same on the simulated device's libcuda.so.1 and on a GPU's; nothing that differs from
- * machine to machine is printed. That of an H200 (driver 580, CUDA 13.0) is driver_cases.h200.txt, and driver_cases.sh
- * compares. 0: all of what has to work did; 77: no device.
+/* Corner cases of the driver API, each as a line "case: result": graphs, stream capture, shared and virtual memory, pools.
+ * The output must be the same with the simulated device's libcuda.so.1 and with a GPU's. The program prints nothing that
+ * differs from machine to machine. driver_cases.h200.txt is the output of an H200 (driver 580, CUDA 13.0), and
+ * driver_cases.sh compares with it. Exit codes: 0 if every call that has to work did; 77 if there is no device.
  *
  *     gcc -o driver_cases tests/sim/driver_cases.c -I<cuda>/include -L<build>/lib/kiln -lcuda
  *     LD_LIBRARY_PATH=<build>/lib/kiln ./driver_cases   (simulated)         ./driver_cases   (GPU) */
@@ -84,7 +84,7 @@ static void end(const char *name, CUstream on)
 
 static void begin(CUstreamCaptureMode mode, CUstream on) { MUST(cuStreamBeginCapture(on, mode)); }
 
-/* A call during a capture in each mode, and what is left of the capture. */
+/* Makes a call during a capture in each mode, and prints the state of the capture after it. */
 #define DURING(name, on, call)                                                                                         \
     do {                                                                                                               \
         static const char *const modes[] = {"global", "thread", "relaxed"};                                            \
@@ -111,6 +111,7 @@ static CUdeviceptr scratch;
 static void *pinned;
 static char own[8192];
 
+/* Makes calls during a capture, and prints for each mode whether the call and the capture succeed. */
 static void capture_calls(void)
 {
     unsigned value = 0;
@@ -335,6 +336,7 @@ static void graphs(void)
     MUST(cuStreamSynchronize(stream));
 }
 
+/* Cases of memory that host and device share: managed, pinned and registered memory, and managed variables. */
 static void shared_memory(void)
 {
     CUdeviceptr managed = 0, there = 0, variable = 0;

@@ -24,6 +24,7 @@ static float a[N], b[N], c[N];
 
 static void CUDA_CB count(void *calls) { ++*(int *)calls; }
 
+/* Runs the whole program on a device: module, memory, launch, events, copies. Returns the exit code. */
 static int run(CUdevice device)
 {
     CUcontext context;

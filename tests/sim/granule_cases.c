@@ -1,7 +1,8 @@
-/* What a device does with accesses beyond what was allocated: each in a process of its own, because a fault ends the
- * context. A line "case: result" each. Memory of 100 bytes, shared memory of 100 bytes; a block of one thread.
- * granule_cases.txt is what the simulated device prints, and an H200 (driver 580) did: global memory is a fault on pages of
- * 2 MiB alone, so that only the case at 268435456 is one; 128 bytes are shared memory's granule. 0: all ran; 77: no device.
+/* Accesses beyond the allocated memory. Each runs in a separate process, because a fault ends the context. Each prints a line
+ * "case: result". There are 100 bytes of memory, 100 bytes of shared memory, and a block of one thread. granule_cases.txt is
+ * the output of the simulated device and of an H200 (driver 580). An access to global memory faults by pages of 2 MiB, so
+ * only the case at 268435456 faults. The granule of shared memory is 128 bytes. Exit codes: 0 if all cases ran; 77 if there
+ * is no device.
  *
  *     gcc -o granule_cases tests/sim/granule_cases.c -I<cuda>/include -L<build>/lib/kiln -lcuda
  *     LD_LIBRARY_PATH=<build>/lib/kiln ./granule_cases   (simulated)         ./granule_cases   (GPU) */

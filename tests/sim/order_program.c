@@ -1,6 +1,6 @@
-/* What the host does wrong, above all streams that do not wait for each other, and the same done right, under
- * KILN_SIM_CHECK. order_program NAME runs a case; without a name all are printed, with a part of the finding that is
- * expected after a bar, or nothing. order_program.sh compares. */
+/* Errors of the host under KILN_SIM_CHECK, mainly with streams that do not wait for each other, and the same
+ * programs without the error. order_program NAME runs a case. Without a name it prints all cases, each with a bar
+ * and a part of the expected finding, or with nothing after the bar. order_program.sh compares. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static const char text[] =
     " .reg .b32 %x; .reg .b64 %a;\n"
     " ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; atom.global.add.u32 %x, [%a], 1; ret;\n"
     "}\n"
-    ".visible .entry tell(.param .u64 to)\n" /* a value, and behind it the flag that it is there */
+    ".visible .entry tell(.param .u64 to)\n" /* a value, and after it the flag that the value is there */
     "{\n"
     " .reg .b32 %x; .reg .b64 %a;\n"
     " ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; st.global.u32 [%a], 7; membar.sys;\n"
@@ -481,7 +481,7 @@ static void value_tells(void)
 }
 static struct {
     CUcontext first, second;
-    CUstream stream; /* of the second device, as what follows */
+    CUstream stream; /* on the second device, like the following variables */
     CUevent event;
     CUdeviceptr memory;
 } two;
@@ -869,7 +869,7 @@ static void managed_waited(void)
     TRY(cuCtxSynchronize());
     memory[2] = 5;
 }
-static void managed_other_part(void) /* of one page, and of one allocation */
+static void managed_other_part(void) /* another part of one page, and of one allocation */
 {
     int *memory = managed();
     put(w.a, (CUdeviceptr)memory + BYTES / 2);

@@ -1,9 +1,9 @@
-/* A program for the driver API whose profile is known, for `kiln sim run --profile` (program_profile.py):
+/* A program for the driver API with a known profile, for `kiln sim run --profile` (program_profile.py):
  *
  *     profile_program WAY [COUNT]
  *
- * copies a block of floats to the device, runs a kernel COUNT times on it, and copies it back. WAY is how it ends, or
- * what else it does; see main(). */
+ * It copies a block of floats to the device, runs a kernel COUNT times on it, and copies it back. WAY tells how the program
+ * ends, or which other work it does; see main(). */
 #include <cuda.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -77,7 +77,7 @@ static void work(int count)
     puts("the answer is right");
 }
 
-/* Copies and kernels in two streams of each kind; what waits for what is in program_profile.py. */
+/* Copies and kernels in two streams of each kind. program_profile.py has the order that it expects. */
 static void streams(void)
 {
     CUfunction twice = open_device();
@@ -104,7 +104,7 @@ static void streams(void)
     launch(twice, at, 16, a); /* 6: after all, since the host waited */
 }
 
-/* The same kernel on two devices, which do not wait for each other; what is expected is in program_profile.py. */
+/* The same kernel on two devices, which do not wait for each other. program_profile.py has the expected result. */
 static void devices(void)
 {
     CUfunction twice[2];

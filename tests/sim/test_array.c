@@ -1,4 +1,4 @@
-/* Arrays through the driver's table, and what is refused of arrays, textures and surfaces. */
+/* Arrays through the driver's table, and invalid requests for arrays, textures and surfaces. */
 #include "textures.h"
 
 /* ---- arrays: descriptors and copies ---- */
@@ -155,6 +155,7 @@ static void test_refused(void)
 
 /* ---- texts that are refused ---- */
 
+/* PTX texts of textures and surfaces that are refused, each with its message. */
 static void test_texts(void)
 {
     static const struct {

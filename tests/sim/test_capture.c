@@ -1,5 +1,5 @@
-/* Stream capture: what becomes a node, how streams fork and join, what is not allowed and what that does. Which call is
- * forbidden in which mode is in driver_cases.c, line by line. */
+/* Stream capture: the calls that become nodes, how streams fork and join, and the effects of calls that are not
+ * allowed. driver_cases.c shows line by line which call is forbidden in which mode. */
 #include <time.h>
 
 #include "cu_check.h"
@@ -94,7 +94,7 @@ static void test_all(void)
     OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(put(a, 1));
     OK(call_cuGraphLaunch(once, a));
-    FAILS(NOT_SUPPORTED, call_cuGraphLaunch(exec, a)); /* with memory of its own */
+    FAILS(NOT_SUPPORTED, call_cuGraphLaunch(exec, a)); /* a graph with its own memory */
     OK(call_cuStreamEndCapture(a, &graph));
     count = 16;
     CUgraphNodeType type = (CUgraphNodeType)99;
@@ -273,7 +273,7 @@ static void test_threads(void)
     pthread_join(thread, NULL);
     CHECK(value() == 11);
     CHECK(pthread_create(&thread, NULL, call_slow, a) == 0);
-    while (!called) /* once it is under way, what waits for the stream waits for it */
+    while (!called) /* once the callback runs, a call that waits for the stream waits for it */
         OK(call_cuCtxSynchronize());
     pthread_join(thread, NULL);
     close_device();
@@ -289,7 +289,7 @@ static void test_threads(void)
 
 enum { ROUNDS = 30 };
 
-/* Each thread captures, changes and launches graphs of its own; what they share is the device. */
+/* Each thread captures, changes and launches its own graphs. The threads share only the device. */
 static void *work(void *result)
 {
     int *wrong = result;
@@ -502,7 +502,7 @@ static void test_contexts(void)
     OK(call_cuGraphKernelNodeSetParams(nodes[2], &what));
     FAILS(GRAPH_EXEC_UPDATE_FAILURE, call_cuGraphExecUpdate(exec, graph, &info));
     CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE);
-    /* a node that is added has the context of its function, and of what its parameters say */
+    /* a node that is added has the context of its function, or the context in its parameters */
     OK(call_cuGraphCreate(&alone, 0));
     what.func = other.add;
     what.ctx = NULL;
@@ -533,11 +533,12 @@ static void test_contexts_refused(void)
     OK(call_cuCtxSetCurrent(primary));
     FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
     fork_two(CU_STREAM_CAPTURE_MODE_RELAXED);
-    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuCtxSynchronize()); /* one of its streams takes part */
+    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuCtxSynchronize()); /* one of its streams takes part in the capture */
     OK(call_cuCtxSetCurrent(primary));
     FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
     fork_two(CU_STREAM_CAPTURE_MODE_RELAXED);
-    FAILS(NOT_SUPPORTED, call_cuMemAllocAsync(&memory, 4, other.stream)); /* nodes' memory is of the graph's context */
+    FAILS(NOT_SUPPORTED, call_cuMemAllocAsync(&memory, 4, other.stream)); /* memory of nodes belongs to the graph's
+                                                                             context */
     OK(call_cuCtxSetCurrent(primary));
     FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
     OK(call_cuCtxSetCurrent(other.context));
@@ -568,7 +569,7 @@ static void test_contexts_refused(void)
     close_device();
 }
 
-/* The access-policy window of a launch: what the driver refuses, and that a node keeps it. */
+/* The access-policy window of a launch: the windows that the driver refuses; a node keeps its window. */
 static CUresult put_window(CUaccessPolicyWindow window)
 {
     unsigned operand = 1;

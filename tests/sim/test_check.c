@@ -8,7 +8,7 @@ typedef struct expected {
     int kind;                 /* kiln_check_kind, -1: nothing may be found */
     const char *line, *other; /* "@name" in the source; NULL: not told */
     int block, thread;        /* of the example; -1: not told */
-    const char *allocation;   /* in what it says of the memory; NULL: nothing */
+    const char *allocation;   /* a text in the description of the memory; NULL if there is no such text */
     int note;
 } expected;
 

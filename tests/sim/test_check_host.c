@@ -1,5 +1,5 @@
-/* What the checks say of the host's doings, and what they are like from outside: repeatable, over when they are over,
- * and whole where memory runs out. */
+/* The checks' findings about actions of the host. The findings are the same in every run. They end with the checks,
+ * and stay complete if memory runs out. */
 #include <cuda.h>
 
 #include "check_bench.h"
@@ -71,7 +71,7 @@ static void test_host_reads(void)
     check_bench_end(&b);
 }
 
-/* Copies on the device take along what is not written, and what was written can be forgotten. */
+/* A copy on the device also copies the marks of unwritten bytes, and a written byte can become unwritten again. */
 static void test_copies(void)
 {
     load();
@@ -152,7 +152,8 @@ static void test_oom(void)
         vm_device *device = vm_device_new(&mem, &limits);
         CHECK(device && vm_module_load(device, ptx, &module, &log) == PTX_OK);
         uint64_t address = vm_alloc(device, COUNT * 4);
-        vm_check *other = vm_check_new(&mem); /* of another device, which hears of the launches at last */
+        vm_check *other = vm_check_new(&mem); /* the checks of another device, which get the launches at the
+                                                 end */
         oom.countdown = n;
         vm_check *check = vm_check_new(&mem);
         if (check) {

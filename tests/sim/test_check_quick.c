@@ -12,8 +12,8 @@ static uint32_t next(uint64_t *state, uint32_t below)
     return (uint32_t)(*state >> 33) % below;
 }
 
-/* Steps that come several times one after the other, at other places. What a program is made of is chosen first, so that
- * some are nearly right, and their marks become old. */
+/* Makes steps that occur several times one after the other, at other places. The kinds of steps are chosen first, so
+ * that some programs are almost right and their marks become old. */
 static void make_steps(int32_t steps[STEPS][4], uint64_t seed)
 {
     static const int32_t fars[] = {0, 1, 2, 4, 4, 4, 8, -4, 6, 12, 16, 128};
@@ -70,7 +70,7 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
                 vm_alloc(device, CONSTANTS * sizeof(int32_t)), STEPS};
     memcpy(vm_pointer(device, params.steps, STEPS * sizeof *steps), steps, STEPS * sizeof *steps);
     memset(vm_pointer(device, params.constants, CONSTANTS * sizeof(int32_t)), 0, CONSTANTS * sizeof(int32_t));
-    if (seed % 4) /* else reads of what is not written yet */
+    if (seed % 4) /* otherwise the program reads unwritten memory */
         memset(vm_pointer(device, params.memory, MEMORY * sizeof(int32_t)), 0, MEMORY * sizeof(int32_t));
     struct vm_watch watch = {.checks = &vm_check_hooks, .block_ends = block_ends, .user = &o.shared};
     vm_launch launch = {.module = o.bench.module,

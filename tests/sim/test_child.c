@@ -220,7 +220,7 @@ static void faults(void)
     vm_bench_end(&b);
 }
 
-/* Only the first generation lets a kernel wait for what it launched. */
+/* Only the first generation lets a kernel wait for a kernel that it launched. */
 static void waits(void)
 {
     vm_bench b = begin("child_1.ptx", 2);

@@ -36,7 +36,7 @@ static vm_fault_kind try(const char *text, shape how)
     return kind;
 }
 
-/* What the kernels of check/cluster.cu compute: of 0 to 1023. */
+/* Compares the results of the kernels in check/cluster.cu for the numbers 0 to 1023. */
 static void answers(void)
 {
     const vm_limits limits = {.step_budget = 1 << 24};

@@ -1,9 +1,9 @@
-/* What the estimate takes an instruction for: how many of the machine's, on which unit; loads that are one; branches that
- * become predicates. The numbers of instructions are what ptxas makes of these for sm_90. */
+/* The machine instructions that the estimate counts for a PTX instruction: their number and their unit; loads that
+ * are merged; branches that become predicates. The numbers are those of ptxas for sm_90. */
 #include "vm_check.h"
 #include "vm_cost.h"
 
-/* Lanes a clock of an SM and, of the units with one of their own, latencies: all different. */
+/* Lanes per clock of an SM, and the latencies of the units that have one. All figures differ. */
 static const sim_model figures = {.schedulers = 4,
                                   .fp32 = 128,
                                   .fp64 = 64,
@@ -37,7 +37,7 @@ typedef struct line {
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n"                           \
     ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .f32 %f<20>; .reg .f64 %d<9>;\n"     \
     ".shared .align 16 .b8 own[16384];\nld.param.u64 %rd1, [out];\n"
-/* What is stored counts in all its bits. */
+/* A stored value needs all of its bits. */
 #define TAIL                                                                                                           \
     "st.global.u64 [%rd1], %rd5; st.global.u32 [%rd1], %r5; st.global.f32 [%rd1], %f5; st.global.f64 [%rd1], %d5;\n"   \
     "st.global.u16 [%rd1], %h5; ret;\n}\n"
@@ -129,13 +129,14 @@ static void test_integers(void)
                 {"neg.s64 %rd5, %rd5", VM_UNIT_ALU, 2}, {"popc.b32 %r5, %r5", VM_UNIT_SFU, 1},
                 {"popc.b64 %r5, %rd5", VM_UNIT_SFU, 2}, {"setp.lt.s64 %p1, %rd1, %rd2", VM_UNIT_ALU, 2},
                 {"selp.b64 %rd5, %rd1, %rd2, %p1", VM_UNIT_ALU, 2});
-    /* A 64-bit addition takes in the one use of a product or of a shift by a constant; of another shift, or of two uses, not. */
+    /* A 64-bit addition absorbs a product, or a shift by a constant, that has no other use. It does not absorb a
+     * shift by a register, or a value with two uses. */
     CHECK_LINES({"mul.wide.s32 %rd6, %r1, 4", VM_UNIT_NONE, 0}, {"add.s64 %rd5, %rd6, %rd2", VM_UNIT_ALU, 2},
                 {"shl.b64 %rd7, %rd2, 2", VM_UNIT_NONE, 0}, {"add.s64 %rd5, %rd2, %rd7", VM_UNIT_ALU, 2},
                 {"mul.wide.u32 %rd8, %r1, 4", VM_UNIT_MULTIPLY, 1}, {"add.s64 %rd5, %rd8, %rd8", VM_UNIT_ALU, 2},
                 {"shl.b64 %rd9, %rd2, %r1", VM_UNIT_ALU, 2}, {"add.s64 %rd5, %rd2, %rd9", VM_UNIT_ALU, 2},
                 {"mul.wide.u32 %rd5, %r1, 8", VM_UNIT_MULTIPLY, 1});
-    /* An address of shared memory has 32 bits; a value that is stored there has all of its own. */
+    /* An address of shared memory has 32 bits. A value that is stored there has all of its bits. */
     CHECK_LINES(
         {"add.s64 %rd6, %rd2, %rd3", VM_UNIT_ALU, 1}, {"ld.shared.f32 %f5, [%rd6]", VM_UNIT_MEMORY, 1, VM_ACT_LOAD},
         {"add.s64 %rd7, %rd2, %rd3", VM_UNIT_ALU, 2}, {"st.shared.u64 [%rd6], %rd7", VM_UNIT_MEMORY, 1, VM_ACT_STORE});
@@ -175,7 +176,7 @@ static void test_memory(void)
 
 /* ---- schedule.c ---- */
 
-/* Which of the loads are one: of each, the number among its group, or -1. */
+/* Returns for each load its number in the group of merged loads, or -1 if it is not merged. */
 static bool grouped(const char *text, size_t count, const int *number, unsigned size)
 {
     setup s = price(text);
@@ -210,7 +211,7 @@ static void test_loads(void)
     CHECK(grouped(LOAD("5", "0") "ld.global.f32 %f6, [%rd2+4];\n", 2, (int[]){-1, -1}, 1));
 }
 
-/* Whether the branch that stands first became a predicate, and what follows lies in its region. */
+/* Returns whether the first branch became a predicate, so that the code after it lies in its region. */
 static bool joined(const char *text)
 {
     setup s = price(text);

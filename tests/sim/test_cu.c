@@ -212,6 +212,7 @@ static void test_made_contexts(void)
     close_device();
 }
 
+/* cuGetProcAddress by name and version, cuGetExportTable, and the older queries of a device. */
 static void test_addresses(void)
 {
     void *function = NULL;
@@ -297,6 +298,8 @@ static void test_threads(void)
     close_device();
 }
 
+/* Fails the first, second, ... allocation of the driver. Each call returns an error, leaks nothing, and leaves no
+ * handle. */
 static void test_oom(void)
 {
     for (long n = 0;; n++) {

@@ -1,4 +1,4 @@
-/* Launches, occupancy, and what happens after a fault. */
+/* Launches, occupancy, and calls after a fault. */
 #include "cu_check.h"
 
 static void test_old_launch(void)
@@ -49,6 +49,7 @@ static void test_potential(void)
 
 /* ---- launches ---- */
 
+/* The ways to launch a kernel: parameters as pointers and as a buffer, and launches that are refused. */
 static void test_launch(void)
 {
     open_device();
@@ -270,7 +271,7 @@ static void test_shared(void)
 
 /* ---- faults ---- */
 
-/* Runs kernel `name`; the fault must be the answer of everything until the context is gone, and of nothing after. */
+/* Runs kernel `name`. Every call must return the fault until the context is destroyed, and no call after that. */
 static void faults_with(const char *name, CUdeviceptr argument, CUresult want, const char *words)
 {
     open_device();

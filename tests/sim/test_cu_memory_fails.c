@@ -1,5 +1,5 @@
-/* Constructors of conditional nodes and of what other processes share, when the first, second, ... allocation fails: an
- * error, no leak, no crash. */
+/* Constructors of conditional nodes and of objects that processes share, when the first, second, ... allocation
+ * fails: an error, no leak, no crash. */
 #include <sys/wait.h>
 #include <unistd.h>
 

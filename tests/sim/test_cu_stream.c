@@ -58,6 +58,7 @@ static void CUDA_CB add_ten(CUstream stream, CUresult status, void *number)
     *(int *)number += status == CUDA_SUCCESS && stream == NULL ? 10 : 0;
 }
 
+/* Queries of streams and events: their contexts, flags, priorities and states. */
 static void test_stream_queries(void)
 {
     open_device();
@@ -125,7 +126,7 @@ static void test_other_context(void)
     OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
     OK(call_cuGraphLaunch(exec, other));
     OK(call_cuCtxSetCurrent(first));
-    OK(call_cuStreamWaitEvent(other, event, 0)); /* neither is of the current one */
+    OK(call_cuStreamWaitEvent(other, event, 0)); /* neither the stream nor the event belongs to the current context */
     FAILS(INVALID_HANDLE, call_cuEventRecord(event, other));
     OK(call_cuCtxDestroy(second));
     FAILS(INVALID_HANDLE, call_cuStreamWaitEvent(other, event, 0));

@@ -76,7 +76,7 @@ static void test_profile(void)
     CHECK(!reads(line, sizeof line, "at most 511 characters"));
 }
 
-/* The SMs of the GPCs are those of the device. */
+/* The SMs of all GPCs together are the SMs of the device. */
 static void test_profile_gpcs(void)
 {
     read_profile();
@@ -91,7 +91,7 @@ static void test_profile_gpcs(void)
     kiln__text_free(&text);
 }
 
-/* Without any one of its lines a profile is refused, unless that says nothing. */
+/* A profile without one of its lines is refused, unless that line states nothing. */
 static void test_profile_whole(void)
 {
     read_profile();
@@ -227,7 +227,7 @@ static double clocks_of(const char *line, unsigned count, uint32_t threads, uint
     return result.clocks;
 }
 
-/* Clocks of one more line, when many have gone before: what is constant cancels out. */
+/* Returns the clocks of one more line after many lines. The difference cancels the constant part. */
 static double each(const char *line, uint32_t threads, uint32_t stride)
 {
     return (clocks_of(line, 1200, threads, stride) - clocks_of(line, 400, threads, stride)) / 800;
@@ -277,7 +277,7 @@ static void test_barrier(void)
     CHECK(one >= h200.model.barrier_latency && many >= one && many < one + 64);
 }
 
-/* A trace that is cut short goes on as it was; a block that ends early leaves the same trace. */
+/* A trace that is cut short continues as before. A block that ends early leaves the same trace. */
 static void test_cut(void)
 {
     vm_time_result whole, cut;
@@ -293,8 +293,8 @@ static void test_cut(void)
 
 /* ---- the model's version ---- */
 
-/* Estimates of one version, on figures of their own. Whoever changes one of them on purpose raises SIM_MODEL_VERSION and
- * puts the new ones here: samples that were kept are then made anew. */
+/* Estimates of one version of the model, with fixed figures. If you change an estimate on purpose, raise
+ * SIM_MODEL_VERSION and write the new estimates here. Stored samples are then made again. */
 static void test_pinned(void)
 {
     static const sim_model figures = {

@@ -51,7 +51,7 @@ typedef struct run {
     vm_time_launch launch;
 } run;
 
-/* Traces the first block of a cluster of them; the text is freed. The time is that of `blocks`. */
+/* Traces the first block of a cluster of `cluster` blocks, and frees the text. The time is for `blocks` blocks. */
 static run trace_blocks(kiln__text *text, uint32_t threads, uint64_t blocks, uint32_t cluster)
 {
     run r = {0};
@@ -112,7 +112,7 @@ static bool within(int line, double got, double least, double most)
 #define WITHIN(got, least, most) CHECK(within(__LINE__, got, least, most))
 #define ABOUT(got, want) WITHIN(got, (want)*0.97, (want)*1.03)
 
-/* Clocks of one more line, when many have gone before: what is constant cancels out. */
+/* Returns the clocks of one more line after many lines. The difference cancels the constant part. */
 static double each(const char *line, const char *after, uint32_t threads)
 {
     double clocks[2];
@@ -269,7 +269,7 @@ static void bulk_copies(void)
     WITHIN(bulk(1, 1), alone, alone + 100); /* each waits for memory */
     WITHIN(bulk(2, 1), alone / 2, alone / 2 + 60);
     WITHIN(bulk(11, 1), alone / 11, alone / 11 + 10);
-    /* all of them: what memory gives */
+    /* all SMs together: limited by memory */
     ABOUT(bulk(11, SMS), 4096 * SMS / (h200.dram_rate * 1e9 * h200.dram_share / h200.clock));
 }
 

@@ -66,7 +66,7 @@ static sim_image_result take(const void *data, size_t length, int cc, sim_texts 
     free(copy);
     return result;
 }
-/* The only text, or why there is none. */
+/* Compares the only text, or the reason for its absence. */
 static void expect(const bytes *b, int cc, const char *want)
 {
     sim_texts texts;
@@ -368,7 +368,7 @@ static void wrappers(void)
     CU_ASSERT_EQUAL(sim_image_load(&texts, &w, 90, &log), SIM_IMAGE_OK);
     CU_ASSERT(texts.count == 1 && strcmp(texts.items[0].data, "two") == 0);
     sim_texts_free(&texts);
-    /* So is PTX for a later architecture than that of the other parts, as libcudadevrt.a has it. */
+    /* The same for PTX with a later architecture than the other parts. libcudadevrt.a has such PTX. */
     a.length = b.length = 0;
     f = fatbin_begin(&a);
     entry(&a, f, 1, 120, PLAIN, "far");

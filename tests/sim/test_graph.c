@@ -357,7 +357,7 @@ static void test_change(void)
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(value() == 300);
 
-    OK(call_cuGraphCreate(&next, 0)); /* made alike, but of other kernels */
+    OK(call_cuGraphCreate(&next, 0)); /* a graph of the same shape, but with other kernels */
     CUgraphNode c = step(next, times_kernel, 2, NULL, 0), d = step(next, add_kernel, 4, &c, 1);
     OK(call_cuGraphExecUpdate(exec, next, &info));
     set_value(1);
@@ -606,7 +606,8 @@ static void test_depth(void)
     close_device();
 }
 
-/* New parameters of nodes, in the graph and in what was made of it: each takes effect, each refuses what is not there. */
+/* New parameters of nodes, in the graph and in its executable graph. Each takes effect, and a node that does not
+ * exist is refused. */
 static void test_parameters(void)
 {
     begin();
@@ -637,7 +638,8 @@ static void test_parameters(void)
     CUgraphExec after = instantiate(graph);
     static const struct {
         unsigned number, filled;
-    } wanted[] = {{6, 1}, {51, 2}, {51, 2}}; /* as it was made; of the changed graph; made then, and changed */
+    } wanted[] = {{6, 1}, {51, 2}, {51, 2}}; /* 0: instantiated before the change; 1: instantiated from the changed
+                                                graph; 2: instantiated before, then updated */
     for (int round = 0; round < 3; round++) {
         unsigned got[2];
         if (round == 2) {

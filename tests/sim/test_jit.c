@@ -122,8 +122,8 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
                                                "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
                                                "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* The same with operands in registers, as compilers write them: a mask of all lanes that is computed, and of some in
- * the sixth round; a distance that changes in the ninth. Additions to shared memory by all, of zeros too. */
+/* The same with operands in registers, as compilers write them: a computed mask of all lanes, and in the sixth round
+ * of some lanes; a distance that changes in the ninth round; additions to shared memory by all lanes, also of zeros. */
 static const char registers[] = HEAD(
     "k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
          "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"
@@ -336,7 +336,7 @@ static void many(void)
     kiln__text_free(&text);
 }
 
-/* Whose text for LLVM is longer than a million characters. */
+/* A kernel whose text for LLVM is longer than a million characters. */
 static void length(void)
 {
     for (unsigned count = 10; count <= 490; count += 480) {
@@ -348,7 +348,8 @@ static void length(void)
     }
 }
 
-/* What a launch says that ends in a loop: of the address that it reads there, which is not needed in the loop again. */
+/* The message of a launch that ends in a loop. It names the address that the loop reads, although the loop does not
+ * need this address again. */
 static void messages(void)
 {
     for (uint32_t k = 0; k < 12; k++) { /* at each place in it */

@@ -1,5 +1,5 @@
-/* The compiler in a process that is not made for it: little stack, signals, no memory, no memory that can be executed,
- * another LLVM, errors of LLVM, exits and forks meanwhile. Each case runs in a process of its own. */
+/* The compiler in a process that is not prepared for it: a small stack, signals, no memory, no executable memory,
+ * another LLVM, errors of LLVM, exits and forks at the same time. Each case runs in a separate process. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <linux/audit.h>
@@ -35,7 +35,7 @@ const char *__tsan_default_options(void) { return "report_signal_unsafe=0:report
 
 enum { FINE = 0, SKIPPED = 77, WRONG = 1 };
 
-/* What a case returns in a process of its own; a signal that ended it is negative. */
+/* Runs a case in a separate process and returns its result. If a signal ended the process, the result is negative. */
 static int apart(int (*what)(void))
 {
     int status = 0;
@@ -216,7 +216,7 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 }
 
 static jit_llvm *at_exit_llvm;
-static void at_last(void) /* runs before what LLVM and its user registered later */
+static void at_last(void) /* runs before the exit handlers that LLVM and its user registered later */
 {
     if (works(at_exit_llvm) || jit_llvm_open(NULL, NULL))
         _exit(WRONG);

@@ -162,6 +162,7 @@ static uint64_t size_of(const vm_bench *b, const char *name, int *value)
     return bytes;
 }
 
+/* Links weak and common symbols of several parts: the strong definition, or the largest one, stays. */
 static void weak_and_common(void)
 {
     static const char *const texts[] = {
@@ -225,7 +226,7 @@ static void libraries(void)
     kiln__text_free(&log);
 }
 
-/* Lines are those of each part's own file; a body that two names share is changed once. */
+/* Line numbers refer to the file of each part. A body that two names share is changed once. */
 static void lines_and_aliases(void)
 {
     static const char *const texts[] = {

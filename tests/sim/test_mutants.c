@@ -1,9 +1,9 @@
-/* Mutants of correct uses of asynchronous copies, mbarriers and wgmma (mutants/idioms.cu): each fence, barrier, wait,
- * count and phase is removed or changed, one at a time, and the checks must find every mutant that can give a wrong
- * answer. As they stand, nothing may be found. Every mutant counts as harmful but those of `harmless`, each with its
- * reason by PTX's memory model; in these nothing may be found.
+/* Mutants of correct uses of asynchronous copies, mbarriers and wgmma (mutants/idioms.cu). Each mutant removes or changes one
+ * fence, barrier, wait, count or phase. The checks must find every mutant that can give a wrong answer, and must find nothing
+ * in the originals. Every mutant counts as harmful, except those in `harmless`. Each entry of `harmless` has its reason by
+ * PTX's memory model, and the checks must find nothing in it.
  *
- * sim_test_mutants -a prints each mutant with what was found. */
+ * sim_test_mutants -a prints each mutant with its findings. */
 #include <stdalign.h>
 
 #include "vm_checks.h"
@@ -23,7 +23,7 @@ static const idiom idioms[] = {
     {"pushed", 32, 2},   {"acknowledged", 32, 2}, {"whole_warp", 64},    {"scaled", 160},         {"uneven", 96},
     {"peeked", 96}};
 
-/* What is done to an instruction. */
+/* The changes that are made to an instruction. */
 #define CHANGES(X)                                                                                                     \
     X(REMOVE, "removed")                                                                                               \
     X(PARITY, "for the other parity")                                                                                  \
@@ -63,7 +63,7 @@ static const exception harmless[] = {
     {"bulk_global", "init.sync", REMOVE},
     /* Lane 0 goes on to its own wait; the barrier after that is the one which the others need. */
     {"bulk_elected", "issue.syncwarp", REMOVE},
-    /* A product is complete for its warpgroup once one of its threads has waited. */
+    /* A product is complete for its warpgroup as soon as one of the threads has waited. */
     {"written", "read", REMOVE},
     /* barrier.cluster releases and acquires, which is enough for arrivals by threads. */
     {"handed", "init.fence", REMOVE},
@@ -73,7 +73,7 @@ static const exception harmless[] = {
     {"acknowledged", "init.fence", REMOVE},
     /* A warp comes to the next arrival there through another barrier of its lanes. */
     {"uneven", "read1.syncwarp", REMOVE},
-    /* Who frees stage 1 has freed stage 0 before. */
+    /* The thread that frees stage 1 has freed stage 0 before. */
     {"uneven", "empty0.wait", OTHER},
     /* A block waits for all that others send to it. */
     {"exchange", "end.sync", REMOVE},
@@ -244,6 +244,7 @@ typedef struct outcome {
     char text[600];    /* the first one */
 } outcome;
 
+/* Runs a mutant under the checks, and collects its findings and its results. */
 static outcome run(const char *text, size_t length, const idiom *of)
 {
     vm_limits limits = {

@@ -1,4 +1,5 @@
-/* The printf of kernels: formats of a grammar beside the host's snprintf(), and what a hostile kernel would try. */
+/* The printf of kernels: formats from a grammar, compared with the host's snprintf(), and attacks by a hostile
+ * kernel. */
 #include <locale.h>
 #include <unistd.h>
 
@@ -205,8 +206,8 @@ static void memory_runs_out(void)
 
 static void keep(void *user, const char *text, size_t length) { kiln__text_add(user, text, length); }
 
-/* Formats with so many flags and stars that a copy of them would overrun a buffer of the host. The arguments are strings of
- * "%n", which would do harm as a format. */
+/* Formats with so many flags and stars that a copy of them would overrun a buffer of the host. The arguments are
+ * strings of "%n", which would do harm as a format. */
 static void kernels(void)
 {
     static const char ptx[] =

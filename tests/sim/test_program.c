@@ -14,7 +14,7 @@ static json_t *row_at(const char *path, size_t index)
 
 static double real_at(const json_t *row, const char *key) { return json_number_value(json_object_get(row, key)); }
 
-/* The estimate of one launch, as kiln tune gets it: of traced blocks alone, and of all of them. */
+/* Returns the estimate of one launch as kiln tune gets it: from traced blocks alone, or from all blocks. */
 static double estimate_of(CUfunction function, unsigned blocks, void **arguments, bool sampled)
 {
     uint64_t launches = 0;

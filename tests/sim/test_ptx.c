@@ -1,4 +1,4 @@
-/* What ptx_parse() makes of texts it accepts. */
+/* The results of ptx_parse() for texts that it accepts. */
 #include "notation.h"
 #include "ptx_check.h"
 
@@ -264,6 +264,7 @@ static void test_operands(void)
     ptx_free(NULL, module);
 }
 
+/* Calls in PTX: the callee, its arguments and results, and the offsets in vectors of .param variables. */
 static void test_calls(void)
 {
     ptx_module *module = ptx_good(

@@ -1,4 +1,4 @@
-/* What ptx_parse() refuses, and how it says so. */
+/* The texts that ptx_parse() refuses, and its messages. */
 #include "ptx_check.h"
 
 #define LINE "ptxas application ptx input, line "
@@ -161,7 +161,7 @@ static void test_modules(void)
     }
 }
 
-/* All errors of a text, in their order; what is not supported does not hide what is invalid. */
+/* All errors of a text, in their order. An unsupported part does not hide an invalid one. */
 static void test_many(void)
 {
     CHECK(
@@ -239,7 +239,7 @@ static void test_damage(void)
     }
 }
 
-/* What later devices have: refused by name and line, whatever the operands. */
+/* Instructions of later devices are refused by name and line, with any operands. */
 static void test_later(void)
 {
     static const char *const lines[] = {

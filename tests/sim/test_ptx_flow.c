@@ -105,7 +105,7 @@ static void test_random(void)
             }
             state = state * 1664525 + 1013904223;
             at += sprintf(text + at, "L%d: ", i);
-            /* each instruction ends a block, so that a block's start is a point of its own */
+            /* each instruction ends a block, so that the start of a block is a separate point */
             switch (state >> 28) {
             case 0:
             case 1: at += sprintf(text + at, "bra L%d;\n", t[0]); break;

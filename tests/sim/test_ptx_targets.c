@@ -1,4 +1,4 @@
-/* Which devices have which instructions: targets.txt, which targets.py holds against ptxas where there is one. */
+/* The instructions of each device (targets.txt). targets.py compares this file with ptxas, if ptxas is installed. */
 #include "ptx_check.h"
 
 /* The compute capabilities that a line of targets.txt may name. */
@@ -15,7 +15,7 @@ static bool names(const char *list, int device)
     return false;
 }
 
-/* The instruction in a kernel, for the newest target: that of the device decides. */
+/* Parses the instruction in a kernel for the newest target. So only the device decides. */
 static ptx_result parse(const char *instruction, int device, kiln__text *log)
 {
     char text[1024];

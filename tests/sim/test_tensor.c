@@ -1,5 +1,5 @@
-/* Tensor maps: what the driver takes, and what copies by them do, against loops over coordinates. A kernel is a load of
- * one box and a copy of shared memory to `out`, or the way back. */
+/* Tensor maps: the maps that the driver accepts, and copies by them, compared with loops over coordinates. A kernel
+ * loads one box and copies shared memory to `out`, or does the reverse. */
 #include "cu_check.h"
 
 enum { SHARED = 32768, GLOBAL = 1 << 16, MOST = 5 };
@@ -362,7 +362,7 @@ static void test_im2col(void)
     close_device();
 }
 
-/* Some of what the manual forbids, and what is not there. */
+/* Some maps that the manual forbids, and some that do not exist. */
 static void test_maps(void)
 {
     const box good = {.rank = 2,

@@ -1,4 +1,4 @@
-/* Tensor maps of the simulated driver: what it writes, and each rule of cuda.h broken once. */
+/* Tensor maps of the simulated driver: the bytes that it writes, and each rule of cuda.h broken once. */
 #include "cu_check.h"
 #include "sim.h"
 #include "vm.h"
@@ -146,7 +146,7 @@ static void rules(void)
     close_device();
 }
 
-/* What this device does not have, by name. */
+/* The features that this device lacks, by name. */
 static void not_simulated(void)
 {
     kiln__tensor_fault fault;

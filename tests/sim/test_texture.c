@@ -1,4 +1,5 @@
-/* Textures and surfaces through the driver's table: what kernels read and write, by hand-computed numbers. */
+/* Textures and surfaces through the driver's table: reads and writes of kernels, compared with numbers computed by
+ * hand. */
 #include "textures.h"
 
 /* ---- addresses and filters ---- */
@@ -495,6 +496,7 @@ static void fault_of(const char *instruction, uint64_t object, int x, int y, CUr
     open_device();
 }
 
+/* Accesses to textures and surfaces that are faults, each with its message: wrong handles, formats and coordinates. */
 static void test_faults(void)
 {
     static const char read[] = "suld.b.2d.b32.trap {%r5}, [%t, {%r1, %r2}];";

@@ -136,6 +136,7 @@ static long long saturate(double x, double low, double high)
     return x != x ? 0 : x <= low ? (long long)low : x >= high ? (long long)high : (long long)x;
 }
 
+/* Compares the results of integer instructions and conversions for element i with C. */
 static void ints(int i)
 {
     int p = n[i], q = n[(i + 3) & 63], k = 0;
@@ -217,8 +218,9 @@ static void against_the_host(void)
     vm_bench_end(&b);
 }
 
-/* Reciprocal roots are those of doubles, rounded once: of words whose results lie nearest to the middle between two
- * numbers, and of every 4099th of all. A warp with nothing but normal numbers takes another way than one with others. */
+/* Reciprocal square roots equal the results in double precision, rounded once. The operands are those whose results
+ * lie nearest to the middle between two numbers, and every 4099th of all words. A warp with only normal numbers runs
+ * other code than a warp with special numbers. */
 static void reciprocal_roots(void)
 {
     static const char text[] =

@@ -1,4 +1,5 @@
-/* mbarriers, bulk copies and a cluster of one block: what a program may count on, and what must be a fault. */
+/* mbarriers, bulk copies and a cluster of one block: behaviour on which a program may rely, and uses that must be a
+ * fault. */
 #include "vm_check.h"
 
 #define KERNEL(...)                                                                                                    \
@@ -58,7 +59,7 @@ static void wait_for_others(void)
                    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; X:"),
             64),
         VM_OK);
-    for (uint32_t k = 32; k < 64; k++) /* word k of the copy is that of row k / 16 */
+    for (uint32_t k = 32; k < 64; k++) /* word k of the copy comes from row k / 16 */
         CU_ASSERT_EQUAL(rows[k][1], k % 16 ? 0 : 1000 + k / 16);
     CU_ASSERT_EQUAL(rows[0][0], 2000);
     CU_ASSERT_EQUAL(rows[1][0], 1001);
@@ -88,7 +89,7 @@ static void faults(void)
                 "mbarrier.init.shared.b64 [%r1], 1; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra W;"),
             1),
         VM_FAULT_DEADLOCK);
-    /* one of two threads comes to the cluster's barrier and waits for the other, which waits elsewhere */
+    /* one of two threads arrives at the cluster's barrier and waits for the other, which waits elsewhere */
     CU_ASSERT_EQUAL(
         try(KERNEL("@%p0 bar.sync 1; @%p0 ret; barrier.cluster.arrive; barrier.cluster.wait; bar.sync 1;"), 2),
         VM_FAULT_DEADLOCK);

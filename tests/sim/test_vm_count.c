@@ -107,7 +107,7 @@ static void patterns(void)
     /* All lanes the same float. */
     count(&k, "pattern", 1, 128, 1, 0, 77, 0);
     loads(&k, __LINE__, 4, 512, 16, 4, 4);
-    /* 40 threads: a warp of 32 and one of 8, which touches one sector. */
+    /* 40 threads: a warp of 32 and a warp of 8, which accesses one sector. */
     count(&k, "pattern", 1, 40, 1, 1, 0, 0);
     loads(&k, __LINE__, 2, 160, 160, 5, 2);
     IS(global_load_lanes, 40);
@@ -155,7 +155,8 @@ static void scatter(void)
                         .watch = &watch};
     CU_ASSERT_EQUAL_FATAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
     vm_profile_sum(k.profile, &k.c, NULL);
-    loads(&k, __LINE__, 8, 1024, 1024, 16 + 128, 4 + 128); /* the indices, aligned, and what they lead to */
+    loads(&k, __LINE__, 8, 1024, 1024, 16 + 128, 4 + 128); /* the indices, which are aligned, and the elements at
+                                                              these indices */
     for (uint32_t n = 0; n < N; n++)
         index[n] = n % 32 / 4 * 8; /* four lanes each share a float, and eight floats lie a sector apart */
     vm_profile_clear(k.profile);
@@ -175,7 +176,7 @@ static void layouts(void)
     loads(&k, __LINE__, 2 * N, 2 * N * 128, 2 * N * 128, 2 * N * 32, 2 * N * 32);
     count(&k, "thread_a_column", 1, 64, 1, N, 0, 0);
     loads(&k, __LINE__, 2 * N, 2 * N * 128, 2 * N * 128, 2 * N * 4, 2 * N);
-    /* Of structures of 12 bytes: 384 bytes for 128. Of three arrays it is the aligned pattern. */
+    /* Structures of 12 bytes: 384 bytes are moved for 128. With three arrays it is the aligned pattern. */
     count(&k, "aos", 1, 32, 1, 0, 0, 0);
     loads(&k, __LINE__, 1, 128, 128, 12, 3);
     /* The same element for all lanes: three fields in one sector, or in three. */

@@ -118,7 +118,7 @@ static void products(void)
          4 * 2 * 16 * 8 * 64, false, false, false},
         {"mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc " R4 ", " R4 ", " R2 ", " R4 ";", C(tensor_int1),
          4 * 2 * 16 * 8 * 256, false, false, false},
-        /* each quarter of a warp has a product of its own */
+        /* each quarter of a warp has a separate product */
         {"mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 " R4 ", " R2 ", " R2 ", " R4 ";", C(tensor_fp16),
          4 * 4 * 2 * 8 * 8 * 4, true, false, false},
         {"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 " F8 ", " R8 ", " R8 ", " F8 ";", C(tensor_fp16),

@@ -1,4 +1,5 @@
-/* What kernels do beyond arithmetic: flow.cu through NVRTC, each kernel against the same on the host. */
+/* Kernels with more than arithmetic: flow.cu through NVRTC, each kernel compared with the same computation on the
+ * host. */
 #include <math.h>
 
 #include "vm_check.h"

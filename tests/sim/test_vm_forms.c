@@ -1,8 +1,8 @@
-/* Instruction forms that compilers seldom write, over edge values. Each row is an instruction and what the PTX ISA says
- * it computes, written here once more in the plainest way: bit by bit, or in wider arithmetic. A kernel per row reads a,
- * b, c, each a 64-bit word, runs the instruction and writes d.
+/* Instruction forms that compilers seldom write, over edge values. Each row is an instruction and its result according to the
+ * PTX ISA, written here in the plainest way: bit by bit, or in wider arithmetic. A kernel per row reads a, b, c, each a 64-bit
+ * word, runs the instruction and writes d.
  *
- * Long: a table of instructions, and beside it what each of them computes. */
+ * The file is long: it has a table of instructions, and beside each row the computation of its result. */
 #include <fenv.h>
 #include <math.h>
 
@@ -114,7 +114,8 @@ static u64 bmsk_wrap(u64 a, u64 b, u64 c)
 }
 static u64 szext(u64 a, u64 b, bool clamp, bool sign)
 {
-    /* the low b bits extended to 32; .clamp: more than 31 leave a as it is; b is taken modulo 32 else */
+    /* The low b bits of a, extended to 32 bits. With .clamp, b above 31 returns a unchanged; without it, b is taken
+     * modulo 32. */
     uint32_t n = (uint32_t)b, d = 0;
     if (clamp && n > 31)
         return (uint32_t)a;
@@ -145,7 +146,8 @@ static u64 szext_ws(u64 a, u64 b, u64 c)
 }
 static u64 fns(u64 a, u64 b, u64 c)
 {
-    /* offset 0: base if its bit is set; else the |offset|-th set bit, base included, upwards or downwards */
+    /* If the offset is 0, the result is `base` if its bit is set. Otherwise it is the |offset|-th set bit, upwards
+     * or downwards, and the bit of `base` counts. */
     int base = (int)(b & 31), offset = (int32_t)(uint32_t)c;
     if (offset == 0)
         return a >> base & 1 ? (u64)base : UINT32_MAX;
@@ -447,7 +449,7 @@ static u64 narrow(long double v, format f, int mode)
     units = mode < 0 ? copysignl(floorl(fabsl(units) + 0.5L), units) : rintl(units);
     fesetround(FE_TONEAREST);
     u64 n = (u64)fabsl(units), one = (u64)1 << fraction;
-    u64 code = n < one ? n : (u64)(power - f.least) * one + n; /* a carry goes into the exponent by itself */
+    u64 code = n < one ? n : (u64)(power - f.least) * one + n; /* a carry goes into the exponent automatically */
     if (code >= (u64)top << fraction) {
         bool away = mode == FE_TONEAREST || mode < 0 || (mode == FE_UPWARD && !sign) || (mode == FE_DOWNWARD && sign);
         code = away ? (u64)top << fraction : ((u64)top << fraction) - 1;
@@ -463,7 +465,7 @@ static long double fused(long double a, long double b, long double c)
     s = x * y + z; /* the product of two narrow numbers is exact */
     bool lost = fetestexcept(FE_INEXACT);
     fesetround(FE_TONEAREST);
-    if (s == 0 && !lost) /* the sign of an exact zero is that of rounding to nearest */
+    if (s == 0 && !lost) /* an exact zero has the sign that rounding to nearest gives it */
         s = x * y + z;
     int power;
     if (lost && isfinite(s)) {
@@ -547,7 +549,8 @@ CVT(rn_f16_f64, return narrow(f64(a), F16, FE_TONEAREST);)
 /* A GPU rounds the payload of no number like a fraction: where it lies in the bits that go alone, infinity is left. */
 static u64 rna_bits(u64 a) { return isnan(f32(a)) && !(a & 0x7fe000) ? (a + 0x1000) >> 13 : narrow(f32(a), TF32, -1); }
 CVT(tf32_rna, return rna_bits(a) << 13;)
-/* .relu: negatives and -0 become +0; .satfinite: what would be infinite is the greatest finite number of that sign */
+/* With .relu, negative numbers and -0 become +0. With .satfinite, a result that would be infinite becomes the
+ * largest finite number of that sign. */
 static u64 satfinite(u64 v, u64 infinite, u64 sign) { return (v & (sign - 1)) == infinite ? v - 1 : v; }
 CVT(tf32_sat, return satfinite(rna_bits(a), 0x3fc00, 0x40000) << 13;)
 static u64 f16x2_relu(u64 a, u64 b, u64 c)
@@ -815,6 +818,7 @@ static void write_kernel(kiln__text *out, size_t n)
     kiln__text_puts(out, "\nst.global.u64 [%d5], %d0;\nret;\n}\n");
 }
 
+/* Runs each row with all combinations of the edge values and compares the results with the row's own computation. */
 static void all_rows(void)
 {
     enum { MOST = 32 * 32 * 32, BLOCK = 256 };
@@ -862,8 +866,9 @@ static void all_rows(void)
     vm_bench_end(&b);
 }
 
-/* cvt between integers, all pairs of types, with and without .sat, all registers that are wide enough: the low bits of
- * the source are taken in its type, clamped or cut to the destination's, and extended by its sign to the register. */
+/* cvt between integers: all pairs of types, with and without .sat, all registers that are wide enough. The low bits
+ * of the source are read in its type, clamped or cut to the destination's type, and extended by its sign to the
+ * register. */
 static void integer_conversions(void)
 {
     static const char *const types[] = {"u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"};
@@ -925,7 +930,7 @@ static void integer_conversions(void)
     vm_bench_end(&b);
 }
 
-/* Before PTX 2.0 the indices and sizes of threads and blocks had 16 bits, which are the lower ones of today's. */
+/* Before PTX 2.0 the indices and sizes of threads and blocks had 16 bits: the lower bits of today's values. */
 static void short_indices(void)
 {
     static const char text[] =

@@ -1,11 +1,11 @@
-/* Operations of lanes together whose lanes belong to several groups, each with a member mask of its own: a group runs when
- * its own live members have arrived, whatever the others do. Members may come one by one, at other instructions of the
- * same operation, in other calls; groups change from round to round, and lanes leave. */
+/* Warp operations whose lanes belong to several groups, each with a separate member mask. A group runs when all of
+ * its live members have arrived, whatever the other lanes do. Members may arrive one by one, at other instructions
+ * of the same operation, or in other calls. Groups change from round to round, and lanes leave. */
 #include "vm_check.h"
 
 #define HEAD ".version 9.0\n.target sm_100\n.address_size 64\n"
 
-/* ---- many groups at random, against what each group gives by itself ---- */
+/* ---- many groups at random, compared with the result of each group alone ---- */
 
 enum { ROUNDS = 24, SEEDS = 6, PLACES = 3 };
 
@@ -16,7 +16,8 @@ typedef struct row {
 
 typedef struct operation {
     const char *name;
-    const char *here, *there; /* %r4 mask, %r6 value, %r7 argument; result in %r20 and %p5; the same in another way */
+    const char *here, *there; /* %r4 mask, %r6 value, %r7 argument; the result in %r20 and %p5. `there` computes the
+                                 same in another way */
     /* The answer to `lane`; *p: the predicate. */
     uint32_t (*answer)(const row *rows, uint32_t group, uint32_t lane, uint32_t *p);
 } operation;
@@ -31,7 +32,7 @@ static uint32_t from_arg(const row *rows, uint32_t group, uint32_t lane, uint32_
     *p = 1;
     return rows[rows[lane].arg].value;
 }
-/* A lane before or behind it in place of one at the other side: itself. */
+/* Shuffles from a lane before, or behind. A lane that asks for a lane on the other side gets its own value. */
 static uint32_t from_before(const row *rows, uint32_t group, uint32_t lane, uint32_t *p)
 {
     (void)group;
@@ -287,7 +288,7 @@ static void incomplete(void)
     vm_bench_end(&b);
 }
 
-/* The upper group's last lanes wait for what the lower group does afterwards. */
+/* The upper group's last lanes wait for values that the lower group writes afterwards. */
 static void one_waits_for_the_other(void)
 {
     vm_bench b =
@@ -317,7 +318,7 @@ static void in_both_branches(void)
     vm_bench_end(&b);
 }
 
-/* A barrier of a few lanes is not one of all: those that wait for the others go on waiting. */
+/* A barrier of a few lanes is not a barrier of all lanes: lanes that wait for the others continue to wait. */
 static void smaller_barrier(void)
 {
     vm_bench b = run_one(
@@ -349,7 +350,7 @@ static void a_round_ahead(void)
     vm_bench_end(&b);
 }
 
-/* A lane for which the guard does not hold does not wait with those for which it does, who may wait for it. */
+/* A lane whose guard is false does not wait with the lanes whose guard is true. These lanes may wait for it. */
 static void guarded(void)
 {
     vm_bench b = run_one(KERNEL("setp.lt.u32 %p3, %r1, 8; mov.b32 %r4, 0; setp.ge.u32 %p4, %r1, 8;\n"
@@ -360,7 +361,7 @@ static void guarded(void)
     vm_bench_end(&b);
 }
 
-/* What can never be complete is said at once, with where its lanes wait. */
+/* If a group can never be complete, the fault comes at once and names the places where its lanes wait. */
 static void never_complete(void)
 {
     static const struct {

@@ -35,7 +35,7 @@ static bool ends(const volatile unsigned char *at)
                      : WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
 }
 
-/* The begin of the free region that ends at `end`; NULL: there is none. */
+/* Returns the begin of the free region that ends at `end`, or NULL if there is no such region. */
 static const unsigned char *begin_of(const vm_guards *g, const unsigned char *end)
 {
     for (unsigned k = 0; k < VM_GUARD_CLASSES; k++)

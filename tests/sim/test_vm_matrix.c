@@ -1,5 +1,5 @@
-/* Instructions on matrices. Fragments are built and read here by the formulas of the PTX manual, each written out for its
- * shape; products are of small whole numbers, so that they are exact whatever the order; then what is known of rounding. */
+/* Instructions on matrices. The test builds and reads fragments by the formulas of the PTX manual, each written for
+ * its shape. Products use small integers, so that they are exact in any order. Tests of the known rounding follow. */
 #include <math.h>
 
 #include "vm_check.h"
@@ -331,7 +331,7 @@ static void rounding(void)
 
 static void sparse(void)
 {
-    /* m16n8k16: of four neighbours the two that the metadata names; lane 4g + selector has those of rows g and g + 8. */
+    /* m16n8k16: the metadata names two of four neighbours. Lane 4g + selector has the metadata of rows g and g + 8. */
     static const uint32_t pairs[6] = {4, 8, 12, 9, 13, 14}; /* 0 1, 0 2, 0 3, 1 2, 1 3, 2 3 */
     fill(16, 8, 16);
     uint32_t meta[16] = {0};
@@ -403,7 +403,7 @@ static void moves(void)
     }
 }
 
-/* A generic address in place of one of shared memory: a GPU takes its low 32 bits. */
+/* A generic address in place of a shared-memory address. A GPU uses its low 32 bits. */
 static void generic_address(void)
 {
     memset(rows, 0, sizeof rows);
@@ -422,7 +422,8 @@ static void generic_address(void)
             CHECK(rows[lane].w[16 + k] == (uint32_t)(4 * lane + k));
 }
 
-/* wmma: what is loaded, multiplied and stored by rows or columns is the product, for every type and shape. */
+/* wmma: matrices are loaded, multiplied and stored by rows or columns. The stored matrix is the product, for every
+ * type and shape. */
 static void wmma(void)
 {
     static const char *const shapes[] = {"m16n16k16", "m8n32k16", "m32n8k16"};
@@ -487,7 +488,7 @@ static void wmma_faults(void)
         uint32_t lane;
         uint64_t offset;
     } cases[] = {
-        /* rows of 96 bytes in 1024: row 10 ends before it, row 11 begins behind it */
+        /* rows of 96 bytes in 1024 bytes: row 10 ends before the end, and row 11 begins after it */
         {KERNEL("wmma.load.c.sync.aligned.row.m16n16k16.global.f32 " C_LIST ", [%d0], 24;\n"), VM_FAULT_ADDRESS, 12,
          1056},
         {KERNEL("wmma.store.d.sync.aligned.row.m16n16k16.f32 [%d0], " C_LIST ", 24;\n"), VM_FAULT_ADDRESS, 12, 1056},

@@ -1,4 +1,5 @@
-/* What kernels can access beyond what was allocated: the rest of a granule, as on a GPU. Checks report it. */
+/* Accesses of kernels beyond the allocated memory. They reach the rest of a granule, as on a GPU. Checks report
+ * them. */
 #include "check_bench.h"
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -74,8 +75,8 @@ static void systems_shared(void)
     }
 }
 
-/* Where pages count (programs on libcuda.so.1), what is around an allocation in its page is there, too, and keeps what is
- * written; other pages and what was freed are faults. */
+/* If pages decide (programs on libcuda.so.1), the memory around an allocation in its page can be accessed too, and
+ * keeps its values. Accesses to other pages and to freed memory are faults. */
 static void pages(void)
 {
     static const char text[] = HEAD

@@ -83,7 +83,7 @@ static void boxes(void)
     CU_ASSERT_FALSE(is_marked(1024, 256));
 }
 
-/* A row of a tensor that begins in an allocation and ends behind it, and a map that does. */
+/* A row of a tensor that begins inside an allocation and ends beyond it, and a map that does so. */
 static void rows_of_tensors(void)
 {
     map_box(1, 1, 0);
@@ -441,8 +441,8 @@ static void loops(void)
     }
 }
 
-/* An alias has the frame that its code needs. The kernel has no local memory but that of the function: if the alias had
- * none, its parameter would be copied to a null pointer, or behind the local memory of the block. */
+/* An alias has the frame that its code needs. The kernel has only the local memory of the function. If the alias had
+ * none, its parameter would be copied to a null pointer, or beyond the local memory of the block. */
 static void frames_of_aliases(void)
 {
     enum { BYTES = 4096, VALUE = 77 };
@@ -464,7 +464,7 @@ static void frames_of_aliases(void)
     vm_bench_end(&b);
 }
 
-/* The product of these sizes is 2^64, which 64 bits hold as 0. */
+/* The product of these sizes is 2^64, which is 0 in 64 bits. */
 static void sizes_of_blocks(void)
 {
     static const char text[] = HEAD

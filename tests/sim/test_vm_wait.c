@@ -1,5 +1,5 @@
-/* Kernels that wait for other blocks and warps by polling: what the waiting costs, in instructions, and what is said
- * where it cannot end. Instructions are the same in every run on one host thread. */
+/* Kernels that wait for other blocks and warps by polling: the cost of waiting, in instructions, and the message if
+ * the wait cannot end. The number of instructions is the same in every run on one host thread. */
 #include "vm_check.h"
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -110,7 +110,7 @@ static void is_endless(const char *text, uint32_t blocks, bool cooperative, cons
     }
 }
 
-/* What can never end is said at once: who waits, where, for what. */
+/* A wait that can never end is a fault at once. The message has the waiting thread, the place and the condition. */
 static void endless(void)
 {
     is_endless(
@@ -129,7 +129,7 @@ static void endless(void)
                3, false, "at PTX line 14 of 'k', which reads memory at offset 64 of an allocation");
 }
 
-/* A wait that would end by itself is none. */
+/* A wait that ends after some time is not a fault. */
 static void patient(void)
 {
     is_cheap(KERNEL("",

@@ -1,5 +1,5 @@
-/* Instructions in which lanes see each other or memory, in the forms that compilers seldom write; and what a kernel may
- * ask for beyond reason, which must be a fault. */
+/* Instructions in which lanes see each other or memory, in forms that compilers seldom write. Requests of a kernel
+ * that no device could meet must be faults. */
 #include "vm_check.h"
 #include "vm_machine.h"
 
@@ -69,7 +69,7 @@ static void reductions(void)
 
 static void copies(void)
 {
-    /* cp.async: what is beyond the source size is zero; a group that is waited for is there. */
+    /* cp.async: bytes beyond the source size are zero. After a wait for a group, its bytes have arrived. */
     // clang-format off
     static const char text[] = HEAD ".shared .align 16 .b8 s[2048];\n" KERNEL("k")
         "mov.u32 %r1, s; mad.lo.u32 %r1, %r0, 64, %r1; and.b32 %r2, %r0, 15; setp.gt.u32 %p1, %r0, 7;\n"
@@ -118,7 +118,8 @@ static void atomics_in_runs(void)
 
 static void atomics(void)
 {
-    /* Vectors add element by element; 128 bits are exchanged whole; a load may land on its own address. */
+    /* Vectors add element by element. 128 bits are exchanged as a whole. A load may overwrite the register of its
+     * own address. */
     // clang-format off
     static const char text[] = HEAD KERNEL("k")
         "ld.global.v2.f32 {%f1, %f2}, [%d2]; red.global.add.v2.f32 [%d1], {%f1, %f2};\n"
@@ -180,8 +181,8 @@ static void flushing(void)
 
 static void stacks(void)
 {
-    /* alloca gives each thread its own bytes, aligned, until the stack is restored; the address of a parameter is that
-     * of a copy on the stack, which names and pointers share. */
+    /* alloca gives each thread separate bytes, aligned, until the stack is restored. The address of a parameter
+     * points to a copy on the stack, which names and pointers share. */
     // clang-format off
     static const char text[] = HEAD
         ".func (.param .b32 r) f (.param .b32 x, .param .align 8 .b8 y[16]) {\n .reg .b32 %r<8>; .reg .b64 %d<4>;\n"
@@ -203,7 +204,8 @@ static void stacks(void)
 
 static void branches(void)
 {
-    /* brx.idx whose targets are all the reconvergence point; a guarded call; p and q from one predicate that is q. */
+    /* brx.idx whose targets are all the reconvergence point; a guarded call; p and q from one predicate, which is
+     * also q. */
     // clang-format off
     static const char text[] = HEAD ".func f () { ret; }\n" KERNEL("k")
         "T: .branchtargets M, M, M;\n rem.u32 %r1, %r0, 3; setp.lt.u32 %p1, %r0, 9; brx.idx %r1, T;\n M: @%p1 call f;\n"
@@ -219,7 +221,7 @@ static void branches(void)
 
 static void heap(void)
 {
-    /* What is freed can be had again while the kernel runs. */
+    /* Freed memory can be allocated again while the kernel runs. */
     // clang-format off
     static const char text[] = HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
         ".extern .func free (.param .b64 p);\n" KERNEL("k")
@@ -269,7 +271,7 @@ static void heap_is_full(void)
                         .params = &p,
                         .limits = larger};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
-    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* beside what was not freed */
+    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* in addition to the bytes that were not freed */
     vm_bench_end(&b);
 }
 

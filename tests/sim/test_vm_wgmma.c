@@ -1,6 +1,6 @@
-/* wgmma: what a warpgroup multiplies. Operands are laid out in shared memory here as copies by tensor maps leave them
- * (rows of a line, whose 16-byte pieces are exchanged), and fragments by the formulas of the PTX manual. The numbers are
- * small and whole, so that products are exact whatever the order; then what is known of rounding. */
+/* wgmma: the products of a warpgroup. The test stores operands in shared memory as copies by tensor maps do: rows of
+ * a line, whose 16-byte pieces are swizzled. It builds fragments by the formulas of the PTX manual. The numbers are
+ * small integers, so that products are exact in any order. Tests of the known rounding follow. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -39,7 +39,7 @@ static uint32_t draw(void)
     return seed >> 8;
 }
 
-/* A number of -8 to 8 in a format of so many bits for exponent and fraction. */
+/* Encodes a number from -8 to 8 in a format with this many bits for exponent and fraction. */
 static uint32_t encode(int x, int exponent, int fraction)
 {
     if (x == 0)
@@ -65,7 +65,7 @@ static uint32_t element(kind type, int x)
 
 static int A[ROWS][DEPTH], B[DEPTH][COLUMNS], C[ROWS][COLUMNS];
 static uint32_t A_bits[ROWS][8], B_bits[COLUMNS][8]; /* b1 */
-static int stored[ROWS][DEPTH / 2];                  /* of sparse A: what is kept, and its column */
+static int stored[ROWS][DEPTH / 2];                  /* for a sparse A: the stored values, and the column of each */
 static int column[ROWS][DEPTH / 2];
 static unsigned char image[SHARED];
 static uint32_t regs[THREADS][4 + 1 + COLUMNS / 2]; /* A's fragment, metadata, D's */
@@ -147,6 +147,7 @@ static void make_sparse(const product *p)
         }
 }
 
+/* Fills the matrices of a product with small integers, in shared memory, registers and metadata. */
 static void fill(const product *p)
 {
     int k = depth_of(p), kept = p->sparse ? k / 2 : k, bits = bits_of[p->a], row_bytes = 32;
@@ -554,7 +555,7 @@ static void refused(void)
 #undef SUMS
 }
 
-/* What kernels of this kind have around it: hints, fences and counts that change nothing here. */
+/* Instructions that kernels of this kind have around wgmma: hints, fences and counts, which change nothing here. */
 static void around(void)
 {
     char why[200];

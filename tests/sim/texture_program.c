@@ -1,6 +1,6 @@
-/* A program for the CUDA driver API that knows nothing of Kiln: a picture in an array, read through a texture with a
- * linear filter and written through a surface. It is run on the simulated device's libcuda.so.1; 0: it got what it should.
- * In CUDA C++ the kernel would be
+/* A program for the CUDA driver API that does not know Kiln. It stores a picture in an array, reads it through a texture with
+ * a linear filter, and writes through a surface. It runs on the simulated device's libcuda.so.1. The exit code is 0 if the
+ * result is right. In CUDA C++ the kernel would be
  *     __global__ void half(cudaTextureObject_t in, cudaSurfaceObject_t out, int n) {
  *         int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
  *         if (x < n && y < n) surf2Dwrite(tex2D<float>(in, 2 * x + 1, 2 * y + 1), out, x * sizeof(float), y);
@@ -42,6 +42,7 @@ static int check(void)
     return 0;
 }
 
+/* Makes the array, the texture and the surface, runs the kernel, and compares the picture. Returns the exit code. */
 static int run(CUdevice device)
 {
     CUcontext context;

@@ -155,6 +155,7 @@ static void numbered(const kiln__space *space, const kiln__variant *variant, uin
     free(seen);
 }
 
+/* Walks a space in order, and compares each configuration with a plain nested loop that tests every constraint. */
 static void compare(const kiln_spec *spec)
 {
     const kiln__variant *variant = &spec->variants[0];
@@ -346,6 +347,7 @@ static void test_failing(void)
     kiln_spec_free(spec);
 }
 
+/* Counts the spaces of T1 files of the community, and compares the numbers with known ones. */
 static void test_community(void)
 {
     static const struct {
@@ -418,7 +420,8 @@ static void test_large(void)
     kiln_spec_free(spec);
 }
 
-/* What one constraint cannot compute another may exclude; fractions, floats and texts are not for the index to compute. */
+/* A configuration for which one constraint cannot be computed may be excluded by another. The index does not compute
+ * fractions, floats and texts. */
 static void test_index_edges(void)
 {
     static const char *const bodies[] = {
@@ -441,6 +444,7 @@ static void test_index_edges(void)
     }
 }
 
+/* Fails the first, second, ... allocation of all functions of a space. */
 static void test_oom(void)
 {
     kiln_spec *spec = parse(fixed_text);
@@ -692,7 +696,7 @@ static void test_halted(void)
     kiln_spec_free(spec);
 }
 
-/* What is drawn is valid, and in time all of a small space comes. */
+/* Every drawn configuration is valid, and after some time all configurations of a small space are drawn. */
 static void test_sampler(void)
 {
     kiln_spec *spec = parse(HEAD "params: {A: [1, 2, 3, 4], B: [1, 2, 3, 4], C: [1, 2, 3, 4], D: [x, y, z]}\n"

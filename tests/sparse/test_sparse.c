@@ -178,7 +178,7 @@ static void test_generators(void)
     CHECK(!kiln__matrix_kind_find("stencil28", &kind) && !kiln__matrix_kind_find("", &kind));
 }
 
-/* What is known of each kind in closed form, or of its mean. */
+/* Facts about each kind of matrix that are known in closed form, or by their mean. */
 static void test_shapes(void)
 {
     kiln__row_statistics s;
@@ -212,7 +212,8 @@ static void test_shapes(void)
     kiln__csr_statistics(&m, (kiln__patience){0}, &s);
     CHECK(s.largest > 100 && s.mean > 8 && s.mean < 16);
     kiln__csr_free(NULL, &m);
-    m = generate("fem6", 600, 48, false); /* 100 nodes: the first with itself and what it is coupled with */
+    m = generate("fem6", 600, 48, false); /* 100 nodes: the first node with its own block and the blocks of the nodes
+                                             that it is coupled with */
     kiln__csr_statistics(&m, (kiln__patience){0}, &s);
     CHECK(m.nonzeros % 36 == 0 && s.empty == 0 && m.offsets[6] == 6 * m.offsets[1] && m.index[5] == 5);
     kiln__csr_free(NULL, &m);
@@ -304,9 +305,9 @@ static void test_market_refused(void)
     refuses(HEAD "coordinate real general\n", "m:2:1: the size line is missing");
     refuses(HEAD "coordinate real general\n2 2\n", "m:2:4: the size line is 'rows columns entries'");
     refuses(HEAD "coordinate real general\n2 2 1\n3 1 1\n",
-            "m:3:1: there is no such row: rows count from 1 to what the size line says");
+            "m:3:1: there is no such row: rows count from 1 to the number in the size line");
     refuses(HEAD "coordinate real general\n2 2 1\n1 0 1\n",
-            "m:3:3: there is no such column: columns count from 1 to what the size line says");
+            "m:3:3: there is no such column: columns count from 1 to the number in the size line");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1\n", "m:3:4: the value is no finite number of single precision");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1 1e39\n",
             "m:3:9: the value is no finite number of single precision");
@@ -668,7 +669,7 @@ static void from_popular(dense *d, const kiln_call *call, const kiln__csr *m)
         CU_ASSERT_TRUE(counts[c] < counts[c - 1] || (counts[c] == counts[c - 1] && order[c] > order[c - 1]));
 }
 
-/* The row of a line: itself, or that of which it is a piece. */
+/* Returns the row of a line. A line is a row or a piece of a row. */
 static uint32_t row_of_line(const kiln_call *call, const kiln__csr *m, uint32_t line)
 {
     const uint32_t *cut_rows = data(call, "cut.rows"), *cut_starts = data(call, "cut.starts");
@@ -680,7 +681,7 @@ static uint32_t row_of_line(const kiln_call *call, const kiln__csr *m, uint32_t 
     return MOST_ROWS;
 }
 
-/* Of the 32 entries that a warp adds at a time, those without bit 15 have different lines. */
+/* Among the 32 entries that a warp adds at a time, the entries without bit 15 belong to different lines. */
 static void check_steps(const uint16_t *slots, uint32_t chunks)
 {
     for (uint32_t step = 0; step < 4 * chunks; step++) {

@@ -1,4 +1,5 @@
-/* Files of best-known configurations: what is written reads back, whatever the texts are; what is wrong has its place. */
+/* Files of best-known configurations. A written file reads back with any texts, and an error message has the place
+ * of the error. */
 #include <math.h>
 
 #include "check.h"
@@ -45,6 +46,7 @@ static const char *print(const kiln__known_list *list, kiln__text *text)
     return kiln__text_get(text);
 }
 
+/* Writes known configurations with unusual texts, compares the file, reads it, and compares the list. */
 static void what_is_written_reads_back(void)
 {
     kiln__known_list list = {0}, again = {0};
@@ -83,7 +85,7 @@ static void what_is_written_reads_back(void)
     kiln__known_free(&again);
 }
 
-/* A file with features is of version 2; one without stays of version 1, which earlier builds read. */
+/* A file with features has version 2. A file without features keeps version 1, which earlier builds read. */
 static void features_are_written(void)
 {
     static const kiln_setting features[] = {{"rows", {KILN_INT, {.i = 300}}}, {"mean", {KILN_FLOAT, {.f = 2.5}}}};
@@ -113,7 +115,7 @@ static void the_latest_counts_and_the_best_stays(void)
     kiln__known known = make("s", "v", 3, 30);
     known.params = (kiln__settings){1, slow};
     CHECK(kiln__known_add(&list, &known));
-    known.seconds = 1; /* an earlier sample of the same is of no account */
+    known.seconds = 1; /* an earlier sample of the same configuration has no effect */
     known.made = 20;
     CHECK(kiln__known_add(&list, &known));
     known.params = (kiln__settings){1, fast};
@@ -153,6 +155,7 @@ static void sizes_are_sorted_as_numbers(void)
 }
 
 #define ENTRY "- spec: s\n  device: d\n  cc: '9.0'\n  sizes: {N: 1}\n  variant: v\n  params: {}\n"
+/* Broken files of known configurations. Each error has the line, the column and a reason. */
 static void errors_have_their_place(void)
 {
     static const struct {

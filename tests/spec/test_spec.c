@@ -100,6 +100,7 @@ static kiln_spec *good(const char *file)
     return spec;
 }
 
+/* Reads a spec of a matrix product, and compares every part with the file. */
 static void test_matmul(void)
 {
     kiln_spec *spec = good("matmul.yaml");
@@ -196,6 +197,7 @@ static void test_spmv(void)
     kiln_spec_free(spec);
 }
 
+/* Reads a spec with loops and repetitions, and compares its steps with the file. */
 static void test_loops(void)
 {
     kiln_spec *spec = good("loops.yaml");

@@ -1,4 +1,4 @@
-/* T1 files: what their keys become. Values are those that the format's description gives them. */
+/* T1 files: the conversion of their keys. The expected values come from the description of the format. */
 #include "check.h"
 #include "spec.h"
 
@@ -139,6 +139,7 @@ static void test_arguments(void)
     kiln_spec_free(spec);
 }
 
+/* T1 files that are wrong, each with a part of its message. */
 static void test_wrong(void)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* fixture.h - a store in a folder of its own, and rows for it. */
+/* fixture.h - a store in a separate folder, and rows for it. */
 #ifndef KILN_TEST_STORE_FIXTURE_H
 #define KILN_TEST_STORE_FIXTURE_H
 
@@ -53,7 +53,7 @@ static inline void teardown(fixture *f)
     CU_ASSERT_EQUAL(system(command), 0);
 }
 
-/* A row that is different in each of its fields from that of another number. */
+/* Makes a row that differs in each of its fields from the row with another number. */
 static inline kiln__store_row row_of(unsigned number, char key[33], double times[3])
 {
     snprintf(key, 33, "%032x", number);

@@ -1,4 +1,5 @@
-/* Samples as recorded spaces: what is written makes the same samples again; what others wrote becomes samples too. */
+/* Samples as recorded spaces. An exported file gives the same samples when it is imported, and files of other
+ * programs become samples too. */
 #include <math.h>
 #include <unistd.h>
 
@@ -40,7 +41,8 @@ static void teardown(fixture *f)
     CU_ASSERT_EQUAL(system(command), 0);
 }
 
-/* Different in each field from that of another number: two variants with params of their own, each kind of end. */
+/* Adds a sample that differs in each field from the sample with another number: two variants with different params,
+ * each kind of end. */
 static void add(kiln_store *store, unsigned number)
 {
     static const kiln_status ends[] = {
@@ -135,7 +137,8 @@ static void same_samples(const fixture *f, const char *why)
     kiln__free(NULL, b);
 }
 
-/* What a spreadsheet takes for a formula is none, numbers are numbers, and all texts come back as they were. */
+/* A text that a spreadsheet would take for a formula is written as a text. Numbers are numbers. All texts come back
+ * unchanged. */
 static void no_formulas(void)
 {
     static const struct {
@@ -253,7 +256,7 @@ static void nothing_is_lost(void)
         same_samples(&f, files[i].name);
         CHECK_OK(kiln_store_import(f.other, path, &read, &taken, &error), error);
         CHECK(read == 19 && taken == 0);
-        add(f.store, 5); /* is written last, so that the sizes are those of the others */
+        add(f.store, 5); /* is written last, so that it has the sizes of the others */
         CHECK_OK(kiln_store_prune(f.other, NULL, &removed, &error), error);
         CHECK_OK(kiln_store_export(f.store, NULL, path, files[i].format, &written, &error), error);
         CHECK_OK(kiln_store_import(f.other, path, &read, &taken, &error), error);
@@ -263,6 +266,8 @@ static void nothing_is_lost(void)
     }
 }
 
+/* A file of T4 or Kernel Tuner has one problem. An export of several problems is refused, and the message names two
+ * of them. */
 static void one_problem_a_file(void)
 {
     fixture f;
@@ -301,10 +306,9 @@ static void one_problem_a_file(void)
                            .measured = 1};
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
     CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_T4, NULL, &error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(
-        kiln_error_message(error),
-        "a recorded space must be of one spec at one set of sizes on one device, but these samples are of matmul, "
-        "M=512 N=64, A GPU and of matmul, M=512 N=65, A GPU: choose one of them, or CSV");
+    CHECK_TEXT(kiln_error_message(error),
+               "a recorded space must be of one spec at one set of sizes on one device, but these samples belong to "
+               "matmul, M=512 N=64, A GPU and to matmul, M=512 N=65, A GPU: choose one of them, or CSV");
     kiln_error_free(error);
     error = NULL;
     kiln_setting sizes[] = {{"N", {KILN_INT, {.i = 6}}}, {"M", {KILN_INT, {.i = 512}}}};
@@ -423,7 +427,7 @@ static void what_others_write_today(void)
     teardown(&f);
 }
 
-/* Taken whole or not at all, with the place of what is wrong. */
+/* A file is imported completely or not at all, and the message has the place of the error. */
 static void what_is_wrong(void)
 {
 #define OWN(text)                                                                                                      \

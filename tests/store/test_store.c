@@ -1,10 +1,10 @@
-/* The store: what is written is there, whatever happens to the process, the file or the disk.
+/* The store. A written sample stays, whatever happens to the process, the file or the disk.
  *
  *   store_test_store                the suite, with 100 writers killed
- *   store_test_store kill 1000      the same test with so many
- *   store_test_store time           what a sample costs
+ *   store_test_store kill 1000      the same test with 1000 writers
+ *   store_test_store time           the cost of a sample
  *
- * Long: each version of the file and each way to damage it has its case, on one set of helpers. */
+ * The file is long: each version of the format and each way to damage it has its case, and all use the same helpers. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -246,7 +246,7 @@ static const char csv_1[] =
     "00000000000000000000000000000abd,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
     "0.25,0.75,2,0,0,0,0,0,5,1000,0.25 0.75\n";
 
-/* What version 2 added to both. */
+/* The columns that version 2 added to both. */
 static const char to_version_2[] =
     "ALTER TABLE sample ADD COLUMN stopped_early INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE sample ADD COLUMN finals INTEGER NOT NULL DEFAULT 0;"
@@ -263,7 +263,7 @@ static const char csv_2[] =
     "00000000000000000000000000000abe,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
     "0.25,0.75,2,0,0,0,0,0,5,1000,0,0,0,7,0,0,0,0,0,0.25 0.75\n";
 
-/* What version 3 added to the database. */
+/* The columns that version 3 added to the database. */
 static const char to_version_3[] =
     "ALTER TABLE sample ADD COLUMN inputs_seconds REAL DEFAULT 0;"
     "ALTER TABLE sample ADD COLUMN input_functions TEXT NOT NULL DEFAULT '';"
@@ -273,17 +273,17 @@ static const char to_version_3[] =
     "ALTER TABLE sample ADD COLUMN features TEXT NOT NULL DEFAULT '';UPDATE sample SET rounds=9, features='rows=3';"
     "PRAGMA user_version=3;";
 
-/* What version 4 added to the database. */
+/* The columns that version 4 added to the database. */
 static const char to_version_4[] = "ALTER TABLE sample ADD COLUMN metrics TEXT NOT NULL DEFAULT '';"
                                    "ALTER TABLE sample ADD COLUMN host TEXT NOT NULL DEFAULT '';"
                                    "ALTER TABLE sample ADD COLUMN command TEXT NOT NULL DEFAULT '';"
                                    "UPDATE sample SET host='a1', command='kiln tune add'; PRAGMA user_version=4;";
 
-/* What version 5 added to the database. */
+/* The columns that version 5 added to the database. */
 static const char to_version_5[] = "ALTER TABLE sample ADD COLUMN path TEXT NOT NULL DEFAULT '';"
                                    "UPDATE sample SET path='/a.yaml', worst_error=0.5; PRAGMA user_version=5;";
 
-/* What version 6 added to the database. */
+/* The columns that version 6 added to the database. */
 static const char to_version_6[] = "ALTER TABLE sample ADD COLUMN median_error REAL DEFAULT 0;"
                                    "ALTER TABLE sample ADD COLUMN p999_error REAL DEFAULT 0;PRAGMA user_version=6;";
 
@@ -418,8 +418,9 @@ static void databases_of_version_3(void)
     teardown(&f);
 }
 
-/* An older program has the database open while it is upgraded: what it writes then is kept, and it cannot open it again
- * (its own check of the version, which a database of the next version meets in others_databases_are_left_alone()). */
+/* An older program has the database open while it is upgraded. The samples that it writes then are kept. It cannot
+ * open the database again, because it checks the version. others_databases_are_left_alone() tests this check with a
+ * database of the next version. */
 static void databases_of_version_4(void)
 {
     static const char columns[] = "spec,variant,params,sizes,inputs,run,device,device_id,uuid,cc,driver,nvrtc,kiln,"
@@ -457,7 +458,7 @@ static void databases_of_version_4(void)
     teardown(&f);
 }
 
-/* Removes so many fields that follow. */
+/* Removes `count` fields after `after`. */
 static void cut_fields(char *text, const char *after, unsigned count)
 {
     char *at = strstr(text, after);
@@ -545,7 +546,7 @@ static void samples_of_one_name_are_kept_apart(void)
     add_of(f.store, 1, a);
     add_of(f.store, 2, a);
     CHECK(count_of(f.store, a) == 2);
-    CHECK(count_of(f.store, c) == 2 && strstr(f.log, "which has the same name, are taken"));
+    CHECK(count_of(f.store, c) == 2 && strstr(f.log, "which has the same name, are used"));
     CHECK(count_of(f.store, "") == 2);
     write_file(b, "b");
     add_of(f.store, 3, b);
@@ -556,7 +557,7 @@ static void samples_of_one_name_are_kept_apart(void)
     *f.log = '\0';
     CHECK(count_of(f.store, "") == 0 && strstr(f.log, "several specs called 'matmul'"));
     CHECK(count_all(f.store, NULL) == 3);
-    /* Whose file is not known, or not here, is of every spec of the name. */
+    /* A sample whose file is not known, or does not exist here, belongs to every spec with that name. */
     add_of(f.store, 4, "");
     add_of(f.store, 5, "/another/machine/a.yaml");
     CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 3 && count_of(f.store, c) == 2);
@@ -587,7 +588,7 @@ static void samples_of_one_name_are_kept_apart(void)
     teardown(&f);
 }
 
-/* What describes an input is listed, and comes back from a file as it was. */
+/* The features of an input are listed, and come back from a file unchanged. */
 static int check_features(void *user, const kiln_record *record)
 {
     const kiln_setting *features = record->features;
@@ -899,6 +900,7 @@ static void out_of_memory(void)
     teardown(&f);
 }
 
+/* Prints the time that the store takes to write and to find a sample: the mean and the worst. */
 static int print_times(void)
 {
     fixture f = {0};
@@ -980,7 +982,8 @@ static void an_export_is_whole_or_nothing(void)
     teardown(&f);
 }
 
-/* Neither waited for, nor taken for a damaged database and renamed; nor are those that SQLite opens beside it. */
+/* The store neither waits for something that is not a regular file, nor takes it for a damaged database and renames
+ * it. The same holds for the files that SQLite opens beside it. */
 static void what_is_no_file_is_no_store(void)
 {
     static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
@@ -1006,7 +1009,7 @@ static void what_is_no_file_is_no_store(void)
     teardown(&f);
 }
 
-/* One row of which a value cannot be read hides no other; a sweep makes it again, which mends it. */
+/* A row with a value that cannot be read hides no other row. A sweep makes the row again, which repairs it. */
 static void a_damaged_row_is_left_out(void)
 {
     static const struct {

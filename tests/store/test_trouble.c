@@ -1,5 +1,5 @@
-/* A store in trouble: another process holds it, its tables are not those of a store, its values are of other kinds, its
- * file goes away. */
+/* A store in trouble: another process holds it, its tables do not belong to a store, its values have other types, or
+ * its file disappears. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -86,7 +86,7 @@ static void a_held_store_costs_one_wait(void)
     teardown(&f);
 }
 
-/* What still waits at the end stays beside the store, and the next one to open it takes it in, once. */
+/* Samples that are pending at the end stay beside the store. The next process that opens the store adds them, once. */
 static void what_waits_is_taken_in(void)
 {
     fixture f;
@@ -123,7 +123,7 @@ static void what_waits_is_taken_in(void)
     teardown(&f);
 }
 
-/* Where even reading has to wait, that is limited, and the message says for what. */
+/* If even reading has to wait, the wait is limited, and the message tells the reason for it. */
 static void opening_a_held_store(void)
 {
     fixture f;
@@ -270,8 +270,9 @@ static void what_waits_may_be_anything(void)
     teardown(&f);
 }
 
-/* ---- tables that are not those of a store ---- */
+/* ---- tables that do not belong to a store ---- */
 
+/* Changes the tables of a store by SQL. Opening it must then fail, with a message that names the change. */
 static void tables_of_others_are_refused(void)
 {
     static const struct {

@@ -1,9 +1,13 @@
-/* planted_worker - stands between a sweep and kiln-worker ($KILN_PLANTED_WORKER), hands the messages on, and does what
- * a configuration of planted.yaml asks for: as a compiler it crashes, is killed or hangs, as a runner it dies in mid-sample.
- * What it does once it does not where $KILN_PLANTED_MARKS has a file of that name, which it makes. Each holds a share of
- * the file `busy` there while it works; a runner that measures again what killed one wants all of it, and makes the file
- * `not-alone` where it does not get it. With $KILN_PLANTED_MS each sample takes so much longer, as on a slow device. The
- * file `limits` there gets the time limit of each sample, in seconds. */
+/* planted_worker - stands between a sweep and kiln-worker ($KILN_PLANTED_WORKER). It passes the messages on, and does
+ * what a configuration of planted.yaml asks for. As a compiler it crashes, is killed or hangs. As a runner it dies
+ * during a sample.
+ *
+ * An action that must happen only once makes a file with its name in $KILN_PLANTED_MARKS, and does not happen if
+ * this file exists. Each process holds a share of the file `busy` there while it works. A runner that measures a
+ * configuration again that killed a runner asks for the whole of `busy`. If it does not get it, it makes the file
+ * `not-alone`. With $KILN_PLANTED_MS each sample takes that much longer, as on a slow device. The
+ * file `limits` there gets the time limit of each sample, in seconds. With $KILN_PLANTED_KEEP a
+ * runner sends a reference of its own: `good` before its first launch, `late` after it, and `other` of another spec. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,10 +53,49 @@ static void note_limit(const char *body, size_t length)
     kiln__arena_free(&arena);
 }
 
+static kiln__hash128 spec_hash; /* of the text in the opening message */
+
+static void note_spec(const char *body, size_t length)
+{
+    kiln__arena arena = {0};
+    kiln__runner_setup runner;
+    if (kiln__runner_read_open(body, length, &arena, &runner))
+        spec_hash = kiln__hash(runner.text, runner.text_length);
+    kiln__arena_free(&arena);
+}
+
+/* Sends a reference without exports, if this is the moment. */
+static bool send_reference(bool launched)
+{
+    const char *how = getenv("KILN_PLANTED_KEEP");
+    kiln__text key = {0}, list = {0}, data = {0}, message = {0};
+    char hash[33];
+    if (!how || launched != (strcmp(how, "late") == 0))
+        return true;
+    kiln__hash_print(strcmp(how, "other") == 0 ? (kiln__hash128){1, 2} : spec_hash, hash);
+    kiln__text_printf(&key, "kiln reference 1\nspec %s\nhost forged\n", hash);
+    kiln__exports_pack(NULL, &list, &data);
+    const kiln__kept_reference kept = {.key = key.data,
+                                       .key_length = key.length,
+                                       .spec = "planted",
+                                       .function = "forged",
+                                       .sizes = "",
+                                       .list = list.data,
+                                       .list_length = list.length};
+    kiln__runner_write_keep(&message, &kept);
+    const bool sent = kiln__socket_send(STDIN_FILENO, &message);
+    kiln__text_free(&key);
+    kiln__text_free(&list);
+    kiln__text_free(&message);
+    return sent;
+}
+
 static void act(const kiln__message_header *header, const char *body, int busy)
 {
     size_t length = (size_t)header->length;
     bool again = false;
+    if (header->kind == KILN__RUNNER_OPEN)
+        note_spec(body, length);
     if (header->kind == KILN__RUNNER_RUN)
         note_limit(body, length);
     if (header->kind == KILN__RUNNER_RUN && holds(body, length, "runner_killed_once")) {
@@ -79,7 +122,7 @@ static void act(const kiln__message_header *header, const char *body, int busy)
             pause();
 }
 
-/* Hands one answer on; *more: it was not the last one to the request. Whoever gets that may count on `busy`. */
+/* Passes one answer on. Sets *more if another answer to the request follows. The receiver may rely on `busy`. */
 static bool hand_back(const kiln__child *real, int busy, bool *more)
 {
     uint32_t kind = 0;
@@ -94,7 +137,10 @@ static bool hand_back(const kiln__child *real, int busy, bool *more)
     *more = kind == KILN__RUNNER_LAUNCHING || kind == KILN__RUNNER_WAITING || kind == KILN__RUNNER_KEEP;
     if (busy >= 0 && !*more)
         flock(busy, LOCK_UN);
-    bool sent = kiln__socket_send(STDIN_FILENO, &message);
+    const bool launches = kind == KILN__RUNNER_LAUNCHING;
+    bool sent = !launches || send_reference(false);
+    sent = sent && kiln__socket_send(STDIN_FILENO, &message);
+    sent = sent && (!launches || send_reference(true));
     kiln__text_free(&message);
     kiln__free(NULL, body);
     return sent;

@@ -1,5 +1,5 @@
-/* The best known configuration: which one answers, and what is opened. On the simulated device, through the public
- * functions. */
+/* The best known configuration: the one that is returned, and the plan that is opened. On the simulated device,
+ * through the public functions. */
 #include <math.h>
 #include <unistd.h>
 
@@ -343,6 +343,7 @@ static void of_store_and_file_the_later_counts(void)
     teardown(&f);
 }
 
+/* Fails the first, second, ... allocation of the functions for the best known configuration. */
 static void memory_may_be_out(void)
 {
     static const char text[] = "kiln-best: 1\nbest:\n" KNOWN(HERE, 150, PLAIN(64, 2), 0.2, "measured", "01");
@@ -417,7 +418,7 @@ static void what_is_no_contender_is_not_the_best(void)
     CHECK(kiln_tuning_count(tuning) == 1 && sample->contender && sample->front);
     kiln_tuning_free(tuning);
 
-    /* What is known of it answers those who name it. */
+    /* A caller who names a variant gets the best known configuration of this variant. */
     kiln_best_options options = {.size = sizeof options, .store = f.store};
     CHECK_OK(kiln_best_find(f.engine, f.spec, NULL, &options, &best, &error), error);
     CHECK_TEXT(show(best, text), "DEFAULT plain ITEMS=1 FAR=near BLOCK=64");

@@ -6,7 +6,7 @@
 
 /* ---- with a device that is made up ---- */
 
-/* What happens to the configurations, by their numbers. */
+/* The planted failures, by the numbers of the configurations. */
 typedef struct device {
     int rarely_wrong, faults, ends; /* the configuration whose later runs do that; -1: none */
     int partly_wrong;               /* its answer is wrong where the reference has no elements; -1: none */
@@ -18,6 +18,7 @@ typedef struct device {
 
 static int number_of(const kiln_sample *sample) { return (int)sample->params[0].value.as.i; }
 
+/* Measures a configuration on the planted device: it is right, rarely wrong, faulty, or ends the process. */
 static kiln_status measure(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
                            bool *ends, kiln_error **error)
 {
@@ -66,7 +67,8 @@ static void keep(void *user, const kiln_sample *sample, const double *times, siz
 
 static const kiln__log silent;
 
-/* A sweep that measured configuration i in 1 + i seconds; those of odd numbers are of another variant. */
+/* Makes a sweep that measured configuration i in 1 + i seconds. Configurations with odd numbers belong to another
+ * variant. */
 static kiln_tuning *make_sweep(size_t count, kiln_result like)
 {
     kiln_tuning *tuning = kiln__tuning_new(NULL);
@@ -235,7 +237,7 @@ static void write_text(const char *folder, const char *name, const char *text)
     CHECK(fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
-/* Five elements that the reference leaves alone are wrong in one of two variants. */
+/* In one of two variants, five elements are wrong that the reference does not compare. */
 static void a_wrong_part_does_not_win(void)
 {
     char folder[] = "/tmp/kiln-confirm-XXXXXX", path[96], command[128];

@@ -1,4 +1,4 @@
-/* Numbers that describe an input: made from what it exports, kept with the samples of a sweep. */
+/* Numbers that describe an input. They are computed from its exports, and stored with the samples of a sweep. */
 #include <math.h>
 #include <unistd.h>
 
@@ -110,7 +110,7 @@ static void samples_keep_them(void)
     teardown(&f);
 }
 
-/* Content that replaces that of a buffer is not what the input exports. */
+/* If a file replaces the content of a buffer, the content differs from the input's export. */
 static void a_file_in_place_of_an_input(void)
 {
     fixture f;
@@ -128,7 +128,7 @@ static void a_file_in_place_of_an_input(void)
     teardown(&f);
 }
 
-/* What an input does not export is found out when it is made: the sample fails with the place in the spec. */
+/* A missing export is found when the input is made: the sample fails with the place in the spec. */
 static void what_is_not_exported(void)
 {
     fixture f;
@@ -145,7 +145,7 @@ static void what_is_not_exported(void)
 
 /* ---- what the host functions of the catalogue export ---- */
 
-/* Of sizes given as a text, the features as a text. */
+/* Compares the features, as a text, for sizes that are given as a text. */
 static void check_features(const fixture *f, const kiln_spec *spec, const char *sizes, const char *want)
 {
     kiln__arena arena = {0};

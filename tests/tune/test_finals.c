@@ -1,4 +1,4 @@
-/* Finals: who takes part, what the rounds tell, what is kept. Times are made up. */
+/* Finals: the participants, the results of the rounds, and the verdicts that are stored. The times are invented. */
 #include <math.h>
 #include <time.h>
 
@@ -108,7 +108,8 @@ static void luck_is_undone(void)
     kiln_tuning_free(tuning);
 }
 
-/* What was kept gives the same verdict without a visit, for all of them or fewer; a newcomer has them measured again. */
+/* Stored finals give the same verdict without a new measurement, for all of the participants or for fewer. A new
+ * participant has them measured again. */
 static void finals_are_remembered(void)
 {
     const double seen[] = {1.00, 1.01, 1.02};
@@ -138,8 +139,8 @@ static void finals_are_remembered(void)
     kiln_tuning_free(first);
 }
 
-/* Where there is no time for all, those that stay are judged, and the next sweep takes the same verdict. A round of five
- * takes 75 ms: 0.5 s are enough for six such rounds, where nine are needed. */
+/* If there is no time for all participants, those that remain are judged, and the next sweep takes the same verdict.
+ * A round of five takes 75 ms, so 0.5 s are enough for six rounds, but nine are needed. */
 static void some_drop_out(void)
 {
     const double seen[] = {1.00, 1.01, 1.02, 1.03, 1.04};
@@ -225,8 +226,9 @@ static void without_finals(void)
     }
 }
 
-/* Of 1,000 finals between five that are alike, or differ by less than anybody cares, few name one the best; of those in
- * which one is faster by 5 times the noise (its standard deviation, 1 %), most do. */
+/* There are 1,000 finals between five configurations that are equal, or differ by an amount that does not matter.
+ * Few of them name one configuration the best. If one configuration is faster by 5 times the noise (its standard
+ * deviation, 1 %), most finals name it. */
 static void errors_are_rare(void)
 {
     const double seen[] = {1, 1, 1, 1, 1};

@@ -1,4 +1,5 @@
-/* Configurations for whose launches the device has no room: which are not compiled, which not loaded, what is said. */
+/* Configurations whose launches do not fit on the device: those that are not compiled, those that are not loaded,
+ * and the messages. */
 #include <unistd.h>
 
 #include "compiled.h"

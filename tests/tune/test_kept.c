@@ -58,7 +58,7 @@ static void teardown(fixture *f)
     CU_ASSERT_EQUAL(system(command), 0);
 }
 
-/* The callback hears of the first sample when that is written. */
+/* The callback gets the first sample after the sample was written. */
 static int make_trouble(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
     fixture *f = user;
@@ -144,7 +144,8 @@ static void an_earlier_death(void)
     teardown(&f);
 }
 
-/* Each search with a limit begins with what the ones before it found, whatever its seed; of other values it takes nothing. */
+/* Each search with a limit begins with the results of the searches before it, with any seed. It ignores results with
+ * other values. */
 static void a_search_goes_on(void)
 {
     static const char *const names[] = {"wide", "plain"};
@@ -187,10 +188,11 @@ static void a_search_goes_on(void)
     teardown(&f);
 }
 
-/* A search at other sizes begins with what was the best there, if it may look. */
+/* A search at other sizes begins with the best configuration of the first sizes, if it may use these samples. */
 static void a_search_elsewhere(void)
 {
-    static const char *const names[] = {"plain", "wide"}; /* else the default of the first is tried first */
+    static const char *const names[] = {"plain", "wide"}; /* without this the default of the first variant is tried
+                                                             first */
     fixture f;
     setup(&f);
     kiln_engine *engine = NULL;

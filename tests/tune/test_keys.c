@@ -1,5 +1,6 @@
-/* Each key of the spec format is changed in turn: what its row in spec/keys.h says changes (the code, the run, the name,
- * nothing) does change of a sample's key, and nothing else. A row without a change here fails. */
+/* Changes each key of the spec format in turn. The key's row in spec/keys.h names the part that changes: the code,
+ * the run, the name, or nothing. Exactly this part of a sample's key must change. A row without a change in this
+ * file fails. */
 #include <sys/stat.h>
 
 #include "check.h"
@@ -73,7 +74,7 @@ static const char whole[] =
     "  other: {params: {BLOCK: [64]}, launch: {kernel: k, grid: [M], block: [BLOCK], args: [o, M]}}\n"
     "  third: {params: {BLOCK: [64]}, launch: {kernel: k, grid: [N], block: [BLOCK], args: [o, M]}}\n";
 
-/* What stands in the text becomes this. The params and sizes of the sample are in both. */
+/* Replaces `from` in the text by `to`. The params and sizes of the sample are in both. */
 #define CHANGE(key, from, to) [KILN__KEY_##key] = {from, to}
 static const struct {
     const char *from, *to;
@@ -277,7 +278,8 @@ static void teardown(fixture *f)
     CU_ASSERT_EQUAL(system(command), 0);
 }
 
-/* Of one sample of the variant `one`, always with the same params and sizes. False: an error was told. */
+/* Computes the identity of one sample of the variant `one`, always with the same params and sizes. Returns false
+ * after an error message. */
 static bool identify(const fixture *f, const char *text, kiln__identity *identity)
 {
     static const kiln_setting params[] = {{"BLOCK", {KILN_INT, {64}}},

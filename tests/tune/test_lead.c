@@ -328,7 +328,7 @@ static kiln__code_job *start_code(fixture *f, int64_t repeat)
 /* Closes the engine, and opens another one with the same cache. */
 static void open_again(fixture *f)
 {
-    char path[128];
+    char name[128];
     kiln_error *error = NULL;
     const kiln_options options = {
         .size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 2, .flags = KILN_NO_WORKERS};
@@ -337,8 +337,8 @@ static void open_again(fixture *f)
     CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
     CHECK_OK(kiln_register_host(f->engine, "lead_copy", KILN_HOST_STEP, copy_on_host, NULL, &error), error);
-    snprintf(path, sizeof path, "%s/lead.yaml", f->folder);
-    CHECK_OK(kiln_spec_load(f->engine, path, &f->spec, &error), error);
+    snprintf(name, sizeof name, "%s/lead.yaml", f->folder);
+    CHECK_OK(kiln_spec_load(f->engine, name, &f->spec, &error), error);
 }
 
 static bool is_in_cache(fixture *f, int64_t repeat)

@@ -1,4 +1,4 @@
-/* What a sweep looks for, and when it has had enough. */
+/* The objectives of a sweep, and the limits that end it. */
 #include <math.h>
 #include <unistd.h>
 
@@ -143,7 +143,7 @@ static void refuses(void)
             CHECK(strncmp(kiln_error_message(error), want[i].message, strlen(want[i].message)) == 0);
         kiln_error_free(error);
     }
-    /* What the result does not say is an error of the sample's sweep. */
+    /* If the result lacks a quantity of the objective, the sample fails in its sweep. */
     kiln_error *error = NULL;
     kiln__goals *goals = NULL;
     const char *gbs = "gbs";
@@ -165,7 +165,8 @@ static void refuses(void)
     teardown(&f);
 }
 
-/* Of (time, elements to be large): (1, 200), (2, 400), (2, 200), (1, 200) again, (3, 400), and a failed one. */
+/* The points are pairs (time, elements), and elements should be large: (1, 200), (2, 400), (2, 200), (1, 200) again,
+ * (3, 400), and a failed one. */
 static void front_of_two(void)
 {
     static const char *const objectives[] = {"time", "max:elements"};
@@ -295,7 +296,7 @@ static void ends_when_nothing_gets_better(void)
     }
     CU_ASSERT_EQUAL(b.end, KILN_END_STAGNATION);
 
-    b = (kiln__budget){.options = &options}; /* what is to be large is told as less than zero */
+    b = (kiln__budget){.options = &options}; /* a quantity that should be large has a negative value */
     const double large[] = {-10, -10.5, -12, -12.5, -13, -13.1};
     for (size_t i = 0; i < KILN__COUNT(large); i++) {
         kiln__budget_note(&b, &worked, large[i]);

@@ -1,5 +1,6 @@
-/* Measuring in another process: its messages as untrusted input, what cannot be moved there, programs that are no runner,
- * and its end in mid-sample. tune/planted.sh has a sweep over every kind of failure. */
+/* Measuring in another process: its messages as untrusted input, sweeps that cannot be measured there, programs that
+ * are not a runner, and the death of the process during a sample. tune/planted.sh has a sweep over every kind of
+ * failure. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -193,7 +194,7 @@ static void a_finding_comes_back(void)
     kiln__text_free(&again);
 }
 
-/* A value of its own for each field, of its kind, so that none stands in another's place or is left out. */
+/* Returns a result with a different value in each field, so that no field can take another's place or be left out. */
 static kiln_result numbered_result(void)
 {
     kiln_result result = {0};
@@ -245,6 +246,7 @@ static void a_result_comes_back_whole(void)
     kiln__text_free(&message);
 }
 
+/* Writes each message, reads it again, and compares all of its fields. */
 static void messages_come_back(void)
 {
     const size_t skip = sizeof(kiln__message_header);
@@ -404,7 +406,7 @@ static const kiln_setting endless[] = {{"KIND", {KILN_TEXT, {.text = "endless"}}
         .size = sizeof(kiln_tune_options), .variants = names, .variant_count = 1, .isolation = KILN_ISOLATE_ALWAYS     \
     }
 
-/* Seconds of processor time that a process took; negative: there is none. */
+/* Returns the processor time of a process in seconds. A negative number means that the process does not exist. */
 static double busy(long pid)
 {
     char path[64], text[512];
@@ -625,8 +627,8 @@ static void one_of_several_ends(void)
     teardown(&f);
 }
 
-/* The worker program is gone when a runner is to be replaced: the sample goes to the other one, and the sweep is ended
- * when that one computes it. */
+/* The worker program is gone when a runner must be replaced. The sample goes to the other runner, and the sweep is
+ * ended while that runner computes it. */
 static void one_of_several_is_let_go(void)
 {
     char program[] = "/tmp/kiln-worker-XXXXXX";
@@ -646,8 +648,8 @@ static void one_of_several_is_let_go(void)
     teardown(&f);
 }
 
-/* A runner that was killed may have been killed for what others used: its configuration is measured again while no other
- * is, and nothing compiles. planted_worker says where it was not. */
+/* The system may have killed a runner for the memory that others used. So its configuration is measured again while
+ * no other is measured and nothing compiles. planted_worker reports if it was not alone. */
 static void tried_again_alone(void)
 {
     char path[128];
@@ -674,6 +676,50 @@ static void tried_again_alone(void)
     unsetenv("KILN_PLANTED_WORKER");
     unsetenv("KILN_PLANTED_MARKS");
     teardown(&f);
+}
+
+static int count_references(void *user, const kiln_cache_entry *entry)
+{
+    *(int *)user += strcmp(entry->arch, "reference") == 0;
+    return 0;
+}
+
+/* Sweeps with a runner that sends a reference of its own. Returns how many references are kept, and the status of the only
+ * sample. */
+static int kept_with(const char *how, kiln_status *status)
+{
+    fixture f;
+    int count = 0;
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    setup(&f, KILN_TEST_PLANTED, 0);
+    setenv("KILN_PLANTED_WORKER", KILN_TEST_WORKER, 1);
+    setenv("KILN_PLANTED_MARKS", f.folder, 1);
+    setenv("KILN_PLANTED_KEEP", how, 1);
+    kiln_tune_options options = ISOLATED(after);
+    options.max_configurations = 1;
+    *status = kiln_tune(f.engine, f.spec, &options, &tuning, &error);
+    kiln_tuning_free(tuning);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK_OK(kiln_cache_list(f.engine, count_references, &count, &error), error);
+    unsetenv("KILN_PLANTED_WORKER");
+    unsetenv("KILN_PLANTED_MARKS");
+    unsetenv("KILN_PLANTED_KEEP");
+    teardown(&f);
+    return count;
+}
+
+/* The sweep keeps a reference of its own spec that comes before the first launch. A runner that sends another one is lost. */
+static void references_are_kept_before_a_launch(void)
+{
+    kiln_status status;
+    CU_ASSERT_EQUAL(kept_with("good", &status), 1);
+    CU_ASSERT_EQUAL(status, KILN_OK);
+    CU_ASSERT_EQUAL(kept_with("late", &status), 0);
+    CU_ASSERT_EQUAL(status, KILN_ERROR_INTERNAL);
+    CU_ASSERT_EQUAL(kept_with("other", &status), 0);
+    CU_ASSERT_EQUAL(status, KILN_ERROR_INTERNAL);
 }
 
 /* A sample that fails at once tells nothing of the time that others need, so it does not set their limit. */
@@ -907,6 +953,7 @@ static const check_case cases[] = {
     {"one of several ends", one_of_several_ends},
     {"one of several is let go", one_of_several_is_let_go},
     {"tried again alone", tried_again_alone},
+    {"references are kept before a launch", references_are_kept_before_a_launch},
     {"failures set no limit", failures_set_no_limit},
     {"refuses what cannot be moved", refuses_what_cannot_be_moved},
     {"programs that are no runner", programs_that_are_no_runner},

@@ -139,7 +139,8 @@ static void the_nearest_inputs(void)
     teardown(&f);
 }
 
-/* The best for one input may be bad for its neighbours: what does well for all of them is chosen. */
+/* The best configuration for one input may be bad for its neighbours. The test expects the configuration that is
+ * good for all of them. */
 static void good_for_all_of_them(void)
 {
     fixture f;

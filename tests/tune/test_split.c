@@ -69,7 +69,7 @@ static int look_at_record(void *user, const kiln_record *record)
     return 0;
 }
 
-/* The times are those of a sweep without a check at the large sizes, and every answer is verified. */
+/* The times equal the times of a sweep without a check at the large sizes, and every answer is verified. */
 static void both_in_one_sample(void)
 {
     fixture f;
@@ -154,8 +154,8 @@ static long most_kilobytes(void)
     return usage.ru_maxrss;
 }
 
-/* Buffers of 2 GB and of 8 GB each, of which a few blocks use a few pages: these are not filled completely. Their content
- * is that of the fill, so that the kernel's addresses, which come from it, stay in bounds. */
+/* Buffers of 2 GB and of 8 GB, of which a few blocks use a few pages. The buffers are not filled completely. The
+ * used pages have the content of the fill, so that the kernel's addresses, which come from it, stay in bounds. */
 static void large_buffers_cost_little(void)
 {
     fixture f;
@@ -209,7 +209,8 @@ static double no_first_estimate(uint64_t *launches)
     return estimates++ == 0 ? -1 : seconds + 1000;
 }
 
-/* The interpreter's wall time is not compared with estimates: what has no estimate is behind all that have one. */
+/* The interpreter's wall time is not compared with estimates. Configurations without an estimate come after all
+ * configurations with one. */
 static void without_an_estimate(void)
 {
     fixture f;

@@ -369,6 +369,7 @@ static void fixed_params_and_sizes(void)
     teardown(&f);
 }
 
+/* Options of kiln_tune() that are wrong: misspelt names, values that do not exist, options that exclude each other. */
 static void refuses_what_is_wrong(void)
 {
     static const char *const misspelt[] = {"plian"};

@@ -1,13 +1,13 @@
 /* shim.c - a function of the host that never returns, preloaded (wedge.py). The printf of a simulated kernel calls a snprintf()
- * for a floating-point number. If the text is the marker, the thread gets stuck. KILN_WEDGE says how:
+ * for a floating-point number. If the text is the marker, the thread gets stuck. KILN_WEDGE selects the way:
  *
  *   spin     a loop without end
  *   lock     a lock that is never released, while allocations wait for it too
  *   masked   a loop in which the thread takes no signal
- *   crash    an access to no memory, and a handler of SIGSEGV that does not return
+ *   crash    an access to unmapped memory, and a handler of SIGSEGV that does not return
  *
- * KILN_WEDGE_WITHOUT takes a part of the watchdog away (tools/kiln/cli/interrupt.c): `timers` forbids to set timers, `thread`
- * to start the watchdog's thread, which is the one with a stack of 128 KiB. */
+ * KILN_WEDGE_WITHOUT takes a part of the watchdog away (tools/kiln/cli/interrupt.c). `timers` forbids setting timers. `thread`
+ * forbids starting the watchdog's thread, which is the thread with a stack of 128 KiB. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -47,8 +47,8 @@ static int dispatch(cli *c, int argc, char **argv)
         return CLI_USAGE;
     if (maybe && !c->args.json)
         out_release();
-    if (c->args.help) {
-        help_print(c->command);
+    if (c->args.help || c->args.help_all) {
+        help_print(c->command, c->args.help_all);
         return 0;
     }
     return c->command->run(c);

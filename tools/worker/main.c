@@ -39,8 +39,9 @@ static const char *option(int count, char **arguments, const char *name)
     return NULL;
 }
 
-/* NVRTC takes and returns 20 to 60 MB for each compile. What goes back to the system comes again page by page, each a
- * fault: 5,000 for a kernel of some size, 4 % of its time. So a worker keeps what it had. */
+/* Keeps freed memory in the process. NVRTC takes and returns 20 to 60 MB for each compile. If this memory went back
+ * to the system, the next compile would get it again page by page, with a fault for each: 5,000 faults for a typical
+ * kernel, 4 % of its time. */
 static void keep_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that is accepted */

@@ -25,16 +25,16 @@ void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix)
 
 enum {
     ROWS_A_PART = 4096,
-    SHORT = 32,           /* a row that is sorted by insertion */
-    GROUPS_MOST = 128,    /* groups of chunks: tasks of a walk */
-    BUCKETS_USUAL = 2048, /* more only where a bucket would have more than 2^BUCKET_BITS rows */
+    SHORT = 32,           /* the longest row that is sorted by insertion */
+    GROUPS_MOST = 128,    /* the limit on groups of chunks, which are the tasks of a walk */
+    BUCKETS_USUAL = 2048, /* more buckets only if a bucket would have more than 2^BUCKET_BITS rows */
     BUCKET_BITS = 16,
-    ROW_BYTES = 16,      /* of memory for each row while a matrix is built */
-    ENTRY_BYTES = 16,    /* for each entry: 10 while it is built; 8 of these and 8 in the result later */
-    MANY_BYTES = 1 << 28 /* below that nobody asks how much is free */
+    ROW_BYTES = 16,      /* memory for each row while a matrix is built */
+    ENTRY_BYTES = 16,    /* memory for each entry: first 10 bytes, later 8 of these and 8 in the result */
+    MANY_BYTES = 1 << 28 /* below this size the free memory is not checked */
 };
 
-/* The places of a group's entries of a bucket. The first walk counts them in `next`. */
+/* The places of a group's entries in a bucket. The first walk counts the entries in `next`. */
 typedef struct segment {
     uint64_t next, end;
 } segment;
@@ -43,16 +43,17 @@ typedef struct builder {
     const kiln__entries *from;
     size_t groups, buckets;
     unsigned shift;      /* a bucket has 2^shift rows */
-    segment *segments;   /* of each group: one for each bucket */
-    uint64_t *checks;    /* of each group: the sum of hashes of the rows that the first walk gave */
-    uint64_t *starts;    /* buckets + 1: where a bucket's entries begin */
-    uint64_t *kept;      /* buckets + 1: the entries that a bucket keeps; later the sum of all before it */
-    uint32_t *counts;    /* a row's entries; later those that are left */
-    uint64_t *ends;      /* where a row's entries end among `entries` */
-    uint64_t *entries;   /* the column above, the value's bits below */
-    uint16_t *lines;     /* the row of each entry, counted from the bucket's first */
+    segment *segments;   /* for each group, one segment for each bucket */
+    uint64_t *checks;    /* for each group, the sum of the hashes of the rows in the first walk */
+    uint64_t *starts;    /* buckets + 1: the place where the entries of a bucket begin */
+    uint64_t *kept;      /* buckets + 1: the number of entries that a bucket keeps; later the sum over all buckets
+                            before it */
+    uint32_t *counts;    /* the number of entries of a row; later the number that is left */
+    uint64_t *ends;      /* the place in `entries` where a row ends */
+    uint64_t *entries;   /* the column in the upper half, the bits of the value in the lower half */
+    uint16_t *lines;     /* the row of each entry, counted from the first row of the bucket */
     atomic_bool failed;  /* a row has 2^32 entries or more */
-    atomic_bool changed; /* the second walk gave other entries than the first: a file that was written to */
+    atomic_bool changed; /* the second walk gave other entries than the first, because the file was written to */
     kiln__csr *matrix;
 } builder;
 
@@ -61,7 +62,7 @@ typedef struct walker {
     builder *b;
     segment *segments;
     uint64_t check;
-    bool overfull; /* a segment has no room for an entry */
+    bool overfull; /* true if a segment had no room for an entry */
 } walker;
 
 static bool has_mirror(const kiln__entries *from, uint32_t row, uint32_t column)
@@ -111,7 +112,7 @@ static void put(walker *w, uint32_t row, uint32_t column, float value)
     builder *b = w->b;
     segment *to = &w->segments[row >> b->shift];
     uint32_t bits;
-    value += 0.0F; /* one zero, not two */
+    value += 0.0F; /* turns -0 into 0 */
     memcpy(&bits, &value, sizeof bits);
     w->check += kiln__random_mix(row);
     if (to->next == to->end) {
@@ -132,7 +133,8 @@ static void put_entry(void *to, uint32_t row, uint32_t column, float value)
         put(w, column, row, from->skew ? -value : value);
 }
 
-/* A segment that is not full would leave places without an entry: order_bucket() relies on `changed` being set then. */
+/* A segment that is not full has places without an entry. Sets `changed` in this case, because order_bucket() relies
+ * on that. */
 static void put_group(void *user, size_t group, size_t worker)
 {
     (void)worker;
@@ -146,10 +148,10 @@ static void put_group(void *user, size_t group, size_t worker)
         atomic_store_explicit(&b->changed, true, memory_order_relaxed);
 }
 
-/* ---- sorting, and adding up what lies at the same place ---- */
+/* ---- sorting, and adding the entries at the same place ---- */
 
-/* Radix exchange in place, from the highest bit in which two numbers differ: at most 64 levels, whatever the numbers. The
- * partition swaps in each step, so that no branch depends on the numbers. */
+/* Sorts a row by radix exchange in place, from the highest bit in which two numbers differ. The recursion has at
+ * most 64 levels. The partition swaps in each step, so no branch depends on the numbers. */
 static void sort_row(uint64_t *row, size_t count)
 {
     while (count > SHORT) {
@@ -187,7 +189,7 @@ static float value_of(uint64_t entry)
     return value;
 }
 
-/* How many places are left. */
+/* Adds the entries at the same place. Returns the number of places. */
 static size_t add_up(uint64_t *row, size_t count)
 {
     size_t kept = 0;
@@ -241,7 +243,7 @@ static void permute_bucket(const builder *b, uint64_t first, uint64_t end, uint6
     }
 }
 
-/* Sorts the entries of a bucket by row and column, and adds up those at the same place. */
+/* Sorts the entries of a bucket by row and column, and adds the entries at the same place. */
 static void order_bucket(void *user, size_t bucket, size_t worker)
 {
     (void)worker;
@@ -286,7 +288,7 @@ static void copy_bucket(void *user, size_t bucket, size_t worker)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the whole build ---- */
 
 static kiln_status too_large(const kiln_allocator *mem, kiln_error **error)
 {
@@ -300,7 +302,7 @@ static kiln_status stopped(const kiln_allocator *mem, kiln_error **error)
     return kiln__fail(mem, error, KILN_ERROR_INTERRUPTED, "interrupted while the matrix was made");
 }
 
-/* Arrays whose sizes depend on rows and chunks alone. */
+/* Allocates the arrays whose sizes depend only on rows and chunks. */
 static kiln_status begin_build(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
     const uint64_t rows = b->from->rows;
@@ -336,7 +338,8 @@ static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error *
     b->starts[b->buckets] = total;
     if (total > SIZE_MAX / ENTRY_BYTES)
         return too_large(mem, error);
-    /* Asked before, because the kernel gives memory that it does not have and ends a process that uses it. */
+    /* The free memory is checked before the allocation. The kernel would grant memory that does not exist, and end
+     * the process when it uses the memory. */
     if (total * ENTRY_BYTES > MANY_BYTES && total * ENTRY_BYTES > kiln__host_memory_free())
         return kiln__fail(mem, error, KILN_ERROR_MEMORY, "%" PRIu64 " entries need %" PRIu64 " MiB, more than is free",
                           total, total * ENTRY_BYTES >> 20);
@@ -347,7 +350,7 @@ static kiln_status make_room(const kiln_allocator *mem, builder *b, kiln_error *
     return b->entries && b->lines ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Room for the matrix; kept[bucket] becomes the number of entries before the bucket. */
+/* Allocates the matrix. kept[bucket] becomes the number of entries before the bucket. */
 static kiln_status make_matrix(const kiln_allocator *mem, builder *b, kiln_error **error)
 {
     const uint64_t rows = b->from->rows;
@@ -396,7 +399,8 @@ static kiln_status order_all(const kiln_allocator *mem, builder *b, kiln_error *
         return too_large(mem, error);
     KILN__TRY(make_matrix(mem, b, error));
     kiln__parallel(0, b->buckets, copy_bucket, b);
-    return kiln__is_stopped(b->from->patience) ? stopped(mem, error) : KILN_OK; /* then rows may be missing */
+    return kiln__is_stopped(b->from->patience) ? stopped(mem, error) : KILN_OK; /* if the work was stopped, rows may be
+                                                                                   missing */
 }
 
 kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entries, kiln__csr *matrix,
@@ -405,13 +409,13 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
     *matrix = (kiln__csr){0};
     if (entries->rows >= UINT32_MAX || entries->columns >= UINT32_MAX)
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
-                          "a matrix of %" PRIu64 " x %" PRIu64 ": at most 2^32 - 2 "
-                          "rows and columns",
+                          "a matrix of %" PRIu64 " x %" PRIu64 " is too large: it can have at most 2^32 - 2 rows and "
+                          "columns",
                           entries->rows, entries->columns);
     builder b = {.from = entries, .matrix = matrix};
     atomic_init(&b.failed, false);
     atomic_init(&b.changed, false);
-    if (entries->rows * ROW_BYTES > kiln__host_memory_free()) /* a header may announce any number of rows */
+    if (entries->rows * ROW_BYTES > kiln__host_memory_free()) /* a file's header may announce any number of rows */
         return kiln__fail(mem, error, KILN_ERROR_MEMORY,
                           "%" PRIu64 " rows need %" PRIu64 " MiB before their first entry, "
                           "more than is free",

@@ -8,7 +8,7 @@
 #include "expr.h"
 #include "lines.h"
 
-#define TELL_NS 200000000u /* between two lines of progress */
+#define TELL_NS 200000000u /* the shortest time between two progress messages */
 
 void kiln__lines_init(kiln__lines *lines, const kiln_allocator *mem, const char *name, const char *text, int fd,
                       uint64_t length)
@@ -41,7 +41,7 @@ static void fail_at(kiln__lines *lines, uint64_t place, const char *why, int num
 
 void kiln__lines_fail(kiln__lines *lines, uint64_t place, const char *why) { fail_at(lines, place, why, 0); }
 
-/* Bytes from `from`, at most `room`; fewer only at the end of the text or after a failure. */
+/* Reads at most `room` bytes from the offset `from`. Returns fewer only at the end of the text or after a failure. */
 static size_t read_bytes(kiln__lines *lines, uint64_t from, char *to, size_t room)
 {
     size_t have = 0;
@@ -62,7 +62,8 @@ static size_t read_bytes(kiln__lines *lines, uint64_t from, char *to, size_t roo
     return have;
 }
 
-/* Lines of `text`, which is the lines' text from `place` on and ends in a zero; those that begin before `end`. */
+/* Passes on the lines of `text` that begin before `end`. `text` is the part of the whole text from `place` on, and
+ * ends in a zero. */
 static void walk_text(kiln__lines *lines, const char *text, size_t length, uint64_t place, uint64_t end,
                       kiln__line_fn line, void *user)
 {
@@ -99,7 +100,7 @@ void kiln__lines_walk(kiln__lines *lines, size_t part, kiln__line_fn line, void 
         return;
     kiln__say_progress(lines->patience, lines->name, lines->began, &lines->done, &lines->told, end - from,
                        lines->length * lines->passes);
-    uint64_t read_from = part ? from - 1 : from; /* whether a line begins just here is seen by what is before */
+    uint64_t read_from = part ? from - 1 : from; /* the byte before the part tells whether a line begins at its start */
     if (lines->text) {
         const char *first = lines->text + read_from,
                    *newline = part ? memchr(first, '\n', (size_t)(end - read_from)) : NULL;
@@ -194,7 +195,7 @@ bool kiln__read_any_float(const char **at, float *value)
     }
     if (digits == 0)
         return false;
-    if (*c == 'e' || *c == 'E' || *c == 'd' || *c == 'D') { /* D is Fortran's */
+    if (*c == 'e' || *c == 'E' || *c == 'd' || *c == 'D') { /* Fortran writes a D */
         bool down = c[1] == '-';
         const char *digit = c + 1 + (c[1] == '-' || c[1] == '+');
         int written = 0;
@@ -206,7 +207,8 @@ bool kiln__read_any_float(const char **at, float *value)
         c = digit;
     }
     double number;
-    if (simple && exponent >= -22 && exponent <= 22) { /* both exact, so one rounding: W. Clinger, PLDI 1990 */
+    if (simple && exponent >= -22 && exponent <= 22) { /* both operands are exact, so there is one rounding (W.
+                                                          Clinger, PLDI 1990) */
         number = exponent < 0 ? (double)mantissa / tens[-exponent] : (double)mantissa * tens[exponent];
         number = negative ? -number : number;
     } else {

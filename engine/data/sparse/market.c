@@ -1,8 +1,8 @@
 /* market.c - Matrix Market files and edge lists.
  *
  * The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market exchange formats: initial design", NISTIR 5935,
- * 1996. A text is read in parts by all cores, once to check and count and once to put entries in their places, so that
- * a file that is larger than the memory left needs room for the matrix alone. */
+ * 1996. All cores read a text in parts. The first walk checks and counts the entries, and the second walk puts them
+ * in their places. So a file may be larger than the free memory: only the matrix needs room. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,21 +21,22 @@ typedef struct market {
     bool array; /* dense, column by column */
     bool graph, symmetric, skew, pattern;
     uint64_t rows, columns;
-    uint64_t stated; /* entries that the header announces */
+    uint64_t stated; /* the number of entries that the header announces */
     size_t parts;
-    uint64_t *counts;  /* of each part: lines with an entry; NOT_WALKED: nobody has counted them */
-    uint64_t *largest; /* of each part of an edge list: one more than the largest vertex */
+    uint64_t *counts;  /* for each part, the number of lines with an entry; NOT_WALKED means that they were not
+                          counted */
+    uint64_t *largest; /* for each part of an edge list, the largest vertex + 1 */
 } market;
 
 /* ---- a line of an entry ---- */
 
 typedef struct reader {
     market *m;
-    kiln__entry_sink sink; /* NULL: only look */
+    kiln__entry_sink sink; /* NULL: the entries are only counted */
     void *to;
     uint64_t count, largest;
-    uint64_t row, column; /* of an array: the next entry's place */
-    bool places_only;     /* values are read, and checked, by a later walk */
+    uint64_t row, column; /* the place of the next entry of an array */
+    bool places_only;     /* a later walk reads and checks the values */
 } reader;
 
 #define NOT_WALKED UINT64_MAX
@@ -45,7 +46,7 @@ static void fail(reader *r, uint64_t place, const char *line, const char *at, co
     kiln__lines_fail(&r->m->lines, place + (uint64_t)(at - line), why);
 }
 
-/* Comments and empty lines count for nothing. */
+/* Returns true for a comment or an empty line. Both are skipped. */
 static bool is_comment(const char *line, const char *end)
 {
     while (line < end && (*line == ' ' || *line == '\t' || *line == '\r'))
@@ -92,7 +93,7 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
     float value = 1;
     bool whole = kiln__read_u64(&at, &row);
     if (r->places_only && whole && row - 1 < m->rows && !m->symmetric && !m->skew && !m->graph) {
-        r->count++; /* only the row matters now; the rest of the line is checked when it is read again */
+        r->count++; /* this walk needs only the row; the next walk checks the rest of the line */
         give(r, row - 1, 0, value);
         return;
     }
@@ -104,8 +105,8 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
     }
     if (row < 1 || row > m->rows || column < 1 || column > m->columns) {
         fail(r, place, line, row < 1 || row > m->rows ? line : second + 1,
-             row < 1 || row > m->rows ? "there is no such row: rows count from 1 to what the size line says"
-                                      : "there is no such column: columns count from 1 to what the size line says");
+             row < 1 || row > m->rows ? "there is no such row: rows count from 1 to the number in the size line"
+                                      : "there is no such column: columns count from 1 to the number in the size line");
         return;
     }
     if (r->places_only)
@@ -142,7 +143,8 @@ static void array_line(reader *r, const char *line, const char *end, uint64_t pl
         return;
     }
     r->count++;
-    if (r->column >= m->columns || r->row >= m->rows) /* more than there should be: found at the end */
+    if (r->column >= m->columns || r->row >= m->rows) /* the file has too many entries, which the end of the walk
+                                                         reports */
         return;
     if (value != 0)
         give(r, r->row, r->column, value);
@@ -178,7 +180,7 @@ static void walk(const void *source, size_t chunk, kiln__entry_sink sink, void *
         m->largest[chunk] = r.largest;
         return;
     }
-    for (size_t part = 0; part < m->parts; part++) /* where an entry is depends on all lines before it */
+    for (size_t part = 0; part < m->parts; part++) /* the place of an entry depends on all lines before it */
         kiln__lines_walk(&m->lines, part, read_line, &r);
     m->counts[0] = r.count;
 }
@@ -188,7 +190,7 @@ static void walk(const void *source, size_t chunk, kiln__entry_sink sink, void *
 typedef struct head {
     market *m;
     bool has_banner, has_size, failed;
-    uint64_t end; /* where the entries begin */
+    uint64_t end; /* the offset where the entries begin */
 } head;
 
 static bool word_is(const char **at, const char *end, const char *word)
@@ -273,10 +275,10 @@ static void read_head(market *m)
     m->lines.begin = h.end < m->lines.length ? h.end + 1 : m->lines.length;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole text ---- */
 
-/* An edge list has no size: the first look finds the largest vertex. */
-static void look(void *user, size_t index, size_t worker)
+/* Finds the largest vertex of a part, because an edge list does not state its size. */
+static void find_largest(void *user, size_t index, size_t worker)
 {
     (void)worker;
     market *m = user;
@@ -296,7 +298,7 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
     const kiln_allocator *mem = m->lines.mem;
     kiln_status status = KILN_OK;
     if (m->edges) {
-        kiln__parallel(0, m->parts, look, m);
+        kiln__parallel(0, m->parts, find_largest, m);
         status = kiln__lines_status(&m->lines, error);
         for (size_t i = 0; i < m->parts; i++)
             m->rows = m->largest[i] > m->rows ? m->largest[i] : m->rows;
@@ -319,7 +321,7 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
                              .patience = m->lines.patience};
     kiln_error *unbuilt = NULL;
     kiln_status built = kiln__csr_build(mem, &entries, matrix, &unbuilt);
-    /* The error of a wrong line says more than an error of the matrix that follows from it. */
+    /* The error of a wrong line comes first, because an error of the matrix that follows from it says less. */
     status = kiln__lines_status(&m->lines, error);
     if (status == KILN_OK && built != KILN_OK)
         status = kiln__fail(mem, error, built, "%s: %s", m->lines.name, kiln_error_message(unbuilt));
@@ -390,7 +392,7 @@ static kiln_status read_plain(const kiln_allocator *mem, const char *path, int f
 typedef struct unpacking {
     const char *name;
     kiln__patience patience;
-    uint64_t length, began, done, told; /* of the packed bytes */
+    uint64_t length, began, done, told; /* in bytes of the gzipped file */
 } unpacking;
 
 static bool unpacked(void *user, uint64_t bytes)
@@ -400,13 +402,16 @@ static bool unpacked(void *user, uint64_t bytes)
     return !kiln__is_stopped(u->patience);
 }
 
-/* The text goes to a file without a name, because it may be larger than the memory, and is walked more than once. */
+/* Unpacks the text into a file without a name, because the text may be larger than the memory and is walked more
+ * than once. */
 static kiln_status read_gzipped(const kiln_allocator *mem, const char *path, int fd, uint64_t length, bool graph,
                                 kiln__patience patience, kiln__csr *matrix, kiln_error **error)
 {
     const uint64_t now = kiln__now_ns();
     unpacking u = {path, patience, length, now, 0, now};
-    uint64_t text = 0, limit = length > UINT64_MAX / 64 ? UINT64_MAX : length * 64; /* text of numbers: some 10 to 1 */
+    uint64_t text = 0,
+             limit = length > UINT64_MAX / 64 ? UINT64_MAX : length * 64; /* a text of numbers is about 10 times as
+                                                                                       large as its gzipped form */
     int to;
     kiln_status status = kiln__gunzip_file(mem, path, fd, limit, unpacked, &u, &to, &text, error);
     if (status != KILN_OK)

@@ -356,7 +356,7 @@ static kiln_status begin(kiln__capture *c, CUstream stream, kiln_error **error)
     c->replaced = kiln__arena_alloc(&c->arena, plan->variant->input_count + 1);
     if (!c->name || !c->buffers || !c->replaced || !make_origins(c, &c->fixed))
         return kiln__fail_memory(error);
-    kiln_status status = wait_for(plan, stream, "waiting for what comes before the launch", error);
+    kiln_status status = wait_for(plan, stream, "waiting for the work before the launch", error);
     if (status == KILN_OK)
         status = look_at_inputs(c, error);
     if (status == KILN_OK)

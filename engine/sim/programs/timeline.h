@@ -26,8 +26,9 @@ typedef struct sim_timeline_device {
     size_t next_kernel;
 } sim_timeline_device;
 
-/* A stream: *end is when its work so far ends, 0 at first. NULL: the legacy stream. `blocking`: it waits for the legacy
- * stream, and that one for it. `share`: of the SMs, above 0, at most 1; of kernels only. */
+/* Puts work into a stream. *end is the time at which the stream's work ends so far, 0 at first; NULL means the
+ * legacy stream. `blocking`: the stream and the legacy stream wait for each other. `share` is the share of the SMs
+ * that a kernel uses, above 0 and at most 1. */
 sim_span sim_timeline_put(sim_timeline *t, sim_timeline_device *d, double *end, bool blocking, sim_lane lane,
                           double seconds, double share);
 /* When what the stream has so far is done: for an event, and for who waits for it. */

@@ -125,7 +125,7 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     made->file = file;
     made->bytes = bytes;
     made->prop = *prop;
-    int compressed = 0; /* the caller looks whether it is: no error where it is not */
+    int compressed = 0; /* without support this is no error: the caller reads whether the memory is compressed */
     sim_profile_attribute(sim_device_profile(prop->location.id), CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED,
                           &compressed);
     if (!compressed)

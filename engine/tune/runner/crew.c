@@ -27,7 +27,7 @@ static kiln_status leave_out(kiln__crew *crew, size_t index, kiln_status status,
             kiln_error_free(why);
         return status;
     }
-    kiln__logf(&crew->engine->log, KILN_LOG_WARNING, "%s measures nothing: %s", site->label, kiln_error_message(why));
+    kiln__logf(&crew->engine->log, KILN_LOG_WARNING, "%s does not measure: %s", site->label, kiln_error_message(why));
     kiln_error_free(why);
     kiln__crew_let_go(crew, index);
     return KILN_OK;

@@ -246,8 +246,8 @@ static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, 
     case KILN__IO_MEMORY: return kiln__fail_memory(&r->why);
     case KILN__IO_CLOSED:
         return kiln__fail(mem, &r->why, KILN_ERROR_DEVICE,
-                          "the process that measured this configuration ended, and so did another one, while nothing "
-                          "else was at work: %s",
+                          "the process that measured this configuration ended, and so did a second process, although "
+                          "no other work was running: %s",
                           how);
     case KILN__IO_LATE:
         return kiln__fail(mem, &r->why, KILN_ERROR_TIMEOUT,

@@ -203,9 +203,7 @@ static kiln_status make_config(server *s, const kiln__runner_request *request, k
     const kiln__variant *variant = kiln__spec_variant(s->spec, request->variant);
     if (!has_all_params(variant, request))
         return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT,
-                          "the runner's spec has no variant '%s' with the params it "
-                          "of the request",
-                          request->variant);
+                          "the runner's spec has no variant '%s' with the params of the request", request->variant);
     kiln__config **base = &s->bases[variant - s->spec->variants];
     kiln_choice choice = s->setup.choice;
     choice.variant = request->variant;

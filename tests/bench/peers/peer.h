@@ -1,6 +1,7 @@
-// peer.h - what the peers share: the time of a piece of work by Kiln's own method (engine/plan/measure.c), random
-// inputs, and the line that a peer prints. A peer is one .cu file named after its family; tests/bench/catalogue.sh
-// builds it with `nvcc -O3 -std=c++17 -arch=native` and what a comment `// link: -lcublas` in it names.
+// peer.h - the common part of the peers: random inputs, the time of a piece of work by Kiln's own method
+// (engine/plan/measure.c), and the line that a peer prints. A peer is one .cu file with the name of its family.
+// tests/bench/catalogue.sh builds it with `nvcc -O3 -std=c++17 -arch=native`, and with the libraries of a comment `//
+// link: -lcublas` in the file.
 #ifndef KILN_PEER_H
 #define KILN_PEER_H
 

@@ -83,6 +83,8 @@ static void variables(void)
     OK(cudaFree(memory[1]));
 }
 
+/* Peer access between two devices: queries, enabling and disabling, copies, and kernels that use the other device's
+ * memory. */
 static void peers(void)
 {
     unsigned *own, *other, *pinned;

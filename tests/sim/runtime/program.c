@@ -28,7 +28,8 @@ static const char ptx[] =
     " cvta.to.global.u64 %d1, %d1; mad.wide.u32 %d3, %r1, 4, %d1; st.global.f32 [%d3], %f3; ret;\n}\n"
     ".visible .entry fail()\n{\n trap;\n}\n";
 
-/* What nvcc's code has, by crt/host_runtime.h: something of the host whose address names a kernel, and variables of the host. */
+/* The layout of nvcc's code, according to crt/host_runtime.h: host variables, and a host function whose address
+ * identifies a kernel. */
 typedef struct wrapper {
     int magic, version;
     const void *data;
@@ -372,6 +373,7 @@ static void textures(void)
     cudaGetLastError();
 }
 
+/* The runtime's queries of devices, functions and pointers, compared with each other. */
 static void devices(void)
 {
     struct {

@@ -1,5 +1,5 @@
-/* What differs in libcudart.so.12, found by name as a program of CUDA 12 finds it: cudaDeviceProp, forms without edge data
- * and locations, structs that are shorter. */
+/* The differences of libcudart.so.12. The program finds the functions by name, as a program of CUDA 12 does:
+ * cudaDeviceProp, forms without edge data and locations, shorter structs. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +46,7 @@ typedef struct pointer12 {
     long after;
 } pointer12;
 
+/* Calls the functions of CUDA 12 whose structs or signatures differ from CUDA 13, and compares the results. */
 int main(void)
 {
     int (*properties)(prop *, int), (*allocate)(void **, size_t, unsigned), (*what)(pointer12 *, const void *);

@@ -212,7 +212,7 @@ static int await(const cli *c, int fd)
     child = 0;
     keep_signals();
     if (pid < 0)
-        return cli_fail(c, KILN_ERROR_INTERNAL, "the end of the process that ran the kernels is not known: %s",
+        return cli_fail(c, KILN_ERROR_INTERNAL, "kiln cannot tell how the process that ran the kernels ended: %s",
                         strerror(errno));
     if (WIFEXITED(how))
         return WEXITSTATUS(how);

@@ -98,8 +98,8 @@ typedef struct cli_args {
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
         no_isolate;
-    bool check, notes, json, quiet, help, names, metrics, all, show_source, show_ptx, page, schema, lines, each,
-        no_machine_code;
+    bool check, notes, json, quiet, help, help_all, names, metrics, all, show_source, show_ptx, page, schema, lines,
+        each, no_machine_code;
     bool mpi, no_mpi, profile, counters, every_launch;
     bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, lead_only, repeatable, png;
     uint64_t jobs, top, repetitions, verify_runs, max_configurations, max_size, memory_limit, seed, seeds, finalists,
@@ -130,6 +130,10 @@ struct cli_command {
     const char *name, *summary; /* "run", "run one configuration of a spec" */
     const char *arguments;      /* "SPEC" in the usage line, or "" */
     const char *about;          /* paragraphs, an empty line between them */
+    /* A command with many options has these two, and `--help` shows nothing else of its text and options. `--help-all`
+     * shows `about` and every option. */
+    const char *brief;  /* paragraphs */
+    const char *common; /* names of options in the order of the help, with spaces between them */
     size_t min_words, max_words;
     cli_completes completes;        /* kind of words, for completion */
     const char *passes_on;          /* arguments after this first word and one more word are not options */
@@ -145,11 +149,11 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
 // clang-format off: it takes the braces in a macro for a block
 
 /* Rows of options that the tables of several commands have. */
-#define CLI_SIZE_OPTION                                                                                                      \
-    {                                                                                                                        \
-        "size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "SIZE", CLI_SIZES, NULL,                                             \
-            "A size set of the spec by name, or NAME=VALUE for a single size of it. Repeatable. Default: the first set; on " \
-            "the simulated device `tiny` where there is one."                                                                \
+#define CLI_SIZE_OPTION                                                                                                \
+    {                                                                                                                  \
+        "size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "SIZE", CLI_SIZES, NULL,                                       \
+            "A size set of the spec by name, or NAME=VALUE for a single size of it. Repeatable. "                      \
+            "Default: the first set; on the simulated device the set `tiny`, if the spec has it."                      \
     }
 #define CLI_INPUT_OPTION                                                                                               \
     {                                                                                                                  \
@@ -165,8 +169,9 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
          "COUNT",                                                                                                      \
          CLI_NOTHING,                                                                                                  \
          NULL,                                                                                                         \
-         "Compare the answers of this many runs, each from the initial contents of the buffers. This finds kernels "   \
-         "that are right in most runs only. Default: 1; `tune` runs the best again at the end."},                      \
+         "Compare the answers of this many runs, each from the initial contents of the buffers. This "                 \
+         "finds kernels that are right in most runs but not in all. Default: 1; `tune` runs the best "                 \
+         "again at the end."},                                                                                         \
         {"no-measure", 0,           CLI_FLAG, CLI_OPTION_FIELD(no_measure),                                            \
          NULL,         CLI_NOTHING, NULL,     "Run once without measuring."},                                          \
         {"budget",  'b',         CLI_NUMBER, CLI_OPTION_FIELD(budget),                                                 \
@@ -176,7 +181,7 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
          "SHARE",     CLI_NOTHING,                                                                                     \
          NULL,        "Stop repeating when the median is known within this share of it. Default: 0.01."},              \
         {"repetitions", 'n',         CLI_WHOLE, CLI_OPTION_FIELD(repetitions),                                         \
-         "COUNT",       CLI_NOTHING, NULL,      "Repeat exactly this often."},                                         \
+         "COUNT",       CLI_NOTHING, NULL,      "Repeat exactly this many times."},                                    \
         {"flush-l2", 0,                                                                                                \
          CLI_FLAG,   CLI_OPTION_FIELD(flush_l2),                                                                       \
          NULL,       CLI_NOTHING,                                                                                      \
@@ -184,26 +189,28 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
         {"keep-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(keep_l2), NULL, CLI_NOTHING, NULL, "Never flush the L2 cache."},     \
     {                                                                                                                  \
         "energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                      \
-            "Measure energy too, if the GPU has an energy counter: about one second more per configuration."           \
+            "Measure energy too, if the GPU has an energy counter. This takes about one second more per "              \
+            "configuration."                                                                                           \
     }
 
 /* Options of commands that run on a device; cli_take_arch() reads them. */
 #define CLI_ARCH_OPTION                                                                                                \
     {                                                                                                                  \
         "arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_89 sm_90",                   \
-            "Estimate for the simulated GPU that is nearest to this architecture: the same as --device sim:ARCH."      \
+            "Estimate times for the simulated GPU that is nearest to this architecture. This is the same as --device " \
+            "sim:ARCH."                                                                                                \
     }
 
 #define CLI_TIMEOUT_OPTION(more)                                                                                       \
     {                                                                                                                  \
         "sample-timeout", 0, CLI_LIMIT, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,                \
-            "Time limit for a configuration, from its first launch on; 0: none. Default: 60" more                      \
+            "Time limit for a configuration, from its first launch on. 0 means no limit. Default: 60" more             \
     }
 
 #define CLI_STORE_OPTION                                                                                               \
     {                                                                                                                  \
         "store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                        \
-            "The file in which samples are stored. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."         \
+            "The file in which samples are stored. Default: $KILN_STORE, or ~/.local/share/kiln/samples.db."           \
     }
 // clang-format on
 
@@ -421,14 +428,15 @@ const char *cli_option_text(const cli_option *option);
 /* Environment variables and their meaning, for --help and the man page. X(name, says) */
 #define CLI_ENVIRONMENT(X)                                                                                             \
     X("KILN_DEVICE", "The device to use without --device.")                                                            \
-    X("KILN_CACHE_DIR", "The folder of the disk cache; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.")                \
-    X("KILN_STORE", "The file in which samples are stored; else $XDG_DATA_HOME/kiln/samples.db, else "                 \
+    X("KILN_CACHE_DIR", "The folder of the disk cache. Default: $XDG_CACHE_HOME/kiln, or ~/.cache/kiln.")              \
+    X("KILN_STORE", "The file in which samples are stored. Default: $XDG_DATA_HOME/kiln/samples.db, or "               \
                     "~/.local/share/kiln/samples.db.")                                                                 \
     X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.")                                     \
-    X("KILN_PATH", "Folders with specs, sources and headers, separated by ':'; searched before the installed ones.")   \
-    X("KILN_INCLUDE", "Folders with headers, separated by ':'; searched last.")                                        \
-    X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).")                                        \
+    X("KILN_PATH", "Folders with specs, sources and headers, separated by ':'. Kiln searches them before the "         \
+                   "installed folders.")                                                                               \
+    X("KILN_INCLUDE", "Folders with headers, separated by ':'. Kiln searches them last.")                              \
+    X("KILN_NVRTC", "The NVRTC library to load, for example libnvrtc.so.13.")                                          \
     X("KILN_WORKER", "The compile worker program.")                                                                    \
-    X("NO_COLOR", "Set to anything: no colours.")
+    X("NO_COLOR", "If this is set to anything, kiln prints no colours.")
 
 #endif

@@ -68,8 +68,9 @@ static void end_at_once(void)
         say("\nkiln: the command did not end after the signal: ending at once\n");
         _exit(cli_exit_code(KILN_ERROR_INTERRUPTED));
     }
-    say("\nkiln: a kernel is long over its time limit (--sample-timeout), and what runs it does not answer: ending at once. "
-        "Other work of this command is lost; samples that were stored are kept\n");
+    say("\n"
+        "kiln: a kernel has exceeded its time limit by far (--sample-timeout), and its process does not answer: "
+        "ending at once. Other work of this command is lost; samples that were stored are kept\n");
     _exit(cli_exit_code(KILN_ERROR_TIMEOUT));
 }
 

@@ -27,21 +27,22 @@ static const cli_option run_options[] = {
     {"output", 'o', CLI_LIST, FIELD(outputs), "BUFFER=FILE", CLI_FILES, NULL,
      "Write a buffer to a .npy file after the verified run. Repeatable."},
     CLI_RUN_OPTIONS,
-    CLI_TIMEOUT_OPTION(", plus twice the budget, plus four times the first run for each of --repetitions."),
+    CLI_TIMEOUT_OPTION(", plus twice the budget, plus four times the first run for each of the --repetitions."),
 };
 const cli_group cli_run_group = {"Running", run_options, CLI_COUNT(run_options)};
 
 static const cli_option sandbox_options[] = {
     {"sandbox", 0, CLI_WORD, FIELD(sandbox), "WHEN", CLI_WORDS, "auto off required",
-     "Run kernels of the simulated device in a process that can write no files, use no network and start nothing: auto "
-     "(with a warning if the system cannot), off, or required (an error if the system cannot). Default: auto."},
+     "Run kernels of the simulated device in a process that cannot write files, use the network or start programs. "
+     "If the system does not support this, auto prints a warning, and required is an error. Default: auto."},
 };
 const cli_group cli_sandbox_group = {"Sandbox", sandbox_options, CLI_COUNT(sandbox_options)};
 
 static const cli_option engine_options[] = {
     {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_DEVICES, NULL,
-     "cuda:0; sim:PROFILE or sim:sm_80, a GPU whose times are estimated; or sim. Default: $KILN_DEVICE, else the first GPU, "
-     "else sim:h200 (of `check`, `profile` and `study`: sim)."},
+     "A GPU (cuda:0), a simulated GPU whose times are estimated (sim:PROFILE, or sim:sm_80 by its architecture), or "
+     "the plain simulated device (sim). `kiln devices` lists them. Default: $KILN_DEVICE, or the first GPU, or "
+     "sim:h200. Without a GPU, `check`, `profile` and `study` use sim."},
     {"jobs", 'j', CLI_WHOLE, FIELD(jobs), "COUNT", CLI_NOTHING, NULL,
      "How many kernels to compile at once. Default: one per core."},
     {"no-cache", 0, CLI_FLAG, FIELD(no_cache), NULL, CLI_NOTHING, NULL, "Do not read or write the disk cache."},
@@ -56,7 +57,7 @@ static const cli_option engine_options[] = {
     {"no-workers", 0, CLI_FLAG, FIELD(no_workers), NULL, CLI_NOTHING, NULL,
      "Compile inside this process, without a time limit."},
     {"worker", 0, CLI_TEXT, FIELD(worker), "FILE", CLI_FILES, NULL,
-     "The compile worker program. Default: $KILN_WORKER, else the installed one."},
+     "The compile worker program. Default: $KILN_WORKER, or the installed one."},
     {"compile-timeout", 0, CLI_NUMBER, FIELD(compile_timeout), "SECONDS", CLI_NOTHING, NULL,
      "Time limit for a compile. Default: 120."},
     {"memory-limit", 0, CLI_BYTES, FIELD(memory_limit), "BYTES", CLI_NOTHING, NULL,
@@ -65,11 +66,14 @@ static const cli_option engine_options[] = {
 const cli_group cli_engine_group = {"Device, compiler, cache", engine_options, CLI_COUNT(engine_options)};
 
 static const cli_option output_options[] = {
-    {"json", 0, CLI_FLAG, FIELD(json), NULL, CLI_NOTHING, NULL, "Print one JSON object, for errors too."},
+    {"json", 0, CLI_FLAG, FIELD(json), NULL, CLI_NOTHING, NULL,
+     "Print the results, and errors too, as one JSON "
+     "object."},
     {"quiet", 'q', CLI_FLAG, FIELD(quiet), NULL, CLI_NOTHING, NULL, "Print no progress line and no warnings."},
     {"log-level", 0, CLI_WORD, FIELD(log_level), "LEVEL", CLI_WORDS, "debug info warning none",
-     "Messages on standard error: debug, info, warning or none. Default: warning."},
-    {"help", 'h', CLI_FLAG, FIELD(help), NULL, CLI_NOTHING, NULL, "Show this help."},
+     "The messages on standard error: debug, info, warning or none. Default: warning."},
+    {"help", 'h', CLI_FLAG, FIELD(help), NULL, CLI_NOTHING, NULL, "Show the help of the command."},
+    {"help-all", 0, CLI_FLAG, FIELD(help_all), NULL, CLI_NOTHING, NULL, "Show the help with every option."},
 };
 const cli_group cli_output_group = {"Output", output_options, CLI_COUNT(output_options)};
 
@@ -394,7 +398,7 @@ bool cli_parse(cli *c, int argc, char **argv)
             return false;
         }
     }
-    if (c->args.help)
+    if (c->args.help || c->args.help_all)
         return true;
     if (c->args.words.count < c->command->min_words) {
         cli_usage(c, "an argument is missing: %s", c->command->arguments);

@@ -240,20 +240,22 @@ static int best_run(cli *c)
 
 static const cli_option options[] = {
     {"known", 0, CLI_TEXT, CLI_OPTION_FIELD(known), "FILE", CLI_FILES, NULL,
-     "Also search this file, which --export has written."},
+     "Search this file too. --export writes such files."},
     {"export", 0, CLI_TEXT, CLI_OPTION_FIELD(export_to), "FILE", CLI_FILES, NULL,
-     "Write the best of each variant, for every spec (or SPEC), device and set of sizes in the store, to a text "
-     "file. --device then selects devices by a part of their name."},
+     "Write the best configuration of each variant to a text file, for every device and set of sizes in the store, "
+     "and for every spec or for SPEC. --device then selects devices by a part of their name."},
     {"tune", 0, CLI_NUMBER, CLI_OPTION_FIELD(tune_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "If these sizes are not known on this device, sweep first, for at most this long."},
+     "If these sizes are not known on this device, run a sweep first, for at most this time."},
     {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL, "Do not use the store."},
     CLI_STORE_OPTION,
 };
 static const cli_group group = {"What is known", options, CLI_COUNT(options)};
 static const cli_option choice_options[] = {
-    {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_VARIANTS, NULL, "Only of this variant."},
+    {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_VARIANTS, NULL,
+     "Only configurations of this "
+     "variant."},
     {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
-     "Only with this value of a param. Repeatable."},
+     "Only configurations with this value of a param. Repeatable."},
     CLI_SIZE_OPTION,
 };
 static const cli_group choice_group = {"For what", choice_options, CLI_COUNT(choice_options)};
@@ -265,14 +267,18 @@ const cli_command cli_best_command = {
     .summary = "show the best known configuration for sizes and a device",
     .arguments = "SPEC | --export FILE [SPEC]",
     .about =
-        "Searches the stored samples of sweeps, and a file, for the best configuration: for exactly "
-        "these sizes on this kind of device; else, if the spec has features, for the known inputs that are the nearest "
-        "in these, for which the input is made; else for the nearest sizes (doubling one size is a distance of 1); else "
-        "for another device, the same compute capability first; else the defaults. It prints which it was. Configurations that break a "
-        "constraint at these sizes, or that the spec no longer has, are skipped; whether the source has changed "
-        "since does not matter.\n\n"
-        "--export writes the known configurations to a text file, to be shipped with a program and loaded by it "
-        "(kiln_knowledge_load), or kept beside the sources.",
+        "Prints the best known configuration for sizes and a device, and how it is known. It searches the stored "
+        "samples of sweeps, and a file. It takes the first of these that it finds:\n\n"
+        "  1. the same sizes on this kind of device\n"
+        "  2. if the spec has features: the known inputs whose features are the nearest; kiln makes the input for "
+        "that\n"
+        "  3. the nearest sizes (doubling one size is a distance of 1)\n"
+        "  4. another device, with the same compute capability if possible\n"
+        "  5. the defaults of the spec\n\n"
+        "It skips configurations that break a constraint at these sizes, and configurations that the spec no longer "
+        "has. Changes of the source since then do not matter.\n\n"
+        "--export writes the known configurations to a text file. You can keep this file beside the sources, or ship "
+        "it with a program, which loads it with kiln_knowledge_load().",
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&choice_group, &group, &tune_group, &cli_sandbox_group, &cli_engine_group,

@@ -220,12 +220,13 @@ const cli_command cli_cache_command = {
     .summary = "show and manage the disk cache of compiled kernels and references",
     .arguments = "[list|show ID|gc|clear|verify]",
     .about =
-        "The compiler's output is stored on disk under a key of everything that determines it, so that the same kernel is "
-        "never compiled twice. So are references that host functions and commands computed, in at most 2 GiB.\n\n"
+        "The compiler's output is stored on disk under a key of everything that determines it, so that the same "
+        "kernel is never compiled twice. References that host functions and commands computed are stored too, in at "
+        "most 2 GiB.\n\n"
         "list shows the entries, show prints one of them (by any unique prefix of its id), gc removes the least "
-        "recently used ones until at most --max-size is left, clear removes all, and verify reads every entry "
-        "and removes damaged ones. Removing loses nothing: kernels and references are made again when needed. Without any of "
-        "these: how many entries there are, and where.",
+        "recently used ones until at most --max-size is left, clear removes all, and verify reads every entry and "
+        "removes damaged ones. A kernel or reference that was removed is made again when a command needs it. Without "
+        "a word the command prints the folder and the number of entries.",
     .min_words = 0,
     .max_words = 2,
     .completes = CLI_WORDS,

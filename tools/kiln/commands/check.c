@@ -79,7 +79,8 @@ static void show_json(const cli *c, const check_view *view)
     js_print(object);
 }
 
-/* A sweep of these variants (0: of all), added to the view. A failure is said; *ended: there is nothing to show. */
+/* Sweeps these variants (0: all of them), and adds the results to the view. Prints a message if it fails. *ended is
+ * set if there is nothing to show. */
 static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const char *const *variants, size_t count,
                          bool *ended, int *code)
 {
@@ -177,17 +178,18 @@ static const cli_option options[] = {
      "The variants to check, separated by commas. Repeatable. Default: all."},
     {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
     {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
-     "Fix a param of all variants that have it. Repeatable."},
+     "Give a param one value, in every variant that has this param. Repeatable."},
     CLI_SIZE_OPTION,
     CLI_INPUT_OPTION,
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
      "Stop after this many configurations."},
     {"each", 0, CLI_FLAG, CLI_OPTION_FIELD(each), NULL, CLI_NOTHING, NULL,
-     "One variant after another: --max-configurations and --max-seconds are for each."},
+     "Check one variant after another. --max-configurations and --max-seconds then apply to each variant."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "Stop after this long."},
+     "Stop after this time."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
-     "The order, by a strategy of `kiln tune`; random spreads them over the space. Default: exhaustive, in order."},
+     "The order of the configurations, by a strategy of `kiln tune`. `random` spreads them over the space. Default: "
+     "exhaustive, which takes them in order."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the strategy's random numbers. Default: 0."},
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not verify the answer."},
@@ -202,13 +204,18 @@ const cli_command cli_check_command = {
     .summary = "run configurations of a spec under all checks, on the simulated device",
     .arguments = "SPEC",
     .about =
-        "Runs every configuration of a spec that its constraints allow on the simulated device and finds errors that a "
-        "GPU would not report: accesses out of bounds, misaligned, or to freed memory; reads of memory that was never "
-        "written; races in shared memory, and between blocks in global memory; barriers that not all threads "
-        "reach; warp operations whose lanes do not take part; read-only data that is written; leaks. Each place is "
-        "reported once, with its source line, a thread and the allocation.\n\n"
-        "The exit code is 1 if there are findings other than notes, else that of the first "
-        "configuration that failed.",
+        "Runs every configuration that the constraints of a spec allow on the simulated device, and finds errors "
+        "that a GPU does not report:\n\n"
+        "  accesses that are out of bounds or misaligned, or to freed memory\n"
+        "  reads of memory that was never written\n"
+        "  races in shared memory, and between blocks in global memory\n"
+        "  barriers that not all threads reach\n"
+        "  warp operations in which some lanes do not take part\n"
+        "  writes to read-only data\n"
+        "  leaks\n\n"
+        "It reports each place once, with the source line, a thread and the allocation.\n\n"
+        "The exit code is 1 if there are findings other than notes. Otherwise it tells the first configuration that "
+        "failed.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,

@@ -34,7 +34,9 @@ extern const cli_command *const cli_commands[];        /* ends with NULL */
 const cli_command *cli_find_command(const char *name); /* NULL: none of that name */
 /* " (did you mean 'tune'?)" or "". */
 const char *cli_suggest_command(const char *name);
-void help_print(const cli_command *command); /* NULL: the overview */
+/* Prints the help of a command, or the overview if `command` is NULL. If the command has a short help, `all` prints the
+ * long help in its place. */
+void help_print(const cli_command *command, bool all);
 
 /* The tables of `kiln profile` on memory, shared memory, tensor cores and the rest. */
 void profile_show_counters(const kiln_counters *counters);

@@ -57,9 +57,9 @@ static int devices_run(cli *c)
         peak_cell(&table, info->unit_flops[KILN_UNIT_TENSOR_FP8]);
     }
     table_print(&table, true);
-    out_puts(
-        "GB/s and TFLOP/s (fp32; tensor cores: fp16 and fp8 with fp32 sums, dense) are the upper limits by units, clock "
-        "and\nbus width. --json has those of all types.\n");
+    out_puts("GB/s and TFLOP/s (fp32; tensor cores: fp16 and fp8 with fp32 sums, dense) are the upper limits by units, "
+             "clock and\n"
+             "bus width. --json has the peaks of all types.\n");
     return 0;
 }
 
@@ -73,8 +73,8 @@ const cli_command cli_devices_command = {
     .name = "devices",
     .summary = "list the GPUs and the simulated devices",
     .arguments = "",
-    .about = "Lists every device for --device, the simulated ones last. Device profiles in files, "
-             "NAME.profile, are found in the current folder, in the folders of --path and in `devices` beside these; "
+    .about = "Lists every device for --device, the simulated ones last. kiln finds files NAME.profile with device "
+             "profiles in the current folder, in the folders of --path, and in a folder `devices` inside these. "
              "sim:FILE.profile names any other file.",
     .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
     .examples = (const cli_example[]){{"kiln devices --json", "With all properties that constraints can use."}, {0}},

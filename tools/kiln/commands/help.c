@@ -5,25 +5,58 @@
 #include "commands.h"
 #include "kiln_catalogue.h"
 
+static void print_option(const cli_option *option)
+{
+    out_printf("  %s\n", cli_option_text(option));
+    out_wrapped(option->help, 10, out_width());
+}
+
 static void print_options(const cli_command *command)
 {
     const cli_group *groups[CLI_MAX_GROUPS];
     size_t count = cli_groups(command, groups);
     for (size_t g = 0; g < count; g++) {
         out_printf("\n%s%s%s\n", out_bold(), groups[g]->title, out_plain());
-        for (size_t i = 0; i < groups[g]->count; i++) {
-            out_printf("  %s\n", cli_option_text(&groups[g]->options[i]));
-            out_wrapped(groups[g]->options[i].help, 10, out_width());
-        }
+        for (size_t i = 0; i < groups[g]->count; i++)
+            print_option(&groups[g]->options[i]);
     }
 }
 
-static void print_command(const cli_command *command)
+/* Prints the options that `common` names, and the titles of all groups with the command that shows them. */
+static void print_common(const cli_command *command)
 {
+    const cli_group *groups[CLI_MAX_GROUPS];
+    size_t count = cli_groups(command, groups);
+    out_printf("\n%sOptions%s\n", out_bold(), out_plain());
+    for (const char *name = command->common; *name; name += strspn(name, " ")) {
+        const size_t length = strcspn(name, " ");
+        for (size_t g = 0; g < count; g++)
+            for (size_t i = 0; i < groups[g]->count; i++)
+                if (strncmp(groups[g]->options[i].name, name, length) == 0 && !groups[g]->options[i].name[length])
+                    print_option(&groups[g]->options[i]);
+        name += length;
+    }
+    out_printf("\n%sMore options%s\n", out_bold(), out_plain());
+    cli_list titles = {0};
+    for (size_t g = 0; g < count; g++)
+        cli_list_add(&titles, groups[g]->title);
+    const char *text = titles.items[0];
+    for (size_t i = 1; i < titles.count; i++)
+        text = cli_printf("%s; %s", text, titles.items[i]);
+    out_wrapped(cli_printf("`kiln %s --help-all` shows every option in these groups: %s.", command->name, text), 2,
+                out_width());
+}
+
+static void print_command(const cli_command *command, bool all)
+{
+    const bool brief = command->brief && !all;
     out_printf("%sUsage:%s kiln %s%s%s [options]\n\n", out_bold(), out_plain(), command->name,
                *command->arguments ? " " : "", command->arguments);
-    out_wrapped(command->about, 0, out_width());
-    print_options(command);
+    out_wrapped(brief ? command->brief : command->about, 0, out_width());
+    if (brief)
+        print_common(command);
+    else
+        print_options(command);
     if (command->examples && command->examples->line)
         out_printf("\n%sExamples%s\n", out_bold(), out_plain());
     for (const cli_example *example = command->examples; example && example->line; example++) {
@@ -62,10 +95,10 @@ static void print_whole(void)
              "  kiln help tune              the help of one command\n");
 }
 
-void help_print(const cli_command *command)
+void help_print(const cli_command *command, bool all)
 {
     if (command)
-        print_command(command);
+        print_command(command, all);
     else
         print_whole();
 }
@@ -131,9 +164,9 @@ static int print_hosts(cli *c)
 {
     (void)c;
     out_wrapped(
-        "Functions on the host that a spec may name. They ask for buffers, sizes and inputs by name; an argument "
-        "in brackets has a default. A reference of a spec whose names differ says which is which: "
-        "{host: matmul_f64, A: left, B: right, P: out}.",
+        "A spec may name these functions, which run on the host. They take buffers, sizes and inputs by name. An "
+        "argument in brackets has a default. If the names in your spec differ, write both: {host: matmul_f64, A: "
+        "left, B: right, P: out}.",
         0, out_width());
     print_hosts_of(KILN_HOST_REFERENCE, "References (verify: OUTPUT: {against: {host: NAME}})", "writes");
     print_hosts_of(KILN_HOST_INPUT, "Inputs (inputs: {A: {host: NAME, ARGUMENT: VALUE}})", "exports");
@@ -142,8 +175,8 @@ static int print_hosts(cli *c)
 }
 
 static const char expressions_text[] =
-    "Wherever a spec has a number it may have an expression over sizes, params, lets, device.NAME and what inputs "
-    "export.\n";
+    "In place of any number, a spec may have an expression over sizes, params, lets, device.NAME and the exports of "
+    "inputs.\n";
 
 static int print_expressions(cli *c)
 {
@@ -155,7 +188,7 @@ static int print_expressions(cli *c)
         {"<  <=  >  >=  ==  !=", "they chain: 1 <= x <= 4"},
         {"in (1, 2)  not in (1, 2)", ""},
         {"+  -  *  **", ""},
-        {"/", "of integers it must be exact, else it is an error"},
+        {"/", "a division of integers must be exact, or it is an error"},
         {"//  %", "rounded down; the remainder has the sign of its right side"},
         {"&  |  ^  ~  <<  >>", "bits"},
         {"min(a, ...)  max(a, ...)  abs(a)", ""},
@@ -198,7 +231,7 @@ static const struct {
 static int help_run(cli *c)
 {
     if (c->args.words.count == 0) {
-        help_print(NULL);
+        help_print(NULL, false);
         return 0;
     }
     const char *name = c->args.words.items[0];
@@ -214,7 +247,7 @@ static int help_run(cli *c)
         return cli_usage(c, "unknown command or topic '%s'%s", name,
                          near ? cli_printf(" (did you mean '%s'?)", near) : cli_suggest_command(name));
     }
-    help_print(command);
+    help_print(command, false);
     return 0;
 }
 

@@ -109,8 +109,8 @@ static const char *name_from(const char *source, const char *folder)
     size_t length = strcmp(base, "/") == 0 ? 0 : strlen(base);
     if (strncmp(whole, base, length) == 0 && whole[length] == '/')
         return cli_printf("%s", whole + length + 1);
-    cli_complain("warning: a spec reads only what lies below its own folder: write it beside the source (--output), or "
-                 "give --read-anywhere where it is used");
+    cli_complain("warning: a spec reads only files below its own folder: write it beside the source (--output), or "
+                 "use it with --read-anywhere");
     return cli_printf("%s", whole);
 }
 
@@ -150,7 +150,7 @@ static int init_run(cli *c)
     const char *source = c->args.words.items[0], *to = c->args.output_to, *folder = ".";
     if (ends_in(source, ".json") || ends_in(source, ".json.gz"))
         return cli_usage(c,
-                         "%s is no CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
+                         "%s is not a CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
                          "space gives the values of params: 'kiln init SOURCE.cu --space %s'",
                          source, source, source);
     if (ends_in(source, ".yaml") || ends_in(source, ".yml"))
@@ -231,15 +231,15 @@ const cli_command cli_init_command = {
     .summary = "write a first spec for a kernel of a CUDA source",
     .arguments = "SOURCE",
     .about =
-        "Reads and compiles a CUDA source, and writes a spec for one of its kernels that `kiln tune` can run. Macros "
-        "that the source uses but does not define become params, and so do those that it defines within #ifndef, and "
-        "parameters of templates. Types are the compiler's. Grid and block follow from the use of blockIdx, blockDim "
-        "and threadIdx. The kernel is run once on the simulated device, to see how large its arrays are and which of "
-        "them it writes.\n\n"
+        "Reads and compiles a CUDA source, and writes a spec for one of its kernels. `kiln tune` can run this spec. "
+        "These become params: macros that the source uses but does not define, macros that it defines within "
+        "#ifndef, and parameters of templates. The compiler gives the types of the arguments. The use of blockIdx, "
+        "blockDim and threadIdx gives grid and block. kiln runs the kernel once on the simulated device to find the "
+        "sizes of its arrays, and which arrays it writes.\n\n"
         "A script in Python that calls Kernel Tuner gives a spec too: its kernel, params, restrictions, grid, arrays and "
-        "answer. The script is read and not run; that needs python3.\n\n"
-        "The spec is a first guess, and its comments say what to check. As there is no reference, each answer is "
-        "compared with that of the default configuration.",
+        "answer. kiln reads the script and does not run it. This needs python3.\n\n"
+        "The spec is a first guess, and its comments tell you what to check. It has no reference yet: kiln compares "
+        "each answer with the answer of the default configuration.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_FILES,

@@ -202,9 +202,10 @@ const cli_command cli_inspect_command = {
     .name = "inspect",
     .summary = "show the compiler's output for a configuration, without a GPU",
     .arguments = "SPEC",
-    .about = "Compiles one configuration and shows, for each of its kernels, registers, shared and local memory, "
-             "spills, and the occupancy with what limits it. With --source, --ptx or --cubin it writes "
-             "those instead. No GPU is needed, and any architecture of NVRTC can be used.",
+    .about =
+        "Compiles one configuration. For each of its kernels it shows registers, shared and local memory, "
+        "spills, and the occupancy with the resource that limits it. With --source, --ptx or --cubin it writes these "
+        "texts instead. It needs no GPU, and works for any architecture of NVRTC.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,

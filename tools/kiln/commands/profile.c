@@ -471,11 +471,11 @@ static int profile_run(cli *c) { return cli_apart(c, profile_here, NULL); }
 
 static const cli_option options[] = {
     {"lines", 'l', CLI_FLAG, CLI_OPTION_FIELD(lines), NULL, CLI_NOTHING, NULL,
-     "Also show counts by line, beside the source."},
+     "Show the counts of each source line too, beside the source."},
     CLI_INPUT_OPTION,
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
     {"no-machine-code", 0, CLI_FLAG, CLI_OPTION_FIELD(no_machine_code), NULL, CLI_NOTHING, NULL,
-     "Compile to PTX alone, which takes less time: registers are then an estimate."},
+     "Compile to PTX only. This takes less time, and the number of registers is then an estimate."},
     CLI_TIMEOUT_OPTION("."),
 };
 static const cli_group group = {"Profiling", options, CLI_COUNT(options)};
@@ -485,11 +485,16 @@ const cli_command cli_profile_command = {
     .summary = "count instructions and memory accesses of a configuration, on the simulated device",
     .arguments = "SPEC",
     .about =
-        "Runs one configuration once on the simulated device and counts, exactly: instructions by kind, lanes that "
-        "were active, 32-byte sectors and 128-byte lines of each access to memory and how much of them was used, "
-        "passes through the banks of shared memory, atomics on one address, divergent branches, barriers; and computes "
-        "the occupancy. The counts are the same in every run. Instructions are those of the PTX; registers are "
-        "those that ptxas assigns.\n\n"
+        "Runs one configuration once on the simulated device, and prints the occupancy and exact counts of these "
+        "events:\n\n"
+        "  instructions by kind, and active lanes\n"
+        "  32-byte sectors and 128-byte lines of each access to memory, and the used share of them\n"
+        "  passes through the banks of shared memory\n"
+        "  atomics on one address\n"
+        "  divergent branches\n"
+        "  barriers\n\n"
+        "The counts are the same in every run. The instructions are PTX instructions. The registers are those that "
+        "ptxas assigns.\n\n"
         "No GPU is needed. `kiln study` has tables that are based on these counts.",
     .min_words = 1,
     .max_words = 1,

@@ -360,7 +360,7 @@ static int compare_run(cli *c)
         return list_strategies(c);
     comparison m = {.files = c->args.words.count};
     if (c->args.prior && c->args.words.count > 1)
-        return cli_usage(c, "--prior is of one recorded file: give only that");
+        return cli_usage(c, "--prior needs exactly one recorded file");
     uint64_t seeds = c->args.seeds ? c->args.seeds : 100;
     if (seeds > 1000000)
         return cli_usage(c, "--seeds must be at most 1,000,000");
@@ -394,10 +394,10 @@ static const cli_option options[] = {
     {"seeds", 0, CLI_WHOLE, CLI_OPTION_FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
      "Repeat each search with this many seeds. Default: 100."},
     {"prior", 0, CLI_TEXT, CLI_OPTION_FIELD(prior), "FILE", CLI_FILES, NULL,
-     "A recorded file with the same params: its times are what strategies expect at first, as estimates would be."},
+     "A recorded file with the same params. The strategies take its times as estimates."},
     {"plot", 0, CLI_TEXT, CLI_OPTION_FIELD(plot), "FILE", CLI_FILES, NULL,
-     "Draw the scores over time: a page where the file's name ends in .html (with Vega, as 'kiln report'), else a gnuplot "
-     "script."},
+     "Draw the scores over time. If the file's name ends in .html, it is a page with Vega, as in `kiln report`. "
+     "Otherwise it is a gnuplot script."},
 };
 static const cli_group group = {"What to compare", options, CLI_COUNT(options)};
 
@@ -406,11 +406,13 @@ const cli_command cli_compare_command = {
     .summary = "score search strategies on recorded spaces",
     .arguments = "[FILE...]",
     .about =
-        "Searches recorded spaces, whose configurations were all measured before (Kernel Tuner's cache files, T4 results; "
-        "gzipped or not) with each strategy and many seeds. On a simulated clock, trying a configuration "
-        "takes its recorded time. The score compares the best found so far with what random search is "
-        "expected to have found by then, over the time in which random search comes within 5 % of the way from the optimum "
-        "to the median: 0 is random search, 1 is the optimum at once, and below 0 is worse than random.\n\n"
+        "Searches recorded spaces with each strategy and many seeds. All configurations of a recorded space were "
+        "measured before. The files are Kernel Tuner's cache files or T4 results, gzipped or not. The clock is "
+        "simulated: each configuration takes its recorded time.\n\n"
+        "The score compares the best configuration found so far with the expected best of a random search at the "
+        "same time. It is a mean over the time that random search needs to come within 5 % of the way from the "
+        "optimum to the median. A score of 0 equals random search, 1 means that the optimum was found at once, and a "
+        "score below 0 is worse than random search.\n\n"
         "Without a file the strategies are listed. No device is needed.",
     .min_words = 0,
     .max_words = 1000,

@@ -344,16 +344,18 @@ static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
      "The file of the page; - is standard output. Default: report.html."},
     {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "NAME", CLI_NOTHING, NULL,
-     "A quantity of the Pareto front: time, gflops, gbs, roofline, energy, power, error, compile, or a metric of the spec, "
-     "with min: or max: before it. Give it twice. Default: time and the first of energy, error or metrics that exists."},
+     "A quantity of the Pareto front: time, gflops, gbs, roofline, energy, power, error, compile, or a metric of the "
+     "spec. Write min: or max: before it to choose the direction. Give the option twice. Default: time, and the "
+     "first existing one of energy, error and the metrics."},
     {"charts", 0, CLI_TEXT, CLI_OPTION_FIELD(charts), "FOLDER", CLI_FOLDERS, NULL,
      "Write every chart as an SVG file instead of the page. Needs Node.js (nodejs)."},
     {"png", 0, CLI_FLAG, CLI_OPTION_FIELD(png), NULL, CLI_NOTHING, NULL,
-     "With --charts: every chart as a PNG too. Needs rsvg-convert (librsvg2-bin)."},
+     "With --charts: write every chart as a PNG file too. Needs rsvg-convert (librsvg2-bin)."},
     {"gnuplot", 0, CLI_TEXT, CLI_OPTION_FIELD(gnuplot), "FOLDER", CLI_FOLDERS, NULL,
-     "Write gnuplot scripts with their data instead, for papers: best so far and the best of each variant."},
+     "Write two gnuplot scripts with their data in place of the page, for papers. They show the best time so far, "
+     "and the best of each variant."},
     {"vega", 0, CLI_TEXT, CLI_OPTION_FIELD(vega), "PATH", CLI_FILES, NULL,
-     "The folder of Vega, or its vega.min.js. Default: $KILN_VEGA, else the folder of Debian's package."},
+     "The folder of Vega, or its vega.min.js. Default: $KILN_VEGA, or the folder of Debian's package."},
 };
 static const cli_group group = {"Report", options, CLI_COUNT(options)};
 
@@ -365,21 +367,22 @@ static const cli_option which_options[] = {
      "Only samples with this size. Repeatable."},
     CLI_STORE_OPTION,
     {"compare", 0, CLI_TEXT, CLI_OPTION_FIELD(compare), "FILE", CLI_FILES, NULL,
-     "Also the samples of this store, such as those of an earlier sweep: the page compares them."},
+     "Show the samples of this store too, for example of an earlier sweep, and compare both."},
 };
 static const cli_group which_group = {"Which samples", which_options, CLI_COUNT(which_options)};
 
 static const cli_option replay_options[] = {
     {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
-     "Report on a recorded space instead (Kernel Tuner's cache file, T4 results), all of it or as a strategy searches it."},
+     "Report on a recorded space in place of stored samples. The file is Kernel Tuner's cache file or T4 results. "
+     "With --strategy the page shows the search by this strategy."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
-     "The strategy that searches. Default: all of the space, in the file's order."},
+     "The strategy that searches. Without it the page shows the whole space in the order of the file."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the strategy's random numbers."},
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
      "End the search after this many configurations."},
     {"max-seconds", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "End the search after this long, on the replay's clock."},
+     "End the search after this time on the simulated clock."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
 
@@ -388,13 +391,21 @@ const cli_command cli_report_command = {
     .summary = "draw the results of sweeps, as one HTML page or for gnuplot",
     .arguments = "SPEC | --replay FILE",
     .about =
-        "Makes a page from the samples that 'kiln tune' has stored, also while it still runs: the best so far over time, "
-        "the effect of each param on the time, heat maps of pairs of params, all configurations as lines, the roofline, "
-        "failures by reason, the environment, and tables of the fastest. If the samples are of several devices or "
-        "sizes the page has a section for each, and compares them: the best of each, which configurations they have in "
-        "common, and whether what is fast on one is fast on the other.\n\n"
-        "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
-        "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names. The page saves each chart as SVG or PNG.",
+        "Makes a page from the samples that `kiln tune` has stored. It also works while the sweep runs. The page "
+        "shows:\n\n"
+        "  the best time so far over the duration of the sweep\n"
+        "  the effect of each param on the time, and heat maps of pairs of params\n"
+        "  all configurations as lines\n"
+        "  the roofline\n"
+        "  failures by reason\n"
+        "  the environment\n"
+        "  tables of the fastest configurations\n\n"
+        "If the samples belong to several devices or sizes, the page has a section for each of them, and compares "
+        "them. It shows the best of each, the configurations that they have in common, and whether a configuration "
+        "that is fast on one is fast on the other.\n\n"
+        "The page is one file that needs no network. The library Vega draws its charts, and the page contains this "
+        "library. Vega comes from the package libjs-vega of Debian and Ubuntu, or from the folder in --vega or "
+        "$KILN_VEGA. The page can save each chart as SVG or PNG.",
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&group, &which_group, &replay_group, NULL},

@@ -24,7 +24,7 @@ typedef struct kept_list {
 
 static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
 
-/* The first of these files, one per line, that is there; "": none. */
+/* Returns the first of these files (one per line) that exists, or "" if none exists. */
 static const char *present_file(const char *files)
 {
     for (const char *at = files; *at;) {
@@ -160,7 +160,7 @@ static void show_problems(const cli *c, const kept_list *list)
         kiln_spec *spec = NULL;
         kiln_error *error = NULL;
         if (kiln_spec_load(c->engine, *first->file ? first->file : first->spec, &spec, &error) != KILN_OK)
-            kiln_error_free(error); /* samples may be of a spec that cannot be found any more */
+            kiln_error_free(error); /* the store may have samples of a spec that no longer exists */
         for (to = from; to < list->count && same_problem(first, list->items[to]); to++) {
             failed += list->items[to]->status != KILN_OK;
             best = is_better(spec, list->items[to], best) ? list->items[to] : best;
@@ -257,8 +257,8 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
         filter->spec ? show_samples(&list) : show_problems(c, &list);
     if (list.count == 0 && filter->spec) {
         out_puts(cli_printf(
-            "No samples of '%s' that fit are stored; 'kiln tune %s' makes some, 'kiln results' shows of what "
-            "there are any.\n",
+            "The store has no samples of '%s' that fit; 'kiln tune %s' makes some, and 'kiln results' lists the "
+            "specs that have samples.\n",
             filter->spec, cli_shell_word(c->spec ? cli_spec_word(c, kiln_spec_path(c->spec)) : filter->spec)));
     } else if (list.count == 0) {
         out_puts("No samples are stored; 'kiln tune SPEC' makes some.\n");
@@ -567,12 +567,13 @@ static const cli_option options[] = {
      "Only samples older than this many days."},
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "For prune: remove every sample."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
-     "For compare: how many of the lowest and of the highest ratios to show. Default: 10."},
+     "For compare: the number of lowest ratios, and of highest ratios, in the output. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
-     "Write the listed samples to a file, as export does."},
+     "Write the listed samples to a file, in the format of export."},
     {"format", 0, CLI_WORD, CLI_OPTION_FIELD(format), "FORMAT", CLI_WORDS, "auto csv t4 kernel-tuner",
-     "For export: csv, t4 or kernel-tuner. Default: auto: t4 if the name ends in .json or .json.gz, else csv. For "
-     "convert: t4 or kernel-tuner. Default: auto: t4 if the name contains '.t4.', else the format of the input."},
+     "The format that export or convert writes: csv (export only), t4 or kernel-tuner. With the default, auto, "
+     "export chooses t4 if the name ends in .json or .json.gz, and csv otherwise; convert chooses t4 if the name "
+     "contains '.t4.', and the format of the input otherwise."},
     CLI_STORE_OPTION,
 };
 static const cli_group group = {"Results", options, CLI_COUNT(options)};
@@ -583,16 +584,18 @@ const cli_command cli_results_command = {
     .arguments =
         "[list] [SPEC] | compare SPEC A B | export FILE [SPEC] | import FILE | prune [SPEC] | convert FILE FILE",
     .about =
-        "'kiln tune' stores every sample in a file at once. Without SPEC the problems are listed: spec, sizes "
-        "and device, with the best of each. With SPEC all of its samples are listed.\n\n"
-        "compare compares the times of two devices, configuration by configuration, or of two "
-        "versions: 'driver 13.0', 'nvrtc 12.9', 'kiln 0.1.0'. export writes samples as comma-separated values, or those "
-        "of one spec, at one set of sizes on one device, as T4 results or Kernel Tuner's file, which 'kiln tune --replay' "
-        "searches; each format is complete. import reads any of these files, also from other programs; of two samples of "
-        "the same configuration the later one is kept. "
-        "prune removes samples; a later sweep measures them again.\n\n"
-        "convert converts a recorded space (Kernel Tuner's cache file, T4 results) to the other format, without loss, or "
-        "compresses it (.gz), or repairs a truncated one. It does not use the store.",
+        "`kiln tune` stores every sample in a file at once. Without SPEC this command lists the problems, which are "
+        "spec, sizes and device, with the best sample of each. With SPEC it lists all samples of the spec.\n\n"
+        "compare compares the times of each configuration on two devices, or with two versions: 'driver 13.0', "
+        "'nvrtc 12.9', 'kiln 0.1.0'. \n\n"
+        "export writes samples as comma-separated values. It can also write the samples of one spec, at one set of "
+        "sizes on one device, as T4 results or as Kernel Tuner's file; `kiln tune --replay` searches these. Each "
+        "format holds the samples completely.\n\n"
+        "import reads any of these files, from kiln or from other programs. If there are two samples of the same "
+        "configuration, it keeps the later one.\n\n"
+        "prune removes samples. A later sweep measures them again.\n\n"
+        "convert converts a recorded space between Kernel Tuner's cache file and T4 results, without loss. It can "
+        "also compress the file (.gz), or repair a truncated one. It does not use the store.",
     .max_words = 4,
     .completes = CLI_WORDS,
     .words = "list compare export import prune convert",

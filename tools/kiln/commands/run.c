@@ -302,11 +302,13 @@ const cli_command cli_run_command = {
     .summary = "run one configuration of a spec: compile, launch, check, time",
     .arguments = "SPEC",
     .about =
-        "Compiles one configuration of a spec (or takes it from the cache), fills its buffers, runs it, checks "
-        "the answer and times it. A wrong answer shows the worst element and ends with exit code 14.\n\n"
-        "Without a GPU the printed time is what a model of an H200 estimates (sim:h200; --arch or --device chooses "
-        "another GPU), with --device sim the wall time of the interpreter. Both are marked as such.\n\n"
-        "With several variants, separated by commas, each runs in turn; the exit code is that of the first that failed.",
+        "Compiles one configuration of a spec (or takes it from the cache), fills its buffers, runs it, checks the "
+        "answer and times it. A wrong answer shows the worst element and ends with exit code 14.\n\n"
+        "Without a GPU the printed time is the estimate of a model of an H200 (sim:h200). --arch or --device chooses "
+        "another GPU. With --device sim the time is the wall time of the interpreter. The output marks both kinds of "
+        "times.\n\n"
+        "If you name several variants, separated by commas, they run one after another. The exit code then tells the "
+        "first variant that failed.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,

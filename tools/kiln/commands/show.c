@@ -382,7 +382,7 @@ static const cli_option options[] = {
     {"only", 0, CLI_WORD, CLI_OPTION_FIELD(only), "WHAT", CLI_WORDS, "variants params sizes",
      "Only the variants, the params with their values, or the size sets, one per line, for scripts."},
     {"metrics", 0, CLI_FLAG, CLI_OPTION_FIELD(metrics), NULL, CLI_NOTHING, NULL,
-     "Only the metrics of one configuration. Its inputs are made, nothing is run."},
+     "Only the metrics of one configuration. kiln makes its inputs for this, but runs nothing."},
 };
 static const cli_group group = {"Showing", options, CLI_COUNT(options)};
 
@@ -401,7 +401,8 @@ const cli_command cli_show_command = {
                                       {"kiln show matmul -v coarsened --device sim", "One variant, counted for the "
                                                                                      "simulated device."},
                                       {"kiln show cutoff -v constant_device -p CAPACITY=8 -s tiny --metrics",
-                                       "What this capacity costs: how many atoms overflow, how many are near."},
+                                       "The cost of this capacity: the share of atoms that overflow, and the share "
+                                       "that are near."},
                                       {0}},
     .run = show_run,
 };

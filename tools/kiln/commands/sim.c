@@ -154,24 +154,25 @@ static int sim_run(cli *c)
 
 static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "PROFILE", CLI_DEVICES, NULL,
-     "The device that the program sees: a profile, such as `h200`, or the file of one. Default: `generic`; with --profile "
-     "or --trace `h200`, since `generic` has no figures for estimates."},
+     "The device that the program sees: the name of a profile, such as `h200`, or the file of a profile. Default: "
+     "`generic`. With --profile or --trace the default is `h200`, because `generic` has no figures for estimates."},
     {"devices", 0, CLI_WHOLE, CLI_OPTION_FIELD(devices), "N", CLI_NOTHING, NULL,
      "The number of simulated devices, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},
     {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
      "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
     {"profile", 0, CLI_FLAG, CLI_OPTION_FIELD(profile), NULL, CLI_NOTHING, NULL,
-     "When the program has ended, show its kernels by the time that they would take on the device, on standard error. With "
-     "--json as JSON."},
+     "When the program has ended, list its kernels on standard error, with the times that they would take on the "
+     "device. With --json the list is JSON."},
     {"counters", 0, CLI_FLAG, CLI_OPTION_FIELD(counters), NULL, CLI_NOTHING, NULL,
-     "With --profile: also what `kiln profile` counts, of the launches that are estimated."},
+     "With --profile: show the counts of `kiln profile` too, for the launches that are estimated."},
     {"every-launch", 0, CLI_FLAG, CLI_OPTION_FIELD(every_launch), NULL, CLI_NOTHING, NULL,
-     "Estimate every launch. Otherwise of each kernel and launch shape the first four, and then each whose number is a power "
-     "of two; the others take the time of the one before."},
+     "Estimate every launch. Without this option kiln estimates the first four launches of each kernel and launch "
+     "shape, and then the launches whose number is a power of two. Every other launch takes the time of the last "
+     "estimate before it."},
     {"trace", 0, CLI_TEXT, CLI_OPTION_FIELD(trace_to), "FILE", CLI_FILES, NULL,
-     "Write a timeline of the streams on the device, estimated, for chrome://tracing or Perfetto."},
+     "Write an estimated timeline of the streams, for chrome://tracing or Perfetto."},
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(output_to), "FILE", CLI_FILES, NULL,
-     "Where the profile goes in place of standard error."},
+     "Write the profile to this file in place of standard error."},
     {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown, with all forms."},
 };
 static const cli_group group = {"Simulated device", options, CLI_COUNT(options)};
@@ -181,19 +182,21 @@ const cli_command cli_sim_command = {
     .summary = "run a CUDA program on the simulated device",
     .arguments = "run PROGRAM [arguments] | env | profile FILE... | coverage",
     .about =
-        "run starts a program whose CUDA libraries are the simulated device's: libcuda, the CUDA runtime of CUDA 12 and "
-        "13, nvJitLink and nvcc. It reads the program's file first, and says what to do if the program cannot run. "
-        "Options of kiln stand before the program; what follows the program are its arguments. The exit code is the "
-        "program's; with --check 1 if there are findings other than notes; 125 or 127 if it was not started.\n\n"
-        "With --profile or --trace kiln waits for the program, and then ends as it did: with its exit code, or by the same "
-        "signal. All processes of the program are in the profile, however they ended. The times are estimates.\n\n"
-        "env prints what a shell needs for the same. With --profile each process that uses the device leaves a file "
-        "kiln-profile.PID.json (-o: another name, %p is the number of the process), and `kiln sim profile` shows such "
-        "files; with --trace FILE each leaves a trace (with %p in the name, one of its own).\n\n"
-        "coverage lists the PTX instructions that the simulated device runs, with the number of their forms, "
-        "and those that it refuses by name when a module is loaded. With --json "
-        "every form is shown: its suffixes (alternatives are separated by |, and ? marks optional ones) and its "
-        "operands.",
+        "run starts a program with the CUDA libraries of the simulated device: libcuda, the CUDA runtime of CUDA 12 "
+        "and 13, nvJitLink and nvcc. It reads the program's file first. If the program cannot run, it prints the "
+        "reason and the remedy. Write the options of kiln before the program, and the arguments of the program after "
+        "it. The exit code is the program's. With --check it is 1 if there are findings other than notes. It is 125 "
+        "or 127 if the program did not start.\n\n"
+        "With --profile or --trace kiln waits for the program. Then it ends with the same exit code, or by the same "
+        "signal. The profile has all processes of the program, also those that a signal ended. The times are "
+        "estimates.\n\n"
+        "env prints the shell commands that prepare a shell for such programs. With --profile, each process that "
+        "uses the device writes a file kiln-profile.PID.json, and `kiln sim profile` shows such files. -o chooses "
+        "another name, in which %p stands for the number of the process. With --trace FILE each process writes a "
+        "trace. Write %p in its name, so that each process has its own file.\n\n"
+        "coverage lists the PTX instructions that the simulated device runs, with the number of their forms. It also "
+        "lists the instructions that the device refuses by name when a program loads a module. With --json it shows "
+        "the suffixes and operands of every form. A | separates alternatives, and a ? marks optional suffixes.",
     .min_words = 1,
     .max_words = SIZE_MAX,
     .passes_on = "run",

@@ -32,7 +32,7 @@ static const char *text_of(const json_t *row, const char *key)
     return text ? text : "";
 }
 
-/* The array of a file: the head, then rows. NULL: it was said why. */
+/* Reads the array of a file: the head, then the rows. Returns NULL after a message. */
 static json_t *read_profile(const char *path)
 {
     json_error_t error;
@@ -47,7 +47,7 @@ static json_t *read_profile(const char *path)
         right = json_is_object(json_array_get(array, i));
     if (right)
         return array;
-    cli_complain(cli_printf("%s: is no profile of a program (version 1)", path));
+    cli_complain(cli_printf("%s is not a profile of a program (version 1)", path));
     json_decref(array);
     return NULL;
 }

@@ -290,7 +290,7 @@ static void remove_files(const cli_list *files)
         unlink(files->items[i]);
 }
 
-/* A file that the option names, opened before the program runs. -1: it was said why. */
+/* Opens a file that the option names, before the program runs. Returns -1 after a message. */
 static int open_result(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -333,7 +333,7 @@ static int run_recorded(const cli *c, const char *folder, const char *path, char
     return ran ? end_as(&end) : NOT_STARTED;
 }
 
-/* A folder for the files of the program's processes; NULL: it was said why. */
+/* Makes a folder for the files of the program's processes. Returns NULL after a message. */
 static const char *make_folder(void)
 {
     const char *place = getenv("TMPDIR");
@@ -344,7 +344,7 @@ static const char *make_folder(void)
     return NULL;
 }
 
-/* The file to run; NULL: *code has the exit code, and it was said why. */
+/* Finds the file to run. Returns NULL after a message, with the exit code in *code. */
 static const char *choose_program(const cli *c, const char *folder, program *p, int *code)
 {
     const char *word = c->args.words.items[1], *path = find_program(word);

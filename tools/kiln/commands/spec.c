@@ -27,10 +27,11 @@ static void print_page(void)
     const kiln_spec_key_info *key;
     out_puts(
         "# The keys of a spec\n\n"
-        "Made by `kiln spec --page` from `keys.h`; a test fails if it is not up to date. [The page of the format]"
-        "(README.md) says how they work together. `kiln spec --schema` prints a JSON schema for editors.\n\n"
-        "The last column says what changes with a key, and so, which stored samples a sweep does not reuse: those of "
-        "the code, or of the run. A choice says which configurations and sizes there are; a sample has its own.\n");
+        "Made by `kiln spec --page` from `keys.h`; a test fails if it is not up to date. [The page of the "
+        "format](README.md) says how they work together. `kiln spec --schema` prints a JSON schema for editors.\n\n"
+        "The last column tells whether a key belongs to the code, to the run or to the choice. A sweep does not "
+        "reuse a stored sample if its code or its run has changed. A key of the choice decides which configurations "
+        "and sizes exist; each sample has its own.\n");
     for (size_t i = 0; (key = kiln_spec_key(i)) != NULL; i++) {
         if (is_first(i))
             out_printf(
@@ -155,7 +156,7 @@ static int spec_run(cli *c)
 
 static const cli_option options[] = {
     {"schema", 0, CLI_FLAG, CLI_OPTION_FIELD(schema), NULL, CLI_NOTHING, NULL,
-     "Print a JSON schema (draft 2020-12), with which editors check and complete specs."},
+     "Print a JSON schema (draft 2020-12). Editors use it to check and complete specs."},
     {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown."},
 };
 static const cli_group group = {"Format", options, CLI_COUNT(options)};
@@ -164,8 +165,8 @@ const cli_command cli_spec_command = {
     .name = "spec",
     .summary = "show the keys of the spec format",
     .arguments = "",
-    .about = "Lists the keys that a spec may have: for each mapping the keys, whether they are required, and their "
-             "values.",
+    .about = "Lists the keys that a spec may have. For each mapping it shows the keys, whether they are required, "
+             "and their values.",
     .groups = (const cli_group *const[]){&group, NULL},
     .examples = (const cli_example[]){{"kiln spec", "The keys."},
                                       {"kiln spec --schema > kiln.schema.json", "For an editor's YAML checker."},

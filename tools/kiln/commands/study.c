@@ -25,7 +25,7 @@ static int study_here(cli *c, void *user)
     if (code || !(cli_interrupted() || c->stopped))
         return code;
     if (!c->args.json)
-        cli_complain("interrupted; what was done until then is shown");
+        cli_complain("interrupted; showing the results so far");
     return cli_exit_code(KILN_ERROR_INTERRUPTED);
 }
 
@@ -54,15 +54,15 @@ static int study_run(cli *c)
 
 static const cli_option options[] = {
     {"over", 0, CLI_TEXT, CLI_OPTION_FIELD(over), "PARAM", CLI_NOTHING, NULL,
-     "For occupancy and tiles: the param to vary. Default: the first BLOCK* or TILE*, else the first."},
+     "For occupancy and tiles: the param to vary. Default: the first param named BLOCK* or TILE*, or the first param."},
     {"arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120",
      "For occupancy: the architecture to compile for, for example sm_90. Default: the device's."},
     {"block", 0, CLI_TEXT, CLI_OPTION_FIELD(at_block), "NUMBER", CLI_NOTHING, NULL,
-     "For access and carveout: the block, by its number in the grid. Default: 0."},
+     "For access and carveout: the number of the block in the grid. Default: 0."},
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
      "For access: also show shared, local and constant memory."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
-     "For access: how many threads and steps of a kernel are shown. Default: 64."},
+     "For access: the number of threads and steps of a kernel in the table. Default: 64."},
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
     CLI_TIMEOUT_OPTION("."),
 };
@@ -73,17 +73,18 @@ const cli_command cli_study_command = {
     .summary = "explain a configuration: occupancy, tiles, memory accesses",
     .arguments = "occupancy|tiles|access|transactions|carveout SPEC",
     .about =
-        "Tables that teach why a configuration is fast or slow, for any spec, without a GPU.\n\n"
-        "occupancy varies a param and shows registers, shared memory, and blocks and warps per SM on any architecture, "
-        "and how much more of a resource would cost a block.\n\n"
-        "tiles varies the width of tiles and shows loads, operations, operations per load, shared memory and the "
-        "loads that an SM has in flight: computed and counted.\n\n"
-        "access shows which thread of a block touches which element of which buffer in which step; choose a small "
-        "size.\n\n"
-        "transactions shows for each access to global memory the sectors and lines that a request moves and how "
-        "much of them is used.\n\n"
-        "carveout shows, with and without L1 caching and for splits that favour L1 or shared memory, the blocks that "
-        "fit and what they read from L2, to first order.",
+        "Prints tables that explain why a configuration is fast or slow. It works for any spec and needs no GPU.\n\n"
+        "occupancy varies a param. It shows registers, shared memory, and blocks and warps per SM on any "
+        "architecture. It also shows how much more of a resource a kernel can use before an SM has room for one "
+        "block less.\n\n"
+        "tiles varies the width of tiles. It shows loads, operations, operations per load, shared memory and the "
+        "loads that an SM has in flight. It computes these figures and also counts them.\n\n"
+        "access shows the element and the buffer that each thread of a block accesses in each step. Choose a small "
+        "size for it.\n\n"
+        "transactions shows, for each access to global memory, the sectors and lines that a request moves, and the "
+        "used share of them.\n\n"
+        "carveout shows how many blocks fit, and a first-order estimate of the bytes that they read from L2. It does "
+        "so with and without L1 caching, and for splits that favour L1 or shared memory.",
     .min_words = 2,
     .max_words = 2,
     .completes = CLI_SPECS,
@@ -95,7 +96,7 @@ const cli_command cli_study_command = {
              "At which tile width fewer blocks fit."},
             {"kiln study tiles matmul -v tiled", "The effect of wider tiles."},
             {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
-             "Which thread reads what, step by step."},
+             "The element that each thread reads, step by step."},
             {"kiln study transactions matmul -v naive", "Sectors and lines, and how much of them is used."},
             {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
             {0}},

@@ -301,7 +301,7 @@ static int tune_run(cli *c)
     else
         tune_text(c, &view, tuning);
     if (status != KILN_OK && !c->args.json)
-        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown" : view.ended);
+        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far" : view.ended);
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
         code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed, for several reasons */
@@ -324,72 +324,79 @@ static const cli_option options[] = {
      "The variants to sweep, separated by commas. Repeatable. Default: all."},
     {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
     {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
-     "Fix a param where a variant has it. Repeatable."},
+     "Give a param one value, in every variant that has this param. Repeatable."},
     CLI_SIZE_OPTION,
     CLI_ARCH_OPTION,
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
-     "Stop after this many configurations. Those reused from earlier sweeps do not count, so that the same command continues "
-     "where the last one stopped."},
+     "Stop after this many configurations. Samples that are reused from earlier sweeps do not count, so the same "
+     "command continues where the last one stopped."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "Stop after this time. Default without a GPU, if neither a device nor a limit is given: 60."},
+     "Stop after this time. Without a GPU the default is 60, unless you give a device or another limit."},
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
-     "Try all configurations, however long that takes. Default on a GPU and on a device that --device names."},
+     "Try all configurations, without a limit of time. This is the default on a GPU and on a device that --device "
+     "names."},
     {"roofline", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_roofline), "SHARE", CLI_NOTHING, NULL,
      "Stop when a configuration reaches this share of the roofline, for example 0.9."},
     {"stagnation", 0, CLI_WHOLE, CLI_OPTION_FIELD(stagnation), "COUNT", CLI_NOTHING, NULL,
-     "Stop when this many configurations in a row were not better."},
+     "Stop after this many configurations in a row that are not better than the best so far."},
     {"improvement", 0, CLI_NUMBER, CLI_OPTION_FIELD(improvement), "SHARE", CLI_NOTHING, NULL,
-     "For --stagnation: better means by more than this share of the best. Default: 0.01."},
+     "For --stagnation: a configuration is better if it improves the best by more than this share. Default: 0.01."},
     {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "EXPR", CLI_NOTHING, NULL,
-     "What to optimise: time, gflops, gbs, roofline, energy, power, compile, error (the answer's largest, in units of the "
-     "tolerance), median_error, p999_error (of 99.9 % of its elements), a metric of the spec, or an expression of these, params and sizes, with min: or max: before it. Repeatable: then the Pareto front is shown, "
-     "ranked by the first. Default: time."},
+     "The quantity to optimise: time, gflops, gbs, roofline, energy, power, compile, error, median_error, "
+     "p999_error, a metric of the spec, or an expression of these, params and sizes. Write min: or max: before it to "
+     "choose the direction. The errors are the largest, the median and the 99.9th percentile over the elements of "
+     "the answer, in units of the tolerance. If you repeat the option, kiln shows the Pareto front and ranks it by "
+     "the first objective. Default: time."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
-     "How to search; `kiln compare-strategies` lists all. Default: surrogate if there is a limit, else exhaustive, "
-     "which tries everything in order."},
+     "The search strategy; `kiln compare-strategies` lists them. Default: surrogate if there is a limit; without a "
+     "limit exhaustive, which tries everything in order."},
     {"estimates", 0, CLI_TEXT, CLI_OPTION_FIELD(estimates), "DEVICE", CLI_NOTHING, NULL,
-     "On a GPU: begin the search with a simulated device's estimates of random configurations, for at most a tenth of "
-     "--max-seconds. 'sim' is the profile nearest to the GPU; sim:h200 and others as in --device."},
+     "On a GPU: begin the search with a simulated device's estimates of random configurations, for at most a tenth "
+     "of --max-seconds. 'sim' takes the profile that is nearest to the GPU. Any simulated device of --device is "
+     "possible, such as sim:h200."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
-     "The seed of the search's random numbers. Default: 0. How far the search runs ahead depends on when compiles end: "
-     "--repeatable gives the same search for the same seed and the same times."},
+     "The seed of the search's random numbers. Default: 0. The search also depends on the times at which compiles "
+     "end. With --repeatable the same seed and the same measured times give the same search."},
     {"repeatable", 0, CLI_FLAG, CLI_OPTION_FIELD(repeatable), NULL, CLI_NOTHING, NULL,
-     "Search in an order that does not depend on how long compiles take, on the machine, or on earlier sweeps, whose samples "
-     "are reused at their turn. It compiles fewer configurations ahead, and measures on one device."},
+     "Search in an order that does not depend on the times of compiles, on the machine, or on earlier sweeps. A "
+     "stored sample is reused when its turn comes. The sweep compiles fewer configurations ahead, and measures on "
+     "one device."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
-     "How many rows the table has. Default: 10."},
+     "The number of rows of the table. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
      "Write every sample to a file as comma-separated values."},
     {"fresh", 0, CLI_FLAG, CLI_OPTION_FIELD(fresh), NULL, CLI_NOTHING, NULL,
-     "Measure every sample again. Default: a sample whose code, sizes, inputs, device, driver and run options are those of "
-     "a stored one is reused."},
+     "Measure every configuration again. Without this option kiln reuses a stored sample with the same code, sizes, "
+     "inputs, device, driver and run options."},
     {"strict", 0, CLI_FLAG, CLI_OPTION_FIELD(strict), NULL, CLI_NOTHING, NULL,
-     "If any configuration failed, end with the exit code of the first failure. Default: only if all failed."},
+     "If any configuration failed, end with the exit code of the first failure. Without this option the sweep does "
+     "so only if all configurations failed."},
     {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL,
-     "Do not store samples, and reuse none."},
+     "Do not store samples, and do not reuse stored ones."},
     CLI_STORE_OPTION,
 };
 static const cli_option replay_options[] = {
     {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
-     "Search a recorded space instead of a spec: Kernel Tuner's cache file or T4 results, gzipped or not. No device is "
-     "needed; on a simulated clock, trying a configuration takes its recorded time. Default limit: the time that `kiln "
-     "compare-strategies` uses."},
+     "Search a recorded space instead of a spec. The file is Kernel Tuner's cache file or T4 results, gzipped or "
+     "not. No device is needed: the clock is simulated, and each configuration takes its recorded time. Default "
+     "limit: the time that `kiln compare-strategies` uses."},
     {"prior", 0, CLI_TEXT, CLI_OPTION_FIELD(prior), "FILE", CLI_FILES, NULL,
-     "With --replay: another recorded file with the same params. Its times are what the search expects at first, as "
-     "estimates would be."},
+     "With --replay: another recorded file with the same params. The search takes its times as estimates."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
-static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};
+static const cli_group group = {"The sweep", options, CLI_COUNT(options)};
 
 static const cli_option ranks_options[] = {
     {"mpi", 0, CLI_FLAG, CLI_OPTION_FIELD(mpi), NULL, CLI_NOTHING, NULL,
-     "Join the other processes of this job, even if no launcher is recognised. Default: if mpirun or srun started several."},
+     "Join the other processes of this job, even if kiln does not recognise the launcher. Without this option kiln "
+     "joins them if mpirun or srun started several processes."},
     {"no-mpi", 0, CLI_FLAG, CLI_OPTION_FIELD(no_mpi), NULL, CLI_NOTHING, NULL,
-     "Sweep only in this process, even if mpirun or srun started several."},
+     "Sweep in this process alone, even if mpirun or srun started several processes."},
     {"lease", 0, CLI_NUMBER, CLI_OPTION_FIELD(lease), "SECONDS", CLI_NOTHING, NULL,
-     "If a process sends no message for this time, give it up; other processes do its work. Default: 30."},
+     "If a process sends no message for this time, the other processes do its work. Default: 30."},
     {"lead-only", 0, CLI_FLAG, CLI_OPTION_FIELD(lead_only), NULL, CLI_NOTHING, NULL,
-     "Rank 0 searches, compiles and keeps the samples, and leaves all measuring to the other ranks: start one more of them."},
+     "Rank 0 searches, compiles and stores the samples. The other ranks measure, so start one process more than "
+     "there are GPUs."},
 };
 static const cli_group ranks_group = {"Many machines", ranks_options, CLI_COUNT(ranks_options)};
 
@@ -397,19 +404,21 @@ static const cli_option run_options[] = {
     CLI_INPUT_OPTION,
     CLI_RUN_OPTIONS,
     {"isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(isolate), NULL, CLI_NOTHING, NULL,
-     "Measure in a separate process, which is replaced after a kernel that faults or never ends. Default on a GPU."},
+     "Measure in a separate process. Kiln replaces it after a kernel that faults or never ends. This is the default "
+     "on a GPU."},
     {"no-isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(no_isolate), NULL, CLI_NOTHING, NULL,
      "Measure inside this process. On a GPU a fault then ends the sweep."},
     {"no-early-stop", 0, CLI_FLAG, CLI_OPTION_FIELD(no_early_stop), NULL, CLI_NOTHING, NULL,
-     "Do not stop early the measurement of configurations that are clearly slower than the best so far."},
+     "Measure every configuration in full. Without this option kiln stops the measurement of a configuration early "
+     "if it is clearly slower than the best so far."},
     {"finalists", 0, CLI_WHOLE, CLI_OPTION_FIELD(finalists), "COUNT", CLI_NOTHING, NULL,
-     "How many of the fastest are measured again, alternating, before one is called the best. Default: 5 on a GPU, none "
-     "elsewhere. At most 16."},
+     "The number of fastest configurations that are measured again, in turn, before the best is chosen. At most 16. "
+     "Default: 5 on a GPU, and none on a simulated device."},
     {"no-finals", 0, CLI_FLAG, CLI_OPTION_FIELD(no_finals), NULL, CLI_NOTHING, NULL,
-     "Do not measure the fastest again."},
+     "Do not measure the fastest configurations again."},
     CLI_TIMEOUT_OPTION(
-        ", plus twice the budget; less once the time of working ones is known, if they are measured in a "
-        "separate process."),
+        ", plus twice the budget. In a separate process the limit shrinks once kiln knows the time of configurations "
+        "that work."),
 };
 static const cli_group run_group = {"Running", run_options, CLI_COUNT(run_options)};
 
@@ -418,29 +427,37 @@ const cli_command cli_tune_command = {
     .summary = "sweep all configurations of a spec and rank them",
     .arguments = "SPEC | --replay FILE",
     .about =
-        "Compiles, runs, checks and times every configuration of a spec that its constraints allow, and ranks "
-        "them. Compiling runs in parallel ahead of measuring, and compiled kernels come from the disk "
-        "cache the next time. A configuration that fails does not stop the sweep: it is counted with its reason, and "
-        "the sweep continues. Therefore a GPU's configurations are measured in a separate process, which is "
-        "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
-        "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all. Started by mpirun or srun as "
-        "several processes, each of them compiles, and measures on a GPU of its own, for one sweep, which rank 0 leads and "
-        "stores.\n\n"
-        "Without a GPU configurations are checked on the simulated device but not measured. They are ranked by the times "
-        "that a model of an H200 estimates (sim:h200; --arch or --device chooses another GPU), and all that is printed says "
-        "so. Without a device and sizes each configuration is verified at the sizes 'tiny', and its time estimated at a GPU's "
-        "default sizes, where only a few blocks of each kernel run; not for specs whose work depends on data: these are "
-        "estimated at 'tiny' too, which is said. With --no-verify an estimate runs only these few blocks at any size. "
-        "--device sim ranks by the interpreter's wall time, which says nothing about a GPU. Without a GPU, a device and a "
-        "limit the sweep ends after 60 seconds, and says how many configurations it tried; --all tries all.\n\n"
-        "Every sample is stored at once ('kiln results' shows them), and is reused while everything that "
-        "determines it is unchanged; so a sweep that was stopped, or killed, continues where it was. --fresh measures "
-        "all of them again.\n\n"
-        "A sweep with a limit does not try the space in order but searches it, by a strategy that learns from "
-        "the measurements. It begins with what the store has of the spec: its samples, and as a guess those of another "
-        "device, estimates too, or of other sizes. A sweep that a limit ended exits with 0.\n\n"
-        "Ctrl-C ends the sweep and shows the results so far; the exit code is then 130. If no configuration "
-        "worked, the exit code is that of the first failure.",
+        "Compiles, runs, checks and times every configuration that the constraints of a spec allow, and ranks them. "
+        "Compiles run in parallel, ahead of the measurements. The disk cache keeps the compiled kernels for the next "
+        "sweep.\n\n"
+        "A configuration that fails does not stop the sweep. The sweep counts it with the reason and continues. On a "
+        "GPU kiln measures in a separate process. It replaces this process after a fault, and ends it if a kernel "
+        "takes too long. --isolate does the same on the simulated device.\n\n"
+        "--device cuda:0,cuda:1 and --device all share a sweep among several GPUs of one model. If mpirun or srun "
+        "starts several processes, they share one sweep. Each process compiles, and measures on its own GPU. Rank 0 "
+        "leads the sweep and stores the samples.\n\n"
+        "Without a GPU the simulated device checks configurations, and a model of an H200 estimates their times "
+        "(sim:h200). --arch or --device chooses another GPU. The output says that the times are estimates. If you "
+        "give neither a device nor sizes, kiln verifies each configuration at the sizes 'tiny'. It estimates the "
+        "time at the default sizes of a GPU, and runs only a few blocks of each kernel for that. If the work of a "
+        "spec depends on data, kiln estimates it at 'tiny' too, and says so. With --no-verify an estimate runs only "
+        "a few blocks at any size. --device sim ranks by the wall time of the interpreter, which does not predict a "
+        "GPU. If you give neither a device nor a limit, the sweep ends after 60 seconds, and prints how many "
+        "configurations it tried. --all tries all of them.\n\n"
+        "Kiln stores every sample at once; `kiln results` shows them. It reuses a sample while nothing that "
+        "determines the sample has changed. So a sweep that was stopped or killed continues where it was. --fresh "
+        "measures all configurations again.\n\n"
+        "A sweep with a limit searches the space by a strategy that learns from the measurements. It begins with the "
+        "stored samples of the spec. It takes samples of other devices and sizes, and estimates, as guesses. If a "
+        "limit ends the sweep, the exit code is 0.\n\n"
+        "Ctrl-C ends the sweep and shows the results so far. The exit code is then 130. If every configuration "
+        "failed, the exit code tells the first failure.",
+    .brief =
+        "Tries configurations of a spec, checks every answer, measures the times, and ranks the configurations. A "
+        "configuration that fails does not stop the sweep. Ctrl-C ends the sweep and shows the results so far.\n\n"
+        "Without a GPU the times are estimates for an H200, and the sweep ends after 60 seconds. Kiln stores every "
+        "sample, so the same command continues a sweep that was stopped.",
+    .common = "size variants param max-seconds device json",
     .min_words = 0,
     .max_words = 1,
     .completes = CLI_SPECS,
@@ -451,13 +468,14 @@ const cli_command cli_tune_command = {
             {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},
             {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512", "A part of the space."},
             {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
-             "Ranked by estimated times of a GPU that is not installed."},
+             "Estimated times of a GPU that is not installed."},
             {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
-            {"mpirun -n 8 kiln tune matmul", "Eight processes, each with a GPU of its own, share the sweep."},
-            {"kiln tune matmul --max-seconds 60 --json > sweep.json", "The best of one minute."},
-            {"kiln tune matmul --stagnation 100 --roofline 0.9", "Until it is good enough, or does not improve."},
+            {"mpirun -n 8 kiln tune matmul", "Eight processes share the sweep, each with its own GPU."},
+            {"kiln tune matmul --max-seconds 60 --json > sweep.json", "The best configuration that one minute finds."},
+            {"kiln tune matmul --stagnation 100 --roofline 0.9",
+             "Until a configuration is good enough, or the search does not improve."},
             {"kiln tune matmul -v tiled --objective time --objective 'TILE_WIDTH ** 2'",
-             "Fast, with few threads per block: the Pareto front of both."},
+             "The Pareto front of short times and small tiles."},
             {"kiln tune --replay gemm.json.gz --seed 3", "Search a recorded space."},
             {0}},
     .run = tune_all,

@@ -37,7 +37,7 @@ static int serve(cli *c)
     if (!code && kiln_ranks_serve(c->ranks, c->engine, &error) != KILN_OK)
         code = cli_error(c, error);
     signal(SIGINT, SIG_DFL);
-    kiln_engine_close(c->engine); /* a leader's is another one */
+    kiln_engine_close(c->engine); /* a rank that becomes a leader opens another engine */
     c->engine = NULL;
     return code;
 }
@@ -79,7 +79,7 @@ bool tune_join(cli *c, int *code)
     if (device && (strcmp(device, "all") == 0 || strchr(device, ',')))
         *code = cli_usage(c, "each of several processes measures on one device: leave out --device, or name one");
     else if (c->args.no_isolate)
-        *code = cli_usage(c, "several processes measure in further ones: --no-isolate is not possible");
+        *code = cli_usage(c, "each of several processes measures in a separate process: --no-isolate is not possible");
     else
         *code = choose_device(c);
     if (!*code && !first)
@@ -99,7 +99,7 @@ static void add_answer(void *user, int rank, const char *device, const char *ans
     if (!group) {
         group = js_object();
         js_set(group, "error",
-               js_error(KILN_ERROR_DEVICE, cli_printf("rank %d, which led the sweep on %s, has not said what it found",
+               js_error(KILN_ERROR_DEVICE, cli_printf("rank %d, which led the sweep on %s, has not sent its results",
                                                       rank, device ? device : "its device")));
     }
     js_set(group, "rank", js_whole((uint64_t)rank));

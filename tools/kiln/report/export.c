@@ -49,7 +49,7 @@ static int run_program(cli *c, const char *const *words, FILE *from, FILE *to, c
     if (cli_interrupted())
         return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted; not all charts were written");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return cli_fail(c, KILN_ERROR_IO, "%s failed: %s", words[0], *said ? said : "it said nothing");
+        return cli_fail(c, KILN_ERROR_IO, "%s failed: %s", words[0], *said ? said : "it printed no message");
     return 0;
 }
 

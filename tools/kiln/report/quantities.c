@@ -40,7 +40,7 @@ static double loss(const report_quantity *q, const report_sample *s)
     return isfinite(value) ? (q->more ? -value : value) : INFINITY;
 }
 
-/* ---- which there are ---- */
+/* ---- the quantities that the samples have ---- */
 
 /* Returns the name after "max:" or "min:", which tell the better direction. Returns NULL if the text does not mean
  * NAME. */

@@ -104,7 +104,7 @@ static int trace(cli *c, const cli_choice *chosen, keeper *k)
                         "the block makes more than %s accesses: choose a smaller size (--size)",
                         cli_whole(MOST_ACCESSES));
     if (k->count == 0)
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no block %s, or it touches no memory",
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no block %s, or it does not access memory",
                         c->args.at_block ? c->args.at_block : "0");
     return 0;
 }
@@ -345,7 +345,8 @@ int study_transactions(cli *c)
         return cli_error(c, error);
     json_t *rows = js_array();
     if (!c->args.json)
-        out_printf("%s%s %s%s  requests to global memory: what one moves, and how much of that it asked for\n",
+        out_printf("%s%s %s%s  requests to global memory: the bytes that one moves, and the share that the threads "
+                   "asked for\n",
                    out_bold(), kiln_spec_name(c->spec), chosen.variant, out_plain());
     for (size_t k = 0; k < kiln_profiling_kernel_count(p); k++) {
         cli_table table;
@@ -568,7 +569,7 @@ int study_carveout(cli *c)
         return cli_error(c, error);
     const split *of = split_of(device->cc_major * 10 + device->cc_minor);
     if (!of)
-        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "how sm_%d%d splits L1 and shared memory is not known",
+        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "kiln does not know how sm_%d%d splits L1 and shared memory",
                         device->cc_major, device->cc_minor);
     int code = trace(c, &chosen, &k);
     if (code)

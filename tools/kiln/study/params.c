@@ -46,7 +46,7 @@ static int sweep_start(cli *c, const char *usual, sweep *s)
     for (size_t i = 0; i < given; i++) {
         params[i] = s->chosen.choice.params[i];
         if (strcmp(params[i].name, s->param->name) == 0)
-            return cli_usage(c, "%s is what is varied; it cannot be set too (see --over)", s->param->name);
+            return cli_usage(c, "%s is the param that --over varies, so --param cannot set it", s->param->name);
     }
     s->setting = &params[given];
     s->setting->name = s->param->name;
@@ -398,8 +398,10 @@ int study_tiles(cli *c)
     out_printf("%s%s %s%s  over %s\n\n", out_bold(), kiln_spec_name(c->spec), s.chosen.variant, out_plain(),
                s.param->name);
     table_print(&table, true);
-    out_puts(
-        "\nOf a block in one phase: from loading a tile to having used it. 'by hand | counted', where square tiles of two\n"
-        "operands lie in shared memory: 2 T T loads, 2 T T T operations; counted ones include edges and what else loads.\n");
+    out_puts("\n"
+             "The figures are for a block in one phase: from loading a tile until its last use.\n"
+             "The figures 'by hand' are for square tiles of two operands in shared memory: 2 T T loads, 2 T T T "
+             "operations.\n"
+             "The counted figures include edges and all other loads.\n");
     return 0;
 }

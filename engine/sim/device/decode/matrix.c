@@ -52,7 +52,8 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
 
 void vm_decode_mma(vm_decoder *d)
 {
-    bool wmma = d->in->op == PTX_OP_WMMA_MMA, wide = d->in->types[2] != PTX_NONE; /* else only d, c have types */
+    bool wmma = d->in->op == PTX_OP_WMMA_MMA,
+         wide = d->in->types[2] != PTX_NONE; /* if not wide, only d and c have types */
     vm_matrix *x = new_matrix(d);
     if (!x)
         return;

@@ -16,10 +16,12 @@
 #include "llvm.h"
 #include "region.h"
 
-#define HEADS 24u       /* most regions of one loop */
-#define TRIES 3u        /* most attempts for one head */
-#define LENGTH 1000000u /* most characters of text for LLVM: longer texts took LLVM up to 12 s, these at most one */
-#define MOST 16384u     /* most regions of a device, of some kilobytes each, until modules are unloaded */
+#define HEADS 24u /* the limit on regions of one loop */
+#define TRIES 3u  /* the limit on attempts for one head */
+#define LENGTH                                                                                                         \
+    1000000u        /* the limit on characters of text for LLVM. Longer texts took LLVM up to 12 s; texts below
+                           it take at most one second */
+#define MOST 16384u /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
 
 /* A region that was made. It stays until its module is unloaded, because other threads may be in it. */
 typedef struct made_region {

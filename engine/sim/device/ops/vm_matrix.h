@@ -39,7 +39,7 @@ typedef struct vm_wgmma {
     uint32_t a, b;     /* slots of the descriptors of A and B */
     uint32_t scale;    /* of a predicate: D is added */
     uint8_t tiles, each;
-    bool a_shared;           /* else A is in registers: tile.a */
+    bool a_shared;           /* A is in shared memory; if false, A is in registers: tile.a */
     bool a_across, b_across; /* consecutive in memory along M or N, not along K */
     bool a_negative, b_negative;
 } vm_wgmma;

@@ -231,7 +231,7 @@ typedef enum ptx_space {
     X(M8N32K16, "m8n32k16")                                                                                            \
     X(M32N8K16, "m32n8k16")                                                                                            \
     X(M16N16K8, "m16n16k8")                                                                                            \
-    /* of a warpgroup: m64n8k16 up to m64n256k16 are this one, with ptx_insn.tiles */                                  \
+    /* shapes of a warpgroup: M64K16 stands for m64n8k16 to m64n256k16, with n / 8 in ptx_insn.tiles */                \
     X(M64K8, "m64n8k8")                                                                                                \
     X(M64K16, "m64n8k16")                                                                                              \
     X(M64K32, "m64n8k32")                                                                                              \

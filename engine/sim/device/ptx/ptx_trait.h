@@ -1,8 +1,8 @@
 /* ptx_trait.h - properties of an opcode for counters, estimate and checks: three columns of its row in ops.def.
  *
- * The rooms that use them have switches without a default. So a row without these words does not compile, nor does a
- * new word until every room handles it. If the answer depends on types, modifiers or the state space, the word names
- * the rule, and the room has one function for it. */
+ * The rooms that use the class and the cost have switches without a default. So a row without these words does not compile,
+ * nor does a new word until every room handles it. If the answer depends on types, modifiers or the state space, the word
+ * names the rule, and the room has one function for it. */
 #ifndef KILN_SIM_PTX_TRAIT_H
 #define KILN_SIM_PTX_TRAIT_H
 
@@ -70,50 +70,11 @@ typedef enum ptx_cost {
     PTX_COST_ROOT            /* rcp, sqrt: as FUNCTION if approximate, a sequence otherwise */
 } ptx_cost;
 
-/* The effects of an instruction besides the registers that it writes. Three rooms use them:
- *   observe/count/watch.c                    memory accesses for counters, traces and checks
- *   observe/check/code.c                       the rules of the checks
- *   observe/model/cost.c, observe/model/schedule.c     waiting and ordering in the estimate */
+/* The effects of an instruction besides the registers that it writes: the rows of effects.def, which says how the
+ * observers handle each one. */
 typedef enum ptx_effect {
-    PTX_EFFECT_NONE,
-    PTX_EFFECT_HINT, /* names memory without an access */
-    /* memory, lane by lane; LOAD and STORE of a parameter are not accesses */
-    PTX_EFFECT_LOAD,
-    PTX_EFFECT_STORE,
-    PTX_EFFECT_ATOMIC,
-    PTX_EFFECT_REDUCTION, /* an atomic without a result */
-    PTX_EFFECT_TEXTURE,   /* through a texture or surface: no access is shown */
-    /* memory, the warp as a whole */
-    PTX_EFFECT_ROWS_LOAD,
-    PTX_EFFECT_ROWS_STORE, /* ldmatrix, stmatrix */
-    PTX_EFFECT_FRAGMENT_LOAD,
-    PTX_EFFECT_FRAGMENT_STORE, /* wmma */
-    /* asynchronous copies */
-    PTX_EFFECT_COPY,
-    PTX_EFFECT_COMMIT,
-    PTX_EFFECT_WAIT,        /* cp.async and its groups */
-    PTX_EFFECT_COPY_ARRIVE, /* ... that arrive at an mbarrier */
-    PTX_EFFECT_BULK,        /* memory to memory; done when issued, only the checks see its accesses */
-    PTX_EFFECT_TENSOR,      /* by a tensor map: the same */
-    PTX_EFFECT_BULK_STORE,  /* st.bulk: the same */
-    PTX_EFFECT_REMOTE,      /* st.async, red.async: the same */
-    PTX_EFFECT_BULK_GROUP,  /* nothing to wait for here */
-    PTX_EFFECT_MBARRIER,
-    /* order among threads */
-    PTX_EFFECT_FENCE,
-    PTX_EFFECT_PROXY_FENCE, /* orders proxies or an mbarrier's init; no effect, as there is only one proxy here */
-    PTX_EFFECT_BARRIER,
-    PTX_EFFECT_CLUSTER_ARRIVE,
-    PTX_EFFECT_CLUSTER_WAIT,
-    PTX_EFFECT_WARP_BARRIER, /* of the lanes in a mask */
-    PTX_EFFECT_EXCHANGE,     /* among the lanes in a mask */
-    PTX_EFFECT_WHOLE_WARP,   /* among all lanes */
-    PTX_EFFECT_WARPGROUP,    /* wgmma: among four warps; reads shared memory, which is not shown as accesses */
-    /* control */
-    PTX_EFFECT_BRANCH,
-    PTX_EFFECT_BRANCH_INDEXED,
-    PTX_EFFECT_CALL,
-    PTX_EFFECT_LEAVE /* ret, exit */
+#define EFFECT(name, flow, engine, access, check, act, result) PTX_EFFECT_##name,
+#include "effects.def"
 } ptx_effect;
 
 #endif

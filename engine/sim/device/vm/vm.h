@@ -24,9 +24,9 @@
 typedef struct vm_device vm_device; /* one address space; thread-safe */
 typedef struct vm_module vm_module;
 
-/* The address spaces of a process with several devices. Their addresses differ, so that each address has one meaning: a
- * kernel can use memory that another device shares with the host, and memory of a device that its own is given access
- * to (vm_allow). */
+/* The address spaces of a process with several devices. No two devices share an address, so that each address has
+ * one meaning. A kernel can use memory that another device shares with the host. It can also use the memory of a
+ * device to which its own device has access (vm_allow). */
 typedef struct vm_group {
     pthread_rwlock_t lock;
     vm_device *first;

@@ -37,8 +37,8 @@ struct vm_hooks {
     /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. */
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *(*shown)(const vm_runner *runner); /* for vm_runner.shown; NULL: insn() is called everywhere */
-    /* Lanes that have to wait for others in a warp operation, of those that were shown; all: no lane executes it
-     * now. */
+    /* Called for lanes that must wait for other lanes in a warp operation. `lanes` are among those that were shown.
+     * `all`: no lane executes the operation now. */
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t lanes, bool all);
     /* Lanes that had waited execute it with those that came last; more: at another instruction, or in another call. */
     void (*late)(vm_warp *w, const vm_share *share, bool more);

@@ -185,7 +185,7 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
         link->inputs[k].name = link->texts.items[k].name;
     CUresult result =
         sim_ptx_result(ptx_link(sim_memory(), link->inputs, (uint32_t)count, sim_is_builtin, &whole, &log));
-    link->input_count = 0; /* they are gone in any case */
+    link->input_count = 0; /* ptx_link() has taken or freed the inputs, also if it failed */
     link->failed = true;
     ptx_free(sim_memory(), whole);
     bool *used = result == CUDA_SUCCESS ? kiln__calloc(sim_memory(), count, sizeof *used) : NULL;

@@ -4,48 +4,18 @@
 
 #include "vm_checks_internal.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
+static const unsigned char see_of_effect[] = {
+#define EFFECT(name, flow, engine, access, check, act, result) VM_SEE_##check,
+#include "effects.def"
+};
 
-/* Returns how an instruction is checked, by its effect on memory. */
+/* Returns how an instruction is checked, by its effect on memory. vm_check_met() checks operations among lanes. Textures are
+ * not checked (CHECKS.md). */
 static enum vm_check_see classify(const ptx_insn *in)
 {
-    switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_LOAD: return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_LOAD;
-    case PTX_EFFECT_STORE: return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_STORE;
-    case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_REDUCTION: return VM_SEE_ATOMIC;
-    case PTX_EFFECT_COPY: return VM_SEE_COPY;
-    case PTX_EFFECT_BARRIER: return VM_SEE_BARRIER;
-    case PTX_EFFECT_FENCE: return VM_SEE_FENCE;
-    case PTX_EFFECT_CALL: return VM_SEE_CALL;
-    case PTX_EFFECT_ROWS_LOAD:
-    case PTX_EFFECT_ROWS_STORE:
-    case PTX_EFFECT_FRAGMENT_LOAD:
-    case PTX_EFFECT_FRAGMENT_STORE: return VM_SEE_OTHER;
-    case PTX_EFFECT_COMMIT:
-    case PTX_EFFECT_WAIT:
-    case PTX_EFFECT_BULK_GROUP:
-    case PTX_EFFECT_WARPGROUP:
-    case PTX_EFFECT_PROXY_FENCE:
-    case PTX_EFFECT_MBARRIER:
-    case PTX_EFFECT_COPY_ARRIVE:
-    case PTX_EFFECT_BULK:
-    case PTX_EFFECT_TENSOR:
-    case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE:
-    case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT: return VM_SEE_ASYNC;
-    case PTX_EFFECT_WARP_BARRIER:
-    case PTX_EFFECT_EXCHANGE:
-    case PTX_EFFECT_WHOLE_WARP: /* vm_check_met() checks these */
-    case PTX_EFFECT_TEXTURE:    /* not checked (CHECKS.md) */
-    case PTX_EFFECT_NONE:
-    case PTX_EFFECT_HINT:
-    case PTX_EFFECT_BRANCH:
-    case PTX_EFFECT_BRANCH_INDEXED:
-    case PTX_EFFECT_LEAVE: return VM_SEE_NOTHING;
-    }
-    return VM_SEE_NOTHING;
+    const enum vm_check_see see = see_of_effect[ptx_effect_of(in)];
+    const bool param = in->space == PTX_SPACE_PARAM && (see == VM_SEE_LOAD || see == VM_SEE_STORE);
+    return param ? VM_SEE_NOTHING : see;
 }
 
 /* ---- the shared variable of an address ---- A forward data-flow analysis without control flow: compilers write each

@@ -4,7 +4,7 @@
 
 #include "vm_count.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
+#pragma GCC diagnostic error "-Wswitch" /* each class needs a case; no default */
 
 enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 }; /* powers of two: a sector has 32 bytes, a line 128 */
 
@@ -346,15 +346,22 @@ void vm_count_access(kiln_counters *c, const vm_access *a)
     }
 }
 
+/* A column of effects.def. */
+enum { FLOW_NONE, FLOW_BRANCH, FLOW_INDEXED, FLOW_BARRIER };
+static const unsigned char flow_of_effect[] = {
+#define EFFECT(name, flow, engine, access, check, act, result) FLOW_##flow,
+#include "effects.def"
+};
+
 /* Counts branches and barriers. w->mask: the lanes at the instruction; m: those whose guard is true. */
 static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
-    switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_BRANCH:
+    switch (flow_of_effect[ptx_effect_of(in)]) {
+    case FLOW_BRANCH:
         c->branches++;
         c->divergent += m != 0 && m != w->mask;
         return;
-    case PTX_EFFECT_BRANCH_INDEXED: {
+    case FLOW_INDEXED: {
         uint32_t apart = m != w->mask;
         const vm_u32 *index = vm_r32(w, i->a);
         VM_EACH(lane, m)
@@ -363,38 +370,8 @@ static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, con
         c->divergent += m != 0 && apart != 0;
         return;
     }
-    case PTX_EFFECT_BARRIER: c->barriers += m != 0; return;
-    case PTX_EFFECT_NONE:
-    case PTX_EFFECT_HINT:
-    case PTX_EFFECT_LOAD:
-    case PTX_EFFECT_STORE:
-    case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_REDUCTION:
-    case PTX_EFFECT_TEXTURE:
-    case PTX_EFFECT_ROWS_LOAD:
-    case PTX_EFFECT_ROWS_STORE:
-    case PTX_EFFECT_FRAGMENT_LOAD:
-    case PTX_EFFECT_FRAGMENT_STORE:
-    case PTX_EFFECT_COPY:
-    case PTX_EFFECT_COMMIT:
-    case PTX_EFFECT_WAIT:
-    case PTX_EFFECT_COPY_ARRIVE:
-    case PTX_EFFECT_BULK:
-    case PTX_EFFECT_TENSOR:
-    case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE:
-    case PTX_EFFECT_BULK_GROUP:
-    case PTX_EFFECT_MBARRIER:
-    case PTX_EFFECT_FENCE:
-    case PTX_EFFECT_PROXY_FENCE:
-    case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT:
-    case PTX_EFFECT_WARP_BARRIER:
-    case PTX_EFFECT_EXCHANGE:
-    case PTX_EFFECT_WARPGROUP:
-    case PTX_EFFECT_WHOLE_WARP:
-    case PTX_EFFECT_CALL:
-    case PTX_EFFECT_LEAVE: return;
+    case FLOW_BARRIER: c->barriers += m != 0; return;
+    default: return;
     }
 }
 

@@ -3,8 +3,6 @@
 #include "vm_matrix.h"
 #include "vm_tensor.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
-
 enum { SECTOR = 5, WHOLE_MASK = 0xffff };
 
 /* ---- tensor cores ---- */
@@ -131,55 +129,35 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
 
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
+/* A column of effects.def. */
+enum { ENGINE_NONE, ENGINE_MATRIX, ENGINE_GROUP, ENGINE_COPY, ENGINE_BULK, ENGINE_TENSOR, ENGINE_MBARRIER };
+static const unsigned char engine_of_effect[] = {
+#define EFFECT(name, flow, engine, access, check, act, result) ENGINE_##engine,
+#include "effects.def"
+};
+
 void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     if (m == 0 || i->guard & 2) /* a step of an instruction, not itself */
         return;
-    switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_WHOLE_WARP:
+    switch (engine_of_effect[ptx_effect_of(in)]) {
+    case ENGINE_MATRIX:
         if (ptx_class_of(in) == PTX_CLASS_TENSOR && is_whole(w, m))
             count_matrix(c, i->extra, 1, false);
         return;
-    case PTX_EFFECT_WARPGROUP: {
+    case ENGINE_GROUP: {
         const vm_wgmma *x = i->extra;
         if (is_whole(w, m))
             count_matrix(c, &x->tile, x->tiles, true);
         return;
     }
-    case PTX_EFFECT_COPY:
+    case ENGINE_COPY:
         c->cp_async_requests++;
         c->cp_async_bytes += (uint64_t)i->size * (unsigned)__builtin_popcount(m);
         return;
-    case PTX_EFFECT_BULK: count_bulk(c, w, i, m); return;
-    case PTX_EFFECT_TENSOR: count_tensor(c, w, i, m); return;
-    case PTX_EFFECT_MBARRIER: c->mbarrier_waits += vm_mbarrier_passes(w, i, m); return;
-    case PTX_EFFECT_NONE:
-    case PTX_EFFECT_HINT:
-    case PTX_EFFECT_LOAD:
-    case PTX_EFFECT_STORE:
-    case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_REDUCTION:
-    case PTX_EFFECT_TEXTURE:
-    case PTX_EFFECT_ROWS_LOAD:
-    case PTX_EFFECT_ROWS_STORE:
-    case PTX_EFFECT_FRAGMENT_LOAD:
-    case PTX_EFFECT_FRAGMENT_STORE:
-    case PTX_EFFECT_COMMIT:
-    case PTX_EFFECT_WAIT:
-    case PTX_EFFECT_COPY_ARRIVE:
-    case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE:
-    case PTX_EFFECT_BULK_GROUP:
-    case PTX_EFFECT_FENCE:
-    case PTX_EFFECT_PROXY_FENCE:
-    case PTX_EFFECT_BARRIER:
-    case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT:
-    case PTX_EFFECT_WARP_BARRIER:
-    case PTX_EFFECT_EXCHANGE:
-    case PTX_EFFECT_BRANCH:
-    case PTX_EFFECT_BRANCH_INDEXED:
-    case PTX_EFFECT_CALL:
-    case PTX_EFFECT_LEAVE: return;
+    case ENGINE_BULK: count_bulk(c, w, i, m); return;
+    case ENGINE_TENSOR: count_tensor(c, w, i, m); return;
+    case ENGINE_MBARRIER: c->mbarrier_waits += vm_mbarrier_passes(w, i, m); return;
+    default: return;
     }
 }

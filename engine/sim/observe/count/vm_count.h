@@ -24,7 +24,7 @@ void vm_profile_free(vm_profile *profile);                                      
 void vm_profile_clear(vm_profile *profile);
 
 void vm_counters_add(kiln_counters *sum, const kiln_counters *more);
-/* The counters of one instruction, executed and lanes with them, added to *sum. */
+/* Adds the counters of one instruction to *sum, with `executed` and `lanes`. */
 void vm_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum);
 /* The counts of all instructions by class. */
 typedef struct vm_class_counts {

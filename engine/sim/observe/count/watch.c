@@ -5,8 +5,6 @@
 #include "vm_hooks.h"
 #include "vm_trace.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
-
 static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                          uint64_t address)
 {
@@ -142,49 +140,41 @@ static unsigned get_order(const ptx_insn *in)
     return ordered ? VM_ORDERED : 0;
 }
 
+/* A column of effects.def. */
+enum {
+    ACCESS_NONE,
+    ACCESS_HIDDEN,
+    ACCESS_LOAD,
+    ACCESS_STORE,
+    ACCESS_ATOMIC,
+    ACCESS_COPY,
+    ACCESS_ROWS_LOAD,
+    ACCESS_ROWS_STORE,
+    ACCESS_FRAGMENT_LOAD,
+    ACCESS_FRAGMENT_STORE
+};
+static const unsigned char access_of_effect[] = {
+#define EFFECT(name, flow, engine, access, check, act, result) ACCESS_##access,
+#include "effects.def"
+};
+
 unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
 {
     const ptx_function *f = w->frame->function->ptx;
     if (m == 0 || i->guard & 2 || i->insn >= f->insn_count) /* a step: not the instruction itself; the end: no access */
         return 0;
     const ptx_insn *in = &f->insns[i->insn];
-    switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_LOAD: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_READS | get_order(in), out);
-    case PTX_EFFECT_STORE: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_WRITE | get_order(in), out);
-    case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_REDUCTION: return list_plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
-    case PTX_EFFECT_COPY: return list_copy(w, i, m, out);
-    case PTX_EFFECT_ROWS_LOAD: return list_matrix_rows(w, i, m, VM_READS, out);
-    case PTX_EFFECT_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);
-    case PTX_EFFECT_FRAGMENT_LOAD: return list_fragment(w, i, m, VM_READS, out);
-    case PTX_EFFECT_FRAGMENT_STORE: return list_fragment(w, i, m, VM_WRITE, out);
-    case PTX_EFFECT_TEXTURE:
-    case PTX_EFFECT_BULK:
-    case PTX_EFFECT_TENSOR:
-    case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE:
-    case PTX_EFFECT_MBARRIER:
-    case PTX_EFFECT_COPY_ARRIVE: return 0; /* accesses that are not shown: COUNTERS.md */
-    case PTX_EFFECT_NONE:
-    case PTX_EFFECT_HINT:
-    case PTX_EFFECT_COMMIT:
-    case PTX_EFFECT_WAIT:
-    case PTX_EFFECT_BULK_GROUP:
-    case PTX_EFFECT_FENCE:
-    case PTX_EFFECT_PROXY_FENCE:
-    case PTX_EFFECT_BARRIER:
-    case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT:
-    case PTX_EFFECT_WARP_BARRIER:
-    case PTX_EFFECT_EXCHANGE:
-    case PTX_EFFECT_WARPGROUP:
-    case PTX_EFFECT_WHOLE_WARP:
-    case PTX_EFFECT_BRANCH:
-    case PTX_EFFECT_BRANCH_INDEXED:
-    case PTX_EFFECT_CALL:
-    case PTX_EFFECT_LEAVE: return 0;
+    switch (access_of_effect[ptx_effect_of(in)]) {
+    case ACCESS_LOAD: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_READS | get_order(in), out);
+    case ACCESS_STORE: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_WRITE | get_order(in), out);
+    case ACCESS_ATOMIC: return list_plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
+    case ACCESS_COPY: return list_copy(w, i, m, out);
+    case ACCESS_ROWS_LOAD: return list_matrix_rows(w, i, m, VM_READS, out);
+    case ACCESS_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);
+    case ACCESS_FRAGMENT_LOAD: return list_fragment(w, i, m, VM_READS, out);
+    case ACCESS_FRAGMENT_STORE: return list_fragment(w, i, m, VM_WRITE, out);
+    default: return 0; /* accesses that are not shown: COUNTERS.md */
     }
-    return 0;
 }
 
 /* ---- counts ---- */

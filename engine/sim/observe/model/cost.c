@@ -31,46 +31,23 @@ static void visit_vector(builder *b, uint32_t k, const ptx_operand *o, bool resu
             visit(b, k, b->f->elements[o->index + e].index, result);
 }
 
+/* Columns of effects.def. */
+enum { RESULT_NO, RESULT_YES, RESULT_RED };
+static const unsigned char result_of_effect[] = {
+#define EFFECT(name, flow, engine, access, check, act, result) RESULT_##result,
+#include "effects.def"
+};
+enum { VM_ACT_GROUP = 255 }; /* by the operation: act_of_group() */
+static const unsigned char act_of_effect[] = {
+#define EFFECT(name, flow, engine, access, check, act, result) VM_ACT_##act,
+#include "effects.def"
+};
+
 /* Returns true if the first operand is a result. An [address] never is. */
 static bool has_result(const ptx_insn *in)
 {
-    switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_STORE:
-    case PTX_EFFECT_REDUCTION:
-    case PTX_EFFECT_COPY:
-    case PTX_EFFECT_WARP_BARRIER:
-    case PTX_EFFECT_BRANCH:
-    case PTX_EFFECT_BRANCH_INDEXED:
-    case PTX_EFFECT_CALL:
-    case PTX_EFFECT_LEAVE: return false;
-    case PTX_EFFECT_BARRIER: return ptx_has(in, PTX_MOD_RED);
-    case PTX_EFFECT_NONE:
-    case PTX_EFFECT_HINT:
-    case PTX_EFFECT_LOAD:
-    case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_TEXTURE:
-    case PTX_EFFECT_ROWS_LOAD:
-    case PTX_EFFECT_ROWS_STORE:
-    case PTX_EFFECT_FRAGMENT_LOAD:
-    case PTX_EFFECT_FRAGMENT_STORE:
-    case PTX_EFFECT_COMMIT:
-    case PTX_EFFECT_WAIT:
-    case PTX_EFFECT_COPY_ARRIVE:
-    case PTX_EFFECT_BULK:
-    case PTX_EFFECT_TENSOR:
-    case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE:
-    case PTX_EFFECT_BULK_GROUP:
-    case PTX_EFFECT_MBARRIER:
-    case PTX_EFFECT_FENCE:
-    case PTX_EFFECT_PROXY_FENCE:
-    case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT:
-    case PTX_EFFECT_EXCHANGE:
-    case PTX_EFFECT_WARPGROUP:
-    case PTX_EFFECT_WHOLE_WARP: return true;
-    }
-    return true;
+    const unsigned char result = result_of_effect[ptx_effect_of(in)];
+    return result == RESULT_YES || (result == RESULT_RED && ptx_has(in, PTX_MOD_RED));
 }
 
 static void visit_registers(builder *b, uint32_t k, visitor visit)
@@ -411,46 +388,16 @@ static vm_act act_of_group(const ptx_insn *in)
     return waits ? VM_ACT_WAIT : commits ? VM_ACT_COMMIT : VM_ACT_FENCE;
 }
 
+/* Approximation: textures, remote stores, clusters and proxy fences are plain, without cost for memory and without
+ * waiting. */
 static vm_act act_of(const ptx_insn *in)
 {
-    bool param = in->space == PTX_SPACE_PARAM;
-    switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_LOAD: return param ? VM_ACT_PLAIN : VM_ACT_LOAD;
-    case PTX_EFFECT_STORE: return param ? VM_ACT_PLAIN : VM_ACT_STORE;
-    case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_REDUCTION: return VM_ACT_ATOMIC;
-    case PTX_EFFECT_COPY: return VM_ACT_COPY;
-    case PTX_EFFECT_WAIT: return VM_ACT_WAIT;
-    case PTX_EFFECT_COMMIT: return VM_ACT_COMMIT;
-    case PTX_EFFECT_BULK_GROUP: return act_of_group(in);
-    case PTX_EFFECT_ROWS_LOAD:
-    case PTX_EFFECT_FRAGMENT_LOAD: return VM_ACT_LOAD;
-    case PTX_EFFECT_ROWS_STORE:
-    case PTX_EFFECT_FRAGMENT_STORE: return VM_ACT_STORE;
-    case PTX_EFFECT_BULK:
-    case PTX_EFFECT_TENSOR:
-    case PTX_EFFECT_COPY_ARRIVE:
-    case PTX_EFFECT_MBARRIER: return VM_ACT_ENGINE;
-    case PTX_EFFECT_WARPGROUP: return VM_ACT_PRODUCT;
-    case PTX_EFFECT_BARRIER: return ptx_has(in, PTX_MOD_ARRIVE) ? VM_ACT_PLAIN : VM_ACT_BARRIER;
-    case PTX_EFFECT_BRANCH:
-    case PTX_EFFECT_BRANCH_INDEXED:
-    case PTX_EFFECT_CALL:
-    case PTX_EFFECT_LEAVE: return VM_ACT_BRANCH;
-    case PTX_EFFECT_FENCE:
-    case PTX_EFFECT_WARP_BARRIER: return VM_ACT_FENCE;
-    case PTX_EFFECT_TEXTURE:
-    case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE:
-    case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT:
-    case PTX_EFFECT_PROXY_FENCE: return VM_ACT_PLAIN; /* approximation: no cost for memory, and no waiting */
-    case PTX_EFFECT_NONE:
-    case PTX_EFFECT_HINT:
-    case PTX_EFFECT_EXCHANGE:
-    case PTX_EFFECT_WHOLE_WARP: return VM_ACT_PLAIN;
-    }
-    return VM_ACT_PLAIN;
+    const unsigned act = act_of_effect[ptx_effect_of(in)];
+    if (act == VM_ACT_GROUP)
+        return act_of_group(in);
+    const bool param = in->space == PTX_SPACE_PARAM && (act == VM_ACT_LOAD || act == VM_ACT_STORE);
+    const bool arrive = act == VM_ACT_BARRIER && ptx_has(in, PTX_MOD_ARRIVE);
+    return param || arrive ? VM_ACT_PLAIN : (vm_act)act;
 }
 
 static void add_register(builder *b, uint32_t reg)

@@ -5,7 +5,7 @@
 #include "vm_schedule.h"
 
 #define SHORT 16u  /* instructions that a branch may skip to become a predicate instead */
-#define WINDOW 64u /* most instructions that one may overtake, as registers are limited */
+#define WINDOW 64u /* the limit on instructions that one instruction may overtake, because registers are limited */
 #define GROUP 4u   /* loads of 4 bytes that become one */
 
 typedef struct edge {

@@ -12,11 +12,11 @@
 #include "vm_time.h"
 
 #define NEVER UINT32_MAX
-#define ROUNDS 3u /* most blocks that run one after the other in a slot of the SM */
+#define ROUNDS 3u /* the limit on blocks that run one after the other in a slot of the SM */
 
 typedef struct replay replay;
 
-enum { GROUPS = 16 }; /* most groups that are open at once */
+enum { GROUPS = 16 }; /* the limit on groups that are open at the same time */
 /* Asynchronous work that a warp has started, in groups. */
 typedef struct queue {
     uint32_t open, count;

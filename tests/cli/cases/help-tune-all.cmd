@@ -1,0 +1,1 @@
+kiln tune --help-all
