@@ -238,6 +238,8 @@ static bool is_declared(const kiln__scan *scan, const char *name)
             continue;
         bool pointer = (before == '*' || before == '&') && scan->words[i - 2].kind == 'w' &&
                        strchr(",;=)", scan->words[i + 1].kind) && kiln__word_is(scan, i - 3, "const");
+        pointer |= (before == '*' || before == '&') && scan->words[i - 2].kind == 'w' &&
+                   scan->words[i + 1].kind == '=' && scan->words[i + 2].kind != '='; /* vec3 *p = ... */
         bool typed = before == 'w' && !scan->words[i - 1].directive;
         for (size_t k = 0; k < KILN__COUNT(no_types); k++)
             typed &= !kiln__word_is(scan, i - 1, no_types[k]);

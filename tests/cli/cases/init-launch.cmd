@@ -84,3 +84,5 @@ kiln init same.cu | grep '^  y: {type'
 # A name that the source declares itself is no param, whatever the compiler says of it.
 echo '__global__ void broken(widget_t *out, int n) { float in2 = 1; out[n] = in2; }' >broken.cu
 kiln init broken.cu 2>&1 | grep -cE 'widget_t|guesses'
+echo 'namespace lib { } __global__ void broken(float *out, const float *in) { lib::vec *sh = (lib::vec *)in; out[0] = sh[0].x; }' >broken2.cu
+kiln init broken2.cu 2>&1 | grep -c 'a value for sh' || true
