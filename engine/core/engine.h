@@ -82,12 +82,13 @@ struct kiln_engine {
 kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error);
-/* NVML for the open device; to be used under the engine's `measuring`. NULL: not available. */
+/* Returns NVML for the open device, or NULL if NVML is not available. Use it under the engine's `measuring`. */
 kiln__nvml *kiln__engine_nvml(kiln_engine *engine);
 kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off, or out of memory */
 
-/* The references that are kept on disk (plan/kept.c), a cache of its own: they are larger than code and cheaper to make
- * again, so they must not displace code. NULL: switched off, no folder that can be written, or out of memory. */
+/* Returns the cache that keeps the answers of references on disk (plan/reference.c). It is not the cache for code: such
+ * answers are larger than code and cheaper to make again, so they must not displace code. Returns NULL if the cache is
+ * switched off, if no folder can be written, or if memory runs out. */
 kiln__cache *kiln__engine_references(kiln_engine *engine);
 #define KILN__REFERENCES_MOST ((uint64_t)2 << 30) /* the default of `references_most` */
 /* Lets an engine without a cache use the references in this folder, which may be "". The text must outlive the engine. */

@@ -50,8 +50,8 @@ static void draw_base(uint64_t seed, uint64_t first, size_t count, uint64_t *wor
 }
 
 #if defined(__x86_64__)
-/* The state of four blocks, a block in each 64-bit lane. The lower half of a lane counts: _mm256_mul_epu32() ignores the
- * upper half, and so the rounds need no mask. */
+/* The state of four blocks, a block in each 64-bit lane. Only the lower 32 bits of a lane belong to the state. The upper
+ * bits may hold anything: _mm256_mul_epu32() ignores them, so the rounds need no mask. */
 typedef struct lanes {
     __m256i c[4];
 } lanes;

@@ -1,5 +1,5 @@
-/* features.c - the numbers that describe an input (`features:` of a spec), and plans without code for work that only
- * the host does. */
+/* features.c - computes the numbers that describe an input (`features:` of a spec), and prepares the inputs and buffers
+ * that all variants share. Both need plans without code, because only the host works. */
 #include "plan_internal.h"
 
 /* Returns whether a value can be a feature. Booleans count as 0 and 1. */

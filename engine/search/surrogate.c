@@ -37,8 +37,8 @@ enum {
     POLISH_EACH = 4,  /* in a stuck search every POLISH_EACH-th answer leads to a neighbour of the best */
 
     /* the forest */
-    LEARN_MOST = 400, /* rows: the best half, and random others */
-    GROW_ROWS = 400,  /* rows that one proposal may grow trees from; it grows at least one tree */
+    LEARN_MOST = 400, /* most rows that a tree learns from: the best half, and random others */
+    GROW_ROWS = 400,  /* one proposal grows GROW_ROWS / (number of rows) trees, at least one */
     TREES = KILN__FOREST_TREES,
 
     /* candidates: a pool of random points */

@@ -30,7 +30,7 @@ void kiln__known_free(kiln__known_list *list)
 /* ---- adding ---- */
 
 /* Returns the settings as one text, so that texts can be compared. The text distinguishes a text value from a number.
- * It ends each with a character that no text contains. */
+ * The character 0x1f, which no text contains, stands before each setting except the first. */
 static const char *text_of(kiln__arena *arena, kiln__settings settings)
 {
     kiln__text text = {.mem = arena->mem};

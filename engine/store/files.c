@@ -34,10 +34,12 @@ typedef struct looking { /* a search over the lists of files of one spec name */
     kiln__files *apart;
     const char *asked;    /* the canonical path of the asked file */
     bool any;             /* there are samples of this file, or samples that belong to no other file */
-    const char **present; /* for each list in `apart` a file that exists */
+    const char **present; /* one existing file of each list in `apart` */
     size_t room, present_room;
 } looking;
 
+/* Looks at one list of files of the spec's name. If the list has the asked file, or none of its files exists, sets
+ * l->any. Otherwise another spec has these samples, and the list goes into `apart`. Returns false if memory runs out. */
 static bool check_list(kiln_store *store, looking *l, const char *files)
 {
     kiln__arena *arena = &l->apart->arena;

@@ -92,8 +92,9 @@ static json_t *make_setting(writer *w, kiln_value value)
 
 /* ---- a row as a result ---- */
 
-/* Converts seconds to milliseconds. Several numbers give `seconds` when an import multiplies them by 1e-3. It returns
- * one with the fewest digits, so that a number of up to 15 digits is exported as it was imported. */
+/* Converts seconds to milliseconds. An import multiplies milliseconds by 1e-3, and rounding makes the same `seconds` of
+ * several numbers. The function returns the one of these numbers that has the fewest digits. So a number of up to 15
+ * digits is exported as it was imported. */
 static double convert_to_milliseconds(double seconds)
 {
     double plain = seconds * 1e3;

@@ -20,8 +20,8 @@ typedef struct sim_physical {
     int file;
     uint64_t bytes;
     CUmemAllocationProp prop;
-    unsigned handles, maps; /* its references; without handles its number is invalid */
-    bool counted;           /* as memory of this process; not if another one made it */
+    unsigned handles, maps; /* numbers of references by handles and by mappings; no handles: the handle is invalid */
+    bool counted;           /* as memory of this process; false if another process made it */
 } sim_physical;
 
 typedef struct mapping {

@@ -1,5 +1,5 @@
 // peer.h - the common part of the peers: random inputs, the time of a piece of work by Kiln's own method
-// (engine/plan/measure.c), and the line that a peer prints. A peer is one .cu file with the name of its family.
+// (engine/plan/measure/measure.c), and the line that a peer prints. A peer is one .cu file with the name of its family.
 // tests/bench/catalogue.sh builds it with `nvcc -O3 -std=c++17 -arch=native`, and with the libraries of a comment `//
 // link: -lcublas` in the file.
 #ifndef KILN_PEER_H

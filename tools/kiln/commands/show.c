@@ -122,7 +122,8 @@ static int show_only(cli *c)
 
 /* ---- devices ---- */
 
-/* Why the device cannot run the variant; NULL: it can, or that cannot be said here. */
+/* Returns the reason why the device cannot run the variant. Returns NULL if the device can run it, or if that cannot be
+ * found out here. */
 static const char *why_left_out(cli *c, size_t v)
 {
     kiln_error *error = NULL;

@@ -27,13 +27,13 @@ static int choose_device(cli *c)
     return code;
 }
 
-/* Until the sweep is over, or this rank leads one. */
+/* Serves the leader until the sweep ends, or until this rank leads a sweep itself. Returns the exit code. */
 static int serve(cli *c)
 {
     kiln_error *error = NULL;
     signal(SIGINT, SIG_IGN); /* a terminal sends it to all; rank 0 ends the job */
     int code = cli_engine(c);
-    c->args.lead_only = false; /* it is for rank 0: this one may lead a few ranks of another model */
+    c->args.lead_only = false; /* only for rank 0: a rank that leads the ranks of another GPU model measures too */
     if (!code && kiln_ranks_serve(c->ranks, c->engine, &error) != KILN_OK)
         code = cli_error(c, error);
     signal(SIGINT, SIG_DFL);
@@ -42,7 +42,7 @@ static int serve(cli *c)
     return code;
 }
 
-/* The only process of its job. */
+/* Continues without other ranks: this process is the only one of its job. */
 static bool alone(cli *c, int *code)
 {
     if (c->args.lead_only)

@@ -238,14 +238,15 @@ typedef struct vm_launch {
     uint64_t dynamic_shared;
     const void *params;           /* the kernel's parameter block, param_bytes of it */
     bool cooperative;             /* all blocks resident at once */
-    const volatile int *stop;     /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
-    uint64_t deadline;            /* kiln__now_ns() at which it ends with VM_FAULT_TIME; 0: never. Both also hold
-                                         for grids that it launches */
-    const struct vm_hooks *hooks; /* NULL, or the observers (vm_hooks.h), */
-    struct vm_watch *watch;       /* and their data for this launch */
-    const size_t *limits;         /* NULL, or the limits for kernels by cudaLimit, VM_LIMITS of them */
+    const volatile int *stop;     /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
+    uint64_t deadline;            /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
+                                         and `deadline` also end the grids that its kernels launch */
+    const struct vm_hooks *hooks; /* the observers (vm_hooks.h), or NULL */
+    struct vm_watch *watch;       /* the observers' data for this launch */
+    const size_t *limits;         /* the VM_LIMITS limits for kernels, by cudaLimit, or NULL */
+    /* Called with the output of vprintf(). NULL: the output goes to stdout. */
     void (*print)(void *user, const char *text, size_t length);
-    void *user; /* vprintf output; NULL: stdout */
+    void *user;
 } vm_launch;
 
 /* Exact and repeatable; sums over the launch. */

@@ -369,8 +369,8 @@ void sim_order_devices_wait(sim_context *const *contexts, size_t count)
 
 /* ---- work ---- */
 
-/* Sets the time of the checks of all contexts to the same value. With an order, the time may restart at 1; everything
- * so far is then ordered before the work to come. */
+/* Sets the checks of all contexts to the same time, one after the latest of them. If there is an order and the time is
+ * above TIME_MOST, the time restarts instead. All work before the restart then happens before all later work. */
 static void keep_time(sim_order *o)
 {
     uint32_t most = 0;

@@ -171,8 +171,8 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
     }
 }
 
-/* `gate.know` of the own rank gets the last fence in any case. The full clock goes along only if the arrival is a
- * release for the cluster. */
+/* Every arrival publishes the warp's last fence, in `gate.know` of its block's rank, and that the reads before the
+ * arrival are done. Only an arrival that is a release for the cluster publishes the rest of the vector clock. */
 void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster, uint32_t now)
 {
     const vm_clock *c = clock_of(w);

@@ -216,9 +216,9 @@ typedef enum vm_flight_kind {
     VM_FLIGHT_STORE, /* a bulk copy that completes in a bulk group of its thread */
     VM_FLIGHT_WGMMA  /* a product of a warpgroup, in groups of the warpgroup */
 } vm_flight_kind;
-/* An asynchronous operation. It has four states. Begun: vm_flight_new() has made it. In flight. Complete:
- * vm_flight_before() is true, which may hold for one thread and not yet for another. Forgotten: VM_FLIGHTS operations
- * later another operation takes its place. */
+/* An asynchronous operation. vm_flight_new() makes it, and from then on it is in flight. It is complete for a thread when
+ * vm_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten VM_FLIGHTS
+ * operations later, when another operation takes its place. */
 typedef struct vm_flight {
     uint32_t id, insn, block, group;
     uint32_t bar, phase; /* the mbarrier and its phase: for all lanes of a LOAD, for the lanes in `bound` of a COPY */

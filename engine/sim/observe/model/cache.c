@@ -284,7 +284,8 @@ double vm_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool
         return 0;
     const part *p = find_part(f, NULL, line & 0x0fffffffu);
     *share = p ? p->share : 1;
-    /* Later, data that other blocks also need is mostly in the cache. */
+    /* After the start, a sector that several blocks use misses only with the probability `share`: mostly another block
+     * has fetched it already. */
     *missing = cold || !p || !p->shared || hash_line(line ^ 0x9e3779b9u) < p->share * 4294967295.0;
     return 32.0 * __builtin_popcount(fresh);
 }

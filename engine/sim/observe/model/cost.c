@@ -76,8 +76,9 @@ static bool is_half(unsigned type)
     return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
 }
 
-/* Addresses of shared memory have 32 bits, so 64-bit arithmetic that only leads to them is done with 32. For opcodes
- * that are not listed here all bits are assumed to be used. */
+/* Marks `reg` as wide if instruction k reads it and needs more than its lower 32 bits. The reason: addresses of shared
+ * memory have 32 bits, so ptxas makes 32-bit arithmetic of 64-bit arithmetic that leads only to such addresses. An opcode
+ * that is not listed here counts as one that needs all bits. */
 static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
 {
     const ptx_insn *in = &b->f->insns[k];

@@ -105,7 +105,8 @@ static bool count_all(void)
     return true;
 }
 
-/* "GPU-8932f937-d72c-...", or only its start. -1: none has it, or more than one. */
+/* Returns the place of the device whose UUID begins with `text`, such as "GPU-8932f937-d72c". Returns -1 if `text` fits
+ * no device or more than one. */
 static int place_by_uuid(const char *text, size_t length)
 {
     int found = -1;
@@ -119,15 +120,15 @@ static int place_by_uuid(const char *text, size_t length)
                              i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
         if (length <= strlen("GPU-") || length > (size_t)used || !kiln__same_word(name, text, length))
             continue;
-        if (found >= 0) /* of two */
+        if (found >= 0) /* `text` fits two devices */
             return -1;
         found = (int)place;
     }
     return found;
 }
 
-/* As NVIDIA's driver reads $CUDA_VISIBLE_DEVICES: up to the first entry that is no device. A device that is named twice
- * leaves none. */
+/* Reads $CUDA_VISIBLE_DEVICES as NVIDIA's driver does: up to the first entry that names no device. If two entries name
+ * the same device, no device is visible. */
 static unsigned read_visible(unsigned places[SIM_DEVICES_MOST])
 {
     const char *at = getenv("CUDA_VISIBLE_DEVICES");
