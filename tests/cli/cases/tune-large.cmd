@@ -23,7 +23,7 @@ buffers:
 params: {ITEMS: [1, 4]}
 launch: {kernel: affine, grid: ["ceil_div(N, 128 * ITEMS)"], block: [128], args: [2.0, x, 0.5, y, N]}
 X
-kiln tune affine.yaml | grep -E 'ITEMS|verified at|small'
+kiln tune affine.yaml | grep -E 'ITEMS|answers were|small'
 kiln tune affine.yaml -s tiny | grep -E '^ +1 '
 cat >loop.yaml <<'X'
 kiln: 1

@@ -439,7 +439,8 @@ static void show_totals(const cli *c, const kiln_tuning *tuning)
     table_print(&table, false);
 }
 
-/* Tells for which device and sizes the estimates are, if the user did not choose them. */
+/* Tells for which device and sizes the estimates are, if the user did not choose them, and whether answers were
+ * verified. */
 static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     size_t none = 0;
@@ -452,9 +453,11 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
         out_puts("  there is no GPU here: --arch sm_80, or --device, chooses another one to estimate\n");
     const kiln_size_set *set = kiln_spec_size_set(c->spec, 0); /* a GPU's default */
     if (view->small)
-        out_printf("  for %s, a GPU's default; answers were verified at %s, %s\n",
-                   cli_settings_text(view->sizes, view->size_count),
-                   cli_settings_text(view->small->settings, view->small->count), view->small->name);
+        out_printf("  for %s, a GPU's default; answers were %s\n", cli_settings_text(view->sizes, view->size_count),
+                   kiln_tuning_sum(tuning)->verified
+                       ? cli_printf("verified at %s, %s", cli_settings_text(view->small->settings, view->small->count),
+                                    view->small->name)
+                       : "not checked: the spec has no reference");
     for (size_t i = 0; i < view->unverifiable.count; i++)
         out_printf("%s%s", i ? ", " : "  left out, as they do not take these sizes: ", view->unverifiable.items[i]);
     if (view->unverifiable.count > 0)
@@ -622,7 +625,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 
 /* ---- comma-separated values ---- */
 
-/* As `kiln results export` writes texts: engine/store/EXCHANGE.md says what the apostrophe is for. */
+/* Writes a text as `kiln results export` does. engine/store/EXCHANGE.md says why some texts get an apostrophe. */
 static void csv_text(FILE *file, const char *text)
 {
     const size_t apostrophes = strspn(text, "'");
