@@ -330,6 +330,14 @@ __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from,
         copy_tile_async<Tile, 8, threads>(to, from, row, column);
     else if (async && bytes % 4 == 0 && is_aligned<4>(from.at))
         copy_tile_async<Tile, 4, threads>(to, from, row, column);
+    else if (bytes % 16 == 0 && is_aligned<16>(from.at))
+#pragma unroll
+        for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
+            const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
+            const bool inside = r < from.rows && c < from.columns;
+            const uint4 made = *(const uint4 *)(from.at + (inside ? (offset)r * from.columns + c : 0));
+            *(uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) = inside ? made : uint4{};
+        }
     else if (column + (Tile::pieces + 1) * PIECE <= from.columns && is_aligned<16>(from.at))
 #pragma unroll 4
         for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {

@@ -17,7 +17,7 @@ static bool is_other_notation(kiln__reader *r, const kiln__spec_node *node)
     size_t last = strspn(behind, "0123456789");
     bool list = first && last && (sign || gap) && !behind[last + strspn(behind + last, " ,0123456789")];
     bool range = strncmp(text, "range(", 6) == 0;
-    if ((!list && !range) || (node->quoted && (range || *rest == '-' || *rest == ':'))) /* a quoted text is a name */
+    if (!list && !range)
         return false;
     if (list && sign && *rest != ',')
         kiln__diag_add(r->diag, node->pos, "'%s' is no range: write {from: %.*s, to: %.*s}, or a list: [%.*s, %.*s]",
@@ -38,7 +38,7 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
                        kiln__spec_node_describe(node));
         return false;
     }
-    if (is_other_notation(r, node))
+    if (!node->quoted && is_other_notation(r, node)) /* a quoted text is a name */
         return false;
     value->kind = KILN_TEXT;
     if (node->quoted || kiln__name_valid(node->text)) {
@@ -142,6 +142,9 @@ static void read_list(kiln__reader *r, kiln__spec_node *const *node, kiln__param
     }
     kiln_value *values = kiln__read_array(r, count, sizeof *values);
     if (!values || !room_for(r, (*node)->pos, count))
+        return;
+    const bool alone = (*node)->kind == KILN__SCALAR && (*node)->quoted; /* "1, 2, 4" in place of a list */
+    if (alone && strspn((*node)->text, "0123456789") && strchr((*node)->text, ',') && is_other_notation(r, *node))
         return;
     for (size_t i = 0; i < count; i++)
         if (!kiln__read_value(r, items[i], "a value", &values[i]))

@@ -115,11 +115,11 @@ with tempfile.TemporaryDirectory() as folder:
     done = subprocess.run([KILN, "sim", "profile", "--json", str(own)], capture_output=True, text=True)
     check(f"sim profile: {done}", json.loads(done.stdout)["processes"][0]["kernels"][0]["calls"] == 3)
     done = subprocess.run([KILN, "sim", "profile", f"{folder}/profile.json"], capture_output=True, text=True)
-    check(f"sim profile: {done}", done.returncode == 5 and "no profile" in done.stderr)
+    check(f"sim profile: {done}", done.returncode == 5 and "not a profile" in done.stderr)
 
     own.write_text(json.dumps([rows[0], 5])) # anything may be in it
     done = subprocess.run([KILN, "sim", "profile", "--json", str(own)], capture_output=True, text=True)
-    check(f"sim profile: {done}", done.returncode == 5 and "no profile" in done.stderr)
+    check(f"sim profile: {done}", done.returncode == 5 and "not a profile" in done.stderr)
 
     # What waits for what: the numbers are those in streams() of the program.
     path = pathlib.Path(folder, "trace.json")

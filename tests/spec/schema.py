@@ -23,11 +23,12 @@ UNSEEN = set("""
     arg-buffer-in-expression arg-unknown arg-unknown-far bake-define bake-param bake-unknown buffer-dims buffer-from
     buffer-shape-unknown buffer-type buffer-type-param buffer-variant-out cooperative-yes define-param define-twice
     define-unknown duplicate-key duplicate-variant expression-constant-fails expression-equals expression-function
-    expression-multi-line expression-syntax expression-unclosed feature-unknown feature-varies fill-count grid-four
+    expression-multi-line expression-syntax expression-unclosed feature-unknown feature-varies fill-count fill-words grid-four
     input-buffer input-later input-near kernel-from-input kernel-template kernel-template-open let-cycle let-itself
     let-variant-name many-errors merge-key metric-cycle metric-elsewhere metric-flops-measured metric-override-cycle
     metric-unknown metrics-unknown name-is-function needs-size no-source options-unknown param-True
-    param-default param-duplicate-value param-expression-name param-macro param-mixed param-shadows-size range-empty
+    param-default param-duplicate-value param-expression-name param-macro param-mixed param-range-in-words
+    param-shadows-size range-empty
     size-extent
     range-huge range-step-zero range-text range-times sizes-boolean sizes-differ sizes-text symbol-step tag
     target-name

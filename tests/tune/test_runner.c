@@ -848,7 +848,7 @@ static void refuses_what_cannot_be_moved(void)
     static const char *const unlike[] = {"sim", "sim:h200"}, *const gpu[] = {"cuda:0"}, *const none[] = {"gpu"};
     options.device_count = 2;
     options.devices = unlike;
-    refused(&f, options, KILN_ERROR_ARGUMENT, "times of different models do not compare");
+    refused(&f, options, KILN_ERROR_ARGUMENT, "times of different models cannot be compared");
     options.devices = NULL;
     refused(&f, options, KILN_ERROR_ARGUMENT, "options.device_count is 2, but options.devices is NULL");
     options.device_count = 1;

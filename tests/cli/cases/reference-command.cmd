@@ -53,6 +53,7 @@ kiln run scale.yaml --allow-commands -p FACTOR=3
 cat ran
 echo "--- once for a sweep" >&2
 rm ran
+echo "# a script that changed: no kept reference is its own" >>ref.py
 kiln tune scale.yaml --allow-commands --no-store | grep configurations
 cat ran
 for how in wide whole fails silent short "double; touch shell" '$(touch shell)'; do
