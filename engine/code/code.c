@@ -220,7 +220,7 @@ static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value v
         kiln__value_print(&text, value);
     macro *made = &job->macros[job->macro_count++];
     *made = (macro){.name = kiln__arena_printf(&job->arena, "%s%s", job->prefix, name),
-                    .of = name,
+                    .of = kiln__arena_strdup(&job->arena, name), /* a job may outlive the spec */
                     .value = kiln__arena_strdup(&job->arena, kiln__text_get(&text)),
                     .param = param};
     bool failed = text.failed || job->arena.failed;
@@ -638,9 +638,34 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     return KILN_OK;
 }
 
+/* Puts the code of left jobs (kiln__code_leave()) that are compiled by now into the cache. */
+static void collect_left(kiln_engine *engine)
+{
+    kiln__code_job *done = NULL;
+    pthread_mutex_lock(&engine->lock);
+    for (kiln__code_job **at = &engine->left, *job; (job = *at) != NULL;) {
+        if (!kiln__code_done(job)) {
+            at = &job->next;
+            continue;
+        }
+        *at = job->next;
+        job->next = done;
+        done = job;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    while (done) {
+        kiln__code_job *next = done->next;
+        kiln__code code = {0};
+        if (kiln__code_take(done, &code, NULL) == KILN_OK)
+            kiln__code_free(&code);
+        done = next;
+    }
+}
+
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error)
 {
     kiln_engine *engine = job->engine;
+    collect_left(engine);
     kiln__cache *cache = kiln__engine_cache(engine);
     if (cache && kiln__cache_get(cache, &job->key, &job->unit))
         return KILN_OK;

@@ -158,6 +158,8 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
         engine->sandboxed = true;
         return KILN_OK;
     }
+    if (engine->finish_left) /* before the compiler, which has these jobs */
+        engine->finish_left(engine);
     /* The compiler's threads and workers. Threads that are there before keep the right to open files, and workers could
      * not be ended from inside. */
     if (engine->compiler)
@@ -165,8 +167,6 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
     engine->compiler = NULL;
     engine->worker = NULL;
     engine->flags |= KILN_NO_WORKERS;
-    if (engine->finish_left)
-        engine->finish_left(engine);
     kiln__cache *references = kiln__engine_references(engine); /* opened before, and only read from now on */
     if (references)
         kiln__cache_stop_writing(references);

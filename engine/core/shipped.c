@@ -143,7 +143,7 @@ kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln_
                                               .sizes = kiln__arena_strdup(arena, kiln__text_get(&sizes_text)),
                                               .params = kiln__settings_copy(arena, one->params),
                                               .seconds = one->seconds,
-                                              .distance = distance,
+                                              .distance = same ? 0 : fmax(distance, 0x1p-40),
                                               .apart = here ? 0 : 1 + kiln__capability_distance(cc, there),
                                               .problem = problem};
     }

@@ -194,14 +194,29 @@ static bool is_dim3(const kiln__draft *draft, size_t at)
     return false;
 }
 
+/* Returns true if word i is a variable that is changed otherwise than by `=`: blocks++, --blocks, blocks += 1. */
+static bool is_changed(const kiln__draft *draft, size_t i)
+{
+    static const char *const after[] = {"++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
+    for (size_t k = 0; k < KILN__COUNT(after); k++)
+        if (are_joined(draft, i + 1, after[k]))
+            return true;
+    return i > 2 && (are_joined(draft, i - 2, "++") || are_joined(draft, i - 2, "--"));
+}
+
 /* Finds the definition of a variable before the launch, or of a constant: `int blocks = (n + 255) / 256;`. Returns the
- * words of its value. {0, 0}: none that can be read. */
+ * words of its value. {0, 0}: none that can be read. Another empty range: it is changed afterwards. */
 static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range where, bool constant)
 {
     kiln__range found = {0, 0};
     for (size_t i = where.from; i + 2 < where.to; i++) {
-        if (!same_word(draft, i, name) || kind(draft, i) != 'w' || kind(draft, i - 1) == '.')
+        if (!same_word(draft, i, name) || kind(draft, i) != 'w' || kind(draft, i - 1) == '.' ||
+            (i > 2 && are_joined(draft, i - 2, "->")))
             continue;
+        if (!constant && found.from && is_changed(draft, i)) {
+            found = (kiln__range){i, i};
+            continue;
+        }
         bool typed = kind(draft, i - 1) == 'w' || kind(draft, i - 1) == ',' || kind(draft, i - 1) == '>';
         bool set = kind(draft, i + 1) == '=' && kind(draft, i + 2) != '=';
         bool built = typed && (kind(draft, i - 1) != ',' || is_dim3(draft, i)) &&
@@ -287,6 +302,8 @@ static kiln__tree *resolve_name(reader *r, size_t name)
         return make_number(r, 32);
     kiln__range value = find_value(draft, name, (kiln__range){host->scope.from, r->before ? r->before : host->at},
                                    false);
+    if (value.from && value.to == value.from) /* blocks = n / 128; if (n % 128) blocks++; */
+        return NULL;
     reader inner = *r;
     inner.before = value.from ? value.from - 1 : r->before; /* blocks = blocks + 1 */
     if (value.from == 0 &&
@@ -319,7 +336,8 @@ static kiln__tree *read_number(reader *r)
         long long value = strtoll(text, &end, 0);
         return *end && !strchr("uUlL", *end) ? NULL : make_number(r, value);
     }
-    if ((word->text[word->length - 1] == 'e') && (kind(r->draft, r->at) == '-' || kind(r->draft, r->at) == '+')) {
+    if (word->text[word->length - 1] == 'e' && r->at + 1 < r->to &&
+        (kind(r->draft, r->at) == '-' || kind(r->draft, r->at) == '+')) {
         text = kiln__arena_printf(r->draft->arena, "%s%c%.*s", text, kind(r->draft, r->at),
                                   (int)r->draft->scan->words[r->at + 1].length,
                                   r->draft->scan->words[r->at + 1].text); /* 1e-5f */
@@ -347,9 +365,14 @@ static kiln__tree *read_call(reader *r, size_t name)
     for (size_t i = 0; i < draft->scan->words[name].length && i + 1 < sizeof small; i++)
         small[i] = kiln__lower(draft->scan->words[name].text[i]);
     r->at = close + 1;
-    if (count == 1 && (strstr(small, "int") == small || strcmp(small, "unsigned") == 0 || strcmp(small, "size_t") == 0))
+    size_t named = strlen(small);
+    bool sized = named > 5 && strncmp(small, "int", 3) == 0 && strcmp(small + named - 2, "_t") == 0;
+    if (count == 1 &&
+        (strcmp(small, "int") == 0 || sized || strcmp(small, "unsigned") == 0 || strcmp(small, "size_t") == 0))
         return read_range(r, list[0], r->macro);
     if (count == 1 && strcmp(small, "sizeof") == 0) {
+        if (list[0].to != list[0].from + 1) /* float *, unsigned char */
+            return NULL;
         char *type = kiln__word_copy(draft->scan, list[0].from);
         uint64_t bytes = type ? kiln__type_bytes_named(type) : 0;
         return bytes ? make_number(r, (int64_t)bytes) : NULL;
@@ -536,10 +559,12 @@ static kiln__tree *read_expression(reader *r, int least)
 {
     char op = 0;
     size_t words = 0;
+    enum { MOST_OPERATORS = 64 }; /* in a row; the tree is as deep, and is walked by recursion */
     kiln__tree *left = read_primary(r);
+    size_t count = 0;
     for (int level; left && (level = operator_at(r, &op, &words)) > least;) {
         r->at += words;
-        kiln__tree *right = read_expression(r, level);
+        kiln__tree *right = ++count <= MOST_OPERATORS ? read_expression(r, level) : NULL;
         left = right ? combine(r, op, left, right) : NULL;
     }
     if (left && least == 0 && r->depth < MOST_FOLLOWED && kind(r->draft, r->at) == '?' && r->at < r->to) {
@@ -712,6 +737,11 @@ void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to)
 
 static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
 
+static bool has_real(const kiln__tree *tree)
+{
+    return tree && (tree->op == '.' || has_real(tree->a) || has_real(tree->b));
+}
+
 /* A dim3 may be made from another one (block.x), but not from itself without end. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
 {
@@ -740,6 +770,7 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
             if (other.from > host->at && (value = find_value(draft, range.from, other, false)).from)
                 dim3 = true;
         }
+        dim3 |= value.from && is(draft, value.from, "dim3"); /* auto grid = dim3(n / 256); */
         if (dim3 && value.from)
             count = split_list(draft, value.from, value.to, false, list);
         for (size_t i = before.from; dim3 && i + 3 < before.to; i++) /* grid.x = n; */
@@ -766,7 +797,7 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
     for (size_t i = 0; i < count && i < 3; i++) {
         reader r = {.draft = draft};
         axes[i] = list[i].from == 0 ? make_number(&r, 1) : kiln__host_read(draft, list[i]);
-        if (!axes[i])
+        if (!axes[i] || has_real(axes[i])) /* n / 128.0 is not n // 128 */
             return false;
     }
     return count <= 3;

@@ -119,8 +119,9 @@ static bool add_missing(kiln__draft *draft, const char *log)
         if (strncmp(at + length, behind, sizeof behind - 1) != 0)
             continue;
         char *name = kiln__arena_strndup(draft->arena, at, length);
-        if (name && !kiln__macro_find(draft->scan, name) && is_in_source(draft, name) &&
-            !is_function_or_type(draft, name))
+        const kiln__macro *macro = name ? kiln__macro_find(draft->scan, name) : NULL;
+        bool own = macro && macro->from < draft->scan->own; /* --launch FILE may define what the source leaves open */
+        if (name && !own && is_in_source(draft, name) && !is_function_or_type(draft, name))
             kiln__guess_tunable(draft, name);
     }
     return draft->tunable_count > known;

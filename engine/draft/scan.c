@@ -3,7 +3,7 @@
 
 #include "draft.h"
 
-enum { MOST_FOUND = 4096, MOST_DEPTH = 64 };
+enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096 };
 
 /* ---- words ---- */
 
@@ -39,7 +39,7 @@ size_t kiln__word_close(const kiln__scan *scan, size_t open)
     char from = kind(scan, open), to = from == '(' ? ')' : from == '[' ? ']' : from == '<' ? '>' : '}';
     size_t depth = 0;
     for (size_t i = open; i < scan->count; i++) {
-        if (from == '<' && (kind(scan, i) == ';' || kind(scan, i) == '{'))
+        if (from == '<' && (kind(scan, i) == ';' || kind(scan, i) == '{' || i - open > MOST_ANGLES))
             return scan->count;
         depth += kind(scan, i) == from;
         if (kind(scan, i) == to && --depth == 0)

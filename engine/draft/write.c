@@ -14,10 +14,14 @@ static bool is_output(const kiln__draft_argument *argument)
 /* Writes the value of a macro: a number, or a text in the quotes of an expression. */
 static void write_value(kiln_value value, kiln__text *out)
 {
-    if (value.kind == KILN_TEXT)
-        kiln__text_printf(out, "\"'%s'\"", value.as.text);
-    else
+    if (value.kind != KILN_TEXT) {
         kiln__value_print(out, value);
+        return;
+    }
+    kiln__text_puts(out, "\"'");
+    for (const char *at = value.as.text; *at; at++) /* escapes of YAML */
+        kiln__text_printf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+    kiln__text_puts(out, "'\"");
 }
 
 static void write_head(const kiln__draft *draft, kiln__text *out)

@@ -13,6 +13,7 @@
  * checks. So bytes that damage such a process can only become references of the same spec. */
 #include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,7 @@ bool kiln__reference_host_key(kiln_plan *plan, const kiln__verify *verify, const
 
 bool kiln__reference_extend_key(kiln_plan *plan, const kiln__call_args *args, size_t first, kiln__text *key)
 {
+    kiln__text_puts(key, "own\n"); /* a variant without own inputs has another key than a function that looks at none */
     return put_arguments(plan, args, first, args->count, key);
 }
 
@@ -164,6 +166,12 @@ static bool put_content(const kiln_allocator *mem, const char *path, kiln__text 
     return true;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return path && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 static bool is_file(const char *path)
 {
     struct stat info;
@@ -203,12 +211,20 @@ static bool put_command(kiln_plan *plan, const kiln__verify *verify, kiln__text 
         kiln__text_printf(key, "word %s\n", word);
         if (!is_file(path)) {
             known = i > 0; /* another word need not be a file */
+            if (known && is_folder(path))
+                list_folder(&files, path, 0);
             continue;
         }
         known = put_content(plan->mem, path, key);
         named |= !program;
-        if (!program && *word == '/')
+        if (program) /* links of two environments may name one program */
+            kiln__text_printf(key, "program %s\n", path);
+        char real[PATH_MAX];
+        struct stat info;
+        if (!program && strchr(word, '/')) /* files beside the name, and beside the file itself if the name is a link */
             list_folder(&files, kiln__arena_folder(&arena, path), 0);
+        if (!program && lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real))
+            list_folder(&files, kiln__arena_folder(&arena, real), 0);
     }
     put_hash(key, "files", files.hash);
     known = known && named && !files.failed && !arena.failed && !key->failed;

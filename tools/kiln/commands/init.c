@@ -79,7 +79,8 @@ kiln_value init_value(const char *text)
     char *end = NULL;
     errno = 0;
     long long whole = strtoll(text, &end, 10);
-    if (*text && !*end && errno == 0)
+    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C; as a text it stays what it is */
+    if (*text && !*end && errno == 0 && !octal)
         return (kiln_value){.kind = KILN_INT, .as.i = whole};
     return (kiln_value){.kind = KILN_TEXT, .as.text = text};
 }
@@ -161,6 +162,10 @@ static int init_run(cli *c)
         folder = cli_strndup(to, (size_t)(strrchr(to, '/') - to) + 1);
     if (!c->args.device)
         c->args.device = "sim";
+    if (ends_in(source, ".py") &&
+        (c->args.params.count || c->args.space || c->args.launch || c->args.nvcc || c->args.stubs.count))
+        return cli_usage(c, "%s is a script: --param, --space, --launch, --nvcc and --stub are for CUDA sources",
+                         source);
     if (ends_in(source, ".py"))
         return init_from_script(c, source, to, folder);
     init_plan plan = {.folder = folder};

@@ -2,6 +2,7 @@
  * compiled in, reads the script in a process of python3 and answers with JSON. */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,9 +62,12 @@ static int read_script(cli *c, const char *script, json_t **answer)
         text = cli_alloc((size_t)info.st_size + 1);
         size_t length = fread(text, 1, (size_t)info.st_size, to);
         *answer = json_loadb(text, length, 0, NULL);
-        if (!json_is_object(*answer))
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+            code = cli_fail(c, KILN_ERROR_UNSUPPORTED, "%s: the script takes too long to follow", script);
+        else if (!json_is_object(*answer))
             code = cli_fail(c, KILN_ERROR_UNSUPPORTED,
-                            "%s: the reader of scripts ended with an error (python3, status %d)", script, status);
+                            "%s: the reader of scripts ended with an error (python3, status %d)", script,
+                            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }
     const char *error = code ? NULL : json_string_value(json_object_get(*answer, "error"));
     if (error)

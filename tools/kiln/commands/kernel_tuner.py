@@ -8,7 +8,7 @@ types of arrays. Whatever it cannot follow becomes Unknown, with the reason. The
     notes   sentences about all that was not read
     error   a sentence, instead of the others
 """
-import ast, itertools, json, math, operator, os, re, sys
+import ast, itertools, json, math, operator, os, re, resource, sys
 
 TYPES = {"float16": "f16", "half": "f16", "float32": "f32", "single": "f32", "float64": "f64", "double": "f64", "float": "f64",
          "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "int": "i64", "intc": "i32", "uint8": "u8",
@@ -16,7 +16,7 @@ TYPES = {"float16": "f16", "half": "f16", "float32": "f32", "single": "f32", "fl
          "complex128": "complex128"}
 RESERVED = {"in", "and", "or", "not", "if", "else", "true", "false", "null", "min", "max", "abs", "float", "int", "ceil", "floor",
             "sqrt", "device", "ceil_div", "round_up", "ilog2", "ceil_log2", "is_pow2"}  # words of the expression language
-MOST_STEPS, MOST_LIST, MOST_TRIED = 200000, 65536, 200000
+MOST_STEPS, MOST_LIST, MOST_TRIED, MOST_SECONDS, MOST_BYTES = 200000, 65536, 200000, 30, 2 << 30
 
 
 class Unreadable(Exception):
@@ -645,7 +645,7 @@ class Writer:
             for name in re.findall(r"[A-Za-z_]\w*", thing.text or ""):
                 self.used.add(name)
             return thing.print()
-        if isinstance(thing, (Unknown, Array)) or thing is None:
+        if not number(thing) and not isinstance(thing, bool):
             raise Unreadable("line %d: a number of %s() cannot be read%s" % (
                 self.call["line"], self.call["function"], ": " + thing.why if isinstance(thing, Unknown) else ""))
         return plain(thing)
@@ -1176,6 +1176,11 @@ class Writer:
 
 
 def main():
+    try:  # the script is text of others: it must not take all time and memory
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    except (ValueError, OSError):
+        pass
     path, wanted = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     try:
         with open(path, encoding="utf-8") as file:
@@ -1194,6 +1199,8 @@ def main():
         print(json.dumps({"spec": spec, "files": writer.files, "notes": reader.notes}))
     except (Unreadable, OSError, UnicodeDecodeError) as fault:
         print(json.dumps({"error": "%s: %s" % (path, fault)}))
+    except (RecursionError, MemoryError):
+        print(json.dumps({"error": "%s: an expression of the script is too long or too deep to follow" % path}))
     except SyntaxError as fault:
         print(json.dumps({"error": "%s:%s: Python does not read this line: %s" % (path, fault.lineno, fault.msg)}))
 
