@@ -638,7 +638,7 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     return KILN_OK;
 }
 
-/* Puts the code of left jobs (kiln__code_leave()) that are compiled by now into the cache. */
+/* Puts the code of jobs into the cache that kiln__code_leave() left and that are compiled by now. */
 static void collect_left(kiln_engine *engine)
 {
     kiln__code_job *done = NULL;

@@ -302,7 +302,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
         return make_number(r, 32);
     kiln__range value = find_value(draft, name, (kiln__range){host->scope.from, r->before ? r->before : host->at},
                                    false);
-    if (value.from && value.to == value.from) /* blocks = n / 128; if (n % 128) blocks++; */
+    if (value.from && value.to == value.from) /* blocks = n / 128, and then blocks++ */
         return NULL;
     reader inner = *r;
     inner.before = value.from ? value.from - 1 : r->before; /* blocks = blocks + 1 */
@@ -770,7 +770,7 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
             if (other.from > host->at && (value = find_value(draft, range.from, other, false)).from)
                 dim3 = true;
         }
-        dim3 |= value.from && is(draft, value.from, "dim3"); /* auto grid = dim3(n / 256); */
+        dim3 |= value.from && is(draft, value.from, "dim3"); /* auto grid = dim3(n / 256) */
         if (dim3 && value.from)
             count = split_list(draft, value.from, value.to, false, list);
         for (size_t i = before.from; dim3 && i + 3 < before.to; i++) /* grid.x = n; */

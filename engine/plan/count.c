@@ -239,7 +239,7 @@ kiln_status kiln__count_on_device(kiln_plan *plan, const kiln__plan_buffer *b, c
         result = driver->cuLaunchKernel_(function, blocks < BLOCKS_MOST ? (unsigned)blocks : BLOCKS_MOST, 1, 1, THREADS,
                                          1, 1, 0, NULL, args, NULL);
     if (result ==
-        CUDA_SUCCESS) /* waits; the limit is that of the spec's kernels, and must not make the engine stuck here */
+        CUDA_SUCCESS) /* waits without the limit, which is for kernels of the spec and would make the engine stuck */
         result = driver->cuMemcpyDtoH_(counted, out, sizeof *counted);
     *done = result == CUDA_SUCCESS;
     return *done ? KILN_OK : kiln__limit_fail(plan, result, error, "comparing %s with its reference", of->buffer);

@@ -206,14 +206,14 @@ def unlike_failed(build, folder):
     forget_samples(folder)
     of_rank = lambda rank: {"KILN_DEVICE": "sim:ampere", **slow(build, 600000)} if rank == 1 else {}
     job = Job(build, folder, 2, lease=2, ranks_environment=of_rank, device=(), options=["--log-level", "info", "--isolate"])
-    while "rank 1 leads a sweep" not in job.errors() and job.processes[0].poll() is None:
+    while "rank 1 leads a separate sweep" not in job.errors() and job.processes[0].poll() is None:
         time.sleep(0.01)
     signal_to(job.processes[1], signal.SIGKILL)
     check(job.wait() == 0, "the other sweep failed too", job)
     mine, other = job.answer()["groups"]
     check({params_of(s) for s in mine["samples"]} == CONFIGURATIONS, "not all were tried", job)
-    check("has not said what it found" in other["error"]["message"], f"what went wrong: {other}", job)
-    check("what its sweep found is not shown" in job.errors(), "it is not said", job)
+    check("has not sent its results" in other["error"]["message"], f"what went wrong: {other}", job)
+    check("the results of its sweep are not shown" in job.errors(), "it is not said", job)
 
 
 def below(process):

@@ -457,7 +457,7 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
                    kiln_tuning_sum(tuning)->verified
                        ? cli_printf("verified at %s, %s", cli_settings_text(view->small->settings, view->small->count),
                                     view->small->name)
-                       : "not checked: the spec has no reference");
+                       : "not checked");
     for (size_t i = 0; i < view->unverifiable.count; i++)
         out_printf("%s%s", i ? ", " : "  left out, as they do not take these sizes: ", view->unverifiable.items[i]);
     if (view->unverifiable.count > 0)
