@@ -9,7 +9,8 @@ typedef struct kiln__word {
     const char *text; /* points into the source; not terminated */
     size_t length;
     unsigned line;
-    char kind;      /* 'w': a word; '0': a number; '"': a quoted text; otherwise the character itself */
+    char
+        kind; /* 'w': a word; '0': a number; '"': a quoted text; otherwise the character itself, or a space of an empty word */
     bool directive; /* it is in a line that begins with # */
 } kiln__word;
 

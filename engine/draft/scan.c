@@ -3,20 +3,24 @@
 
 #include "draft.h"
 
-enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096 };
+enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, WORDS_BEHIND = 4 };
 
 /* ---- words ---- */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/* Reads the words of a text. Behind the last one lie WORDS_BEHIND empty words of no kind, because many functions look at the
+ * next one or two words of a word. */
 static kiln_status read_words(kiln__scan *scan, const char *text, size_t length, kiln_error **error)
 {
     kiln__word *words = kiln__words_read(scan->arena->mem, text, length, &scan->count);
     if (!words)
         return kiln__fail_memory(error);
-    scan->words = kiln__arena_alloc(scan->arena, scan->count * sizeof *words);
+    scan->words = kiln__arena_alloc(scan->arena, (scan->count + WORDS_BEHIND) * sizeof *words);
     if (scan->words)
         memcpy(scan->words, words, scan->count * sizeof *words);
+    for (size_t i = 0; scan->words && i < WORDS_BEHIND; i++)
+        scan->words[scan->count + i] = (kiln__word){.kind = ' ', .text = ""};
     kiln__free(scan->arena->mem, words);
     return scan->words ? KILN_OK : kiln__fail_memory(error);
 }
