@@ -2,7 +2,7 @@
 # Sets up, builds and runs every test: the suites in a release build, again under the address and undefined behaviour
 # sanitizers, the threaded ones under the thread sanitizer; static checks; each fuzz target for some seconds.
 #
-#   tools/test.sh                  all of it (some 19 minutes on two cores)
+#   tools/test.sh                  all of it (some 15 minutes on two cores)
 #   tools/test.sh release          only that part: release, asan, tsan, lint or fuzz
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
 #
@@ -52,6 +52,13 @@ trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null || :' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# The work ahead ends once, in whichever part needs it first.
+ahead_failed=0
+wait_for_ahead() {
+    [ -z "$ahead" ] || wait "$ahead" || ahead_failed=1
+    ahead=
+}
+
 # LeakSanitizer stops a program's threads by ptrace. Some containers forbid that, and every program would then fail.
 look_for_leaks() {
     [ -e build/results/sanitizers-leaks.log ] && return
@@ -94,16 +101,14 @@ while [ $# != 0 ]; do
         case $given in
         " lint "*) tools/lint.py quick ;;
         *)
-            failed=0
-            wait "$ahead" || failed=1
-            ahead=
+            wait_for_ahead
             cat build/ahead.log
-            [ $failed = 0 ] || exit 1
+            [ $ahead_failed = 0 ] || exit 1
             ;;
         esac
         ;;
     fuzz)
-        [ -z "$ahead" ] || wait "$ahead" || : # seconds of a target are its own
+        wait_for_ahead # seconds of a target are its own
         failed=0
         look_for_leaks
         find build/fuzz/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort |
