@@ -6,21 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nvjitlink.h"
 #include "nvml.h"
 
-typedef struct nvJitLink *jit_link;
-int nvJitLinkCreate(jit_link *link, uint32_t count, const char **options);
-int nvJitLinkDestroy(jit_link *link);
-int nvJitLinkAddData(jit_link link, int type, const void *data, size_t size, const char *name);
-int nvJitLinkAddFile(jit_link link, int type, const char *path);
-int nvJitLinkComplete(jit_link link);
-int nvJitLinkGetLinkedCubinSize(jit_link link, size_t *size);
-int nvJitLinkGetLinkedCubin(jit_link link, void *image);
-int nvJitLinkGetErrorLogSize(jit_link link, size_t *size);
-int nvJitLinkGetErrorLog(jit_link link, char *log);
-int nvJitLinkGetInfoLogSize(jit_link link, size_t *size);
-int nvJitLinkGetInfoLog(jit_link link, char *log);
-int nvJitLinkVersion(unsigned *major, unsigned *minor);
 int nvrtcCompileProgram(void *program, int count, const char *const *options);
 
 static int failures;
@@ -115,9 +103,9 @@ static void find_devices(void)
 enum { CUBIN = 1, PTX, LTOIR, FATBIN, OBJECT, LIBRARY, INDEX, ANY = 10 };
 
 /* A link for the architecture, or NULL. */
-static jit_link new_link(const char *option)
+static nvJitLinkHandle new_link(const char *option)
 {
-    jit_link link = NULL;
+    nvJitLinkHandle link = NULL;
     return nvJitLinkCreate(&link, 1, &option) == 0 ? link : NULL;
 }
 
@@ -135,7 +123,7 @@ static void give_options(void)
                                         "-O3",
                                         "-Xptxas",
                                         "-arch=compute"};
-    jit_link link = NULL;
+    nvJitLinkHandle link = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         CHECK(!new_link(wrong[i]));
     const char *list[] = {"-arch=sm_90", NULL, "-O3"};
@@ -150,7 +138,7 @@ static void give_options(void)
 /* Adds an input, completes the link, and reads everything that the link gives. */
 static void add_one(int type, const void *data, size_t size, const char *name)
 {
-    jit_link link = new_link("-arch=sm_90");
+    nvJitLinkHandle link = new_link("-arch=sm_90");
     size_t length = 0, image = 0;
     CHECK(link);
     const int added = nvJitLinkAddData(link, type, data, size, name);
@@ -207,7 +195,7 @@ static void add_inputs(void)
             add_one(types[k], exact, inputs[i].size, k % 2 ? name : NULL);
             free(exact);
         }
-    jit_link link = new_link("-arch=sm_90");
+    nvJitLinkHandle link = new_link("-arch=sm_90");
     CHECK(nvJitLinkAddData(NULL, PTX, ptx, sizeof ptx, NULL) != 0 && nvJitLinkAddData(link, PTX, NULL, 9, NULL) != 0);
     CHECK(nvJitLinkAddFile(link, PTX, NULL) != 0 && nvJitLinkAddFile(link, PTX, "") != 0);
     CHECK(nvJitLinkAddFile(link, PTX, "/proc/self") != 0 && nvJitLinkAddFile(NULL, PTX, "/dev/null") != 0);

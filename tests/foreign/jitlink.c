@@ -6,18 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The declarations of nvJitLink.h, which not every package of the toolkit has. */
-typedef struct nvJitLink *handle;
-int nvJitLinkCreate(handle *link, uint32_t count, const char **options);
-int nvJitLinkDestroy(handle *link);
-int nvJitLinkAddData(handle link, int type, const void *data, size_t size, const char *name);
-int nvJitLinkAddFile(handle link, int type, const char *path);
-int nvJitLinkComplete(handle link);
-int nvJitLinkGetLinkedCubinSize(handle link, size_t *size);
-int nvJitLinkGetLinkedCubin(handle link, void *image);
-int nvJitLinkGetErrorLogSize(handle link, size_t *size);
-int nvJitLinkGetErrorLog(handle link, char *log);
-int nvJitLinkVersion(unsigned *major, unsigned *minor);
+#include "nvjitlink.h"
+
 enum { MISSING_ARCH = 2, INVALID_INPUT = 3, PTX_COMPILE = 4, FINALIZE = 9, NULL_INPUT = 10, PTX = 2, LIBRARY = 6 };
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -64,7 +54,7 @@ static int run(const void *image)
 
 static void test_failures(const char **options)
 {
-    handle link = NULL;
+    nvJitLinkHandle link = NULL;
     size_t size = 0;
     char log[1000] = "";
     CHECK(nvJitLinkCreate(&link, 0, NULL) == MISSING_ARCH && !link);
@@ -85,7 +75,7 @@ static void test_failures(const char **options)
 int main(void)
 {
     const char *options[] = {"-arch=sm_90"};
-    handle link = NULL;
+    nvJitLinkHandle link = NULL;
     unsigned major = 0, minor = 9;
     size_t size = 0;
     CHECK(nvJitLinkVersion(&major, &minor) == 0 && major == 13 && minor == 0);
