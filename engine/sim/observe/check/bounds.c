@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "look_internal.h"
 #include "vm_checks_internal.h"
 
 /* Returns true if the function names the symbol. Shared variables of different kernels have the same offsets, so a

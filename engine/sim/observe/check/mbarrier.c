@@ -8,6 +8,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "access_internal.h"
+#include "before_internal.h"
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "look_internal.h"
+#include "mbarrier_internal.h"
+#include "order_internal.h"
+#include "view_internal.h"
 #include "vm_async.h"
 #include "vm_checks_internal.h"
 

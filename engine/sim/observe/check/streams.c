@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "finding_internal.h"
+#include "streams_internal.h"
 #include "vm_checks_internal.h"
 
 void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count)
