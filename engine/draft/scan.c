@@ -1,13 +1,12 @@
 /* scan.c - reads a CUDA source as words, and finds its macros and kernels. It asks no compiler and accepts any text. */
 #include <string.h>
 
+#include "chars.h"
 #include "draft.h"
 
 enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, WORDS_BEHIND = 4 };
 
 /* ---- words ---- */
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Reads the words of a text. Behind the last one lie WORDS_BEHIND empty words of no kind, because many functions look at the
  * next one or two words of a word. */
@@ -69,7 +68,7 @@ bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value)
         char c = scan->words[word].text[i];
         if (i > 0 && strchr("uUlL", c))
             continue;
-        if (!is_digit(c))
+        if (!kiln__is_digit(c))
             return false;
         sum = 10 * sum + (c - '0');
     }

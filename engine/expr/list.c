@@ -9,6 +9,7 @@
  * of the loop around them. `steps` bounds the work. */
 #include <string.h>
 
+#include "chars.h"
 #include "code.h"
 
 typedef struct values {
