@@ -3,6 +3,7 @@
 #include "check_bench.h"
 #include "quick_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 enum { STEPS = 250, PROGRAMS = 600, MEMORY = 2048, CONSTANTS = 1024, KINDS = 16 };
 

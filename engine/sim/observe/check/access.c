@@ -19,6 +19,9 @@
 #include "uninitialised_internal.h"
 #include "view_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_block.h"
+#include "vm_builtin.h"
+#include "vm_memory.h"
 
 #define CELL_BYTES_MOST ((size_t)1 << 31) /* limit for shadow cells of global memory; beyond it races may be missed */
 #define POISON32 0xa5a5a5a5u

@@ -9,6 +9,8 @@
 #include "finding_internal.h"
 #include "look_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_access.h"
+#include "vm_memory.h"
 
 /* Returns true if the function names the symbol. Shared variables of different kernels have the same offsets, so a
  * variable is this kernel's only if the kernel names it. */

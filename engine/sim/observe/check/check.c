@@ -15,6 +15,7 @@
 #include "shadow_internal.h"
 #include "streams_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 static const char none[] = "";
 

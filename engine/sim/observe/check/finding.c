@@ -5,6 +5,7 @@
 #include "finding_internal.h"
 #include "look_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 static const char none[] = "";
 

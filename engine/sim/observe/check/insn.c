@@ -6,6 +6,7 @@
 #include "product_internal.h"
 #include "quick_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 /* The entry from the interpreter: chooses the check by the instruction's kind. Plain loads and stores try the fast path
  * first. */

@@ -19,6 +19,10 @@
 #include "view_internal.h"
 #include "vm_async.h"
 #include "vm_checks_internal.h"
+#include "vm_access.h"
+#include "vm_block.h"
+#include "vm_fault.h"
+#include "vm_path.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }

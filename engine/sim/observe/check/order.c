@@ -15,6 +15,7 @@
 #include "shadow_internal.h"
 #include "view_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_collective.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 

@@ -3,6 +3,7 @@
 #define KILN_SIM_CHECK_ORDER_INTERNAL_H
 
 #include "vm_checks_internal.h"
+#include "vm_collective.h"
 
 /* Orders the lanes' accesses so far before the later accesses of all of them (bar.warp.sync and every .sync
  * operation). */

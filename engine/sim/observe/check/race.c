@@ -12,6 +12,8 @@
 #include "race_internal.h"
 #include "streams_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_access.h"
+#include "vm_block.h"
 
 /* Returns true if a plain store would write the value that is there already. Such a race is only a note. */
 static bool writes_same(const vm_look *k, uint32_t lane)

@@ -4,6 +4,7 @@
 
 #include "shadow_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 static size_t page_count(uint64_t bytes) { return (size_t)((bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE); }
 

@@ -7,6 +7,7 @@
 #include "finding_internal.h"
 #include "streams_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count)
 {
