@@ -1,4 +1,4 @@
-/* sql.c - statements of SQLite, and what their failures mean. */
+/* sql.c - statements of SQLite, and messages about their failures. */
 #include "store_internal.h"
 
 #define HURRY_MS 20 /* how long a sweep waits for another process after a full wait has failed once */

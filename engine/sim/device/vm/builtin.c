@@ -1,5 +1,6 @@
 /* builtin.c - functions that device code calls without defining them: vprintf, __assertfail, malloc, free. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "vm_access.h"

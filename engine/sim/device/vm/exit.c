@@ -1,4 +1,4 @@
-/* exit.c - the end of threads: what waits for them may continue. */
+/* exit.c - the end of threads. Barriers and lanes that wait for them may continue. */
 #include "vm_block.h"
 #include "vm_hooks.h"
 #include "vm_path.h"

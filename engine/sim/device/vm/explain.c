@@ -1,4 +1,4 @@
-/* explain.c - says in which loop a launch was that has not ended, and what it waited for. */
+/* explain.c - describes the loop in which a launch was that has not ended, and the memory for which it waited. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* before.c - the questions about the happens-before order: whether an access, an asynchronous operation, a phase of an
- * mbarrier or a fence happened before the current access of a lane. order.c, view.c and flight.c change the vector clocks
- * that answer them. */
+/* before.c - the questions about the happens-before order. They ask whether an access, an asynchronous operation, a phase of
+ * an mbarrier or a fence happened before the current access of a lane. The answer comes from the vector clocks, which
+ * order.c, view.c and flight.c change. */
 #include "before_internal.h"
 #include "far_internal.h"
 #include "streams_internal.h"

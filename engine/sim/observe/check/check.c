@@ -1,5 +1,5 @@
-/* check.c - the checks of a device: made, attached and freed; the hooks through which the interpreter calls them; the
- * beginning of a launch; findings about the host's own work. */
+/* check.c - makes, attaches and frees the checks of a device, begins a launch, and reports findings about the host's own
+ * work. The interpreter calls the checks through the hooks at the end of the file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
