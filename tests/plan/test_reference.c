@@ -7,6 +7,7 @@
 #include "plans.h"
 
 static char folder[64];
+static uint64_t lacking; /* weights of the reference `projected` */
 static _Atomic int calls;
 
 enum { SLOW = 30000 }; /* microseconds: long enough to be kept */
@@ -34,6 +35,29 @@ static kiln_status host_own(void *user, kiln_call *call)
                                                                      : KILN_ERROR_HOST_FUNCTION;
 }
 
+/* The elements of the output, and random sums for them. All weights are 0, so any answer has the right sums. `user`
+ * tells how many weights are missing. */
+static kiln_status host_projected(void *user, kiln_call *call)
+{
+    const kiln_array *x;
+    kiln_array *y, *weights, *sums;
+    const uint64_t *missing = user;
+    calls++;
+    usleep(SLOW);
+    if (kiln_call_array(call, "x", &x) != KILN_OK || kiln_call_output(call, "y", &y) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    for (int i = 0; i < 8; i++)
+        ((float *)y->data)[i] = ((const float *)x->data)[i] + 1;
+    const uint64_t rows = y->shape[0], columns = y->shape[1], blocks = (columns + KILN__PROJECTED - 1) / KILN__PROJECTED;
+    if (kiln_call_export_array(call, "verify.weights", KILN_f64, 1, (uint64_t[]){columns - *missing}, &weights) !=
+            KILN_OK ||
+        kiln_call_export_array(call, "verify.sums", KILN_f64, 2, (uint64_t[]){rows, blocks}, &sums) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    memset(weights->data, 0, (size_t)(columns - *missing) * sizeof(double));
+    memset(sums->data, 0, (size_t)(rows * blocks) * sizeof(double));
+    return kiln_call_export_float(call, "verify.slack", 0);
+}
+
 static void enter(void)
 {
     strcpy(folder, "/tmp/kiln-reference-XXXXXX");
@@ -55,6 +79,7 @@ static void open_with(const kiln_allocator *mem, const char *where)
     kiln_register_host(engine, "opens", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_slow, "fake.yaml", NULL);
     kiln_register_host(engine, "of_mine", KILN_HOST_REFERENCE, host_slow, NULL, NULL);
     kiln_register_host(engine, "own", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_own, NULL, NULL);
+    kiln_register_host(engine, "projected", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_projected, &lacking, NULL);
     kiln__engine_use_references(engine, where);
 }
 
@@ -252,6 +277,52 @@ static void test_damaged(void)
     leave();
 }
 
+/* Shortens the array `verify.weights` of an entry to one element, and renews the checksum. */
+static void forge(const char *path)
+{
+    static const char name[] = "verify.weights";
+    char *bytes = NULL;
+    size_t length = 0, at = 0;
+    const uint64_t one = 1;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__file_read(NULL, path, 0, &bytes, &length, &error), error);
+    while (at + sizeof name < length && memcmp(bytes + at, name, sizeof name) != 0)
+        at++;
+    CU_ASSERT_TRUE_FATAL(at + sizeof name < length);
+    memcpy(bytes + at + sizeof name + 3 * sizeof one, &one, sizeof one); /* behind `is_array`, the type and `dims` */
+    const kiln__hash128 hash = kiln__hash(bytes, length - sizeof hash);
+    memcpy(bytes + length - sizeof hash, &hash, sizeof hash);
+    const int fd = open(path, O_WRONLY);
+    CHECK(fd >= 0 && write(fd, bytes, length) == (ssize_t)length);
+    close(fd);
+    kiln__free(NULL, bytes);
+}
+
+/* Random sums that do not fit the output are refused: from a host function with an error, from a file as a miss. */
+static void test_projected(void)
+{
+    static const char text[] = "kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 8}}\n"
+                               "buffers:\n  x: {type: f32, shape: [N], fill: {iota: [1, 1]}}\n"
+                               "  y: {type: f32, shape: [4, 2], out: true}\n" VARIANT ADD(
+                                   "add_one") "verify:\n  y: {against: {host: projected}, rtol: 1e-6}\n";
+    uint64_t bytes;
+    enter();
+    lacking = 1;
+    open_at(text, "v", 8);
+    check_run(KILN_ERROR_HOST_FUNCTION, "fake.yaml:14:3: the random sums of 'projected' do not fit the shape of 'y'\n"
+              "    y: {against: {host: projected}, rtol: 1e-6}\n    ^");
+    close_all();
+    leave();
+    enter();
+    lacking = 0;
+    CU_ASSERT_EQUAL(count_calls(text, "v", 8), 1);
+    CU_ASSERT_EQUAL(count_calls(text, "v", 8), 0);
+    CU_ASSERT_EQUAL(visit_entries(forge, &bytes), 1);
+    CU_ASSERT_EQUAL(count_calls(text, "v", 8), 1);
+    CU_ASSERT_EQUAL(count_calls(text, "v", 8), 0);
+    leave();
+}
+
 /* The least recently used ones go, and one that is too large is not written. */
 static void test_bounded(void)
 {
@@ -407,6 +478,7 @@ static void test_memory(void)
 static const check_case cases[] = {
     {"found again", test_found_again}, {"files", test_files},       {"not kept", test_not_kept},
     {"own inputs", test_own_inputs},   {"prepared", test_prepared}, {"damaged", test_damaged},
+    {"projected", test_projected},
     {"bounded", test_bounded},         {"bytes", test_bytes},       {"commands", test_commands},
     {"no memory", test_memory},
 };
