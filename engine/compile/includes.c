@@ -18,7 +18,7 @@
  * limit too: a hostile text of 1 MB would take hours. */
 enum { MOST_DEPTH = 64, MOST_HEADERS = 4096 };
 static const size_t most_bytes = (size_t)64 << 20, most_looked = (size_t)64 << 20;
-enum { SEARCH_SPEED = 16 }; /* strstr() passes so many bytes in the time that the functions below need for one */
+enum { SEARCH_SPEED = 16 }; /* bytes that strstr() reads in the time that the functions below need for one byte */
 
 /* The state of one collection; `items` grows while files are read. */
 typedef struct collector {
@@ -29,7 +29,7 @@ typedef struct collector {
     kiln__include *items;
     const char **files; /* parallel to items: the path of each file with its links resolved */
     size_t count, item_room, file_room, bytes;
-    size_t looked; /* bytes that were read more than once, see most_looked */
+    size_t looked;       /* bytes that were read more than once, see most_looked */
     const char **others; /* names that were not found, for the digest of CUDA's headers */
     size_t other_count, other_room;
     kiln_error **error;
@@ -285,10 +285,11 @@ static kiln_status count_looked(collector *all, const char *path, size_t bytes)
     all->looked += bytes;
     return all->looked <= most_looked
                ? KILN_OK
-               : kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                            "%s: it takes too long to find its #include lines, because of comments or joined lines that "
-                            "do not end",
-                            path);
+               : kiln__fail(
+                     all->mem, all->error, KILN_ERROR_REFUSED,
+                     "%s: it takes too long to find its #include lines, because of comments or joined lines that "
+                     "do not end",
+                     path);
 }
 
 /* Returns the text for the compiler, in the arena: the original or the changed one. NULL: there is no memory. */

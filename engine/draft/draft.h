@@ -43,7 +43,7 @@ enum { KILN__MOST_COMPARED = 1 << 27 };
 typedef struct kiln__scan {
     kiln__arena *arena;
     kiln__word *words; /* word number 0 is empty */
-    size_t *closes; /* for each word: its closing bracket, or the word count */
+    size_t *closes;    /* for each word: its closing bracket, or the word count */
     size_t count;
     size_t own; /* the words of the source itself; then come its headers and the file with the launch */
     kiln__macro *macros;
@@ -58,7 +58,7 @@ kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t lengt
                               kiln_error **error);
 bool kiln__word_is(const kiln__scan *scan, size_t word, const char *text); /* false past the last word */
 char *kiln__word_copy(const kiln__scan *scan, size_t word);
-/* Returns the bracket that closes the bracket `open`, or the word count if there is none. */
+/* Returns the bracket that closes the bracket `open`, or the word count if no bracket closes it. */
 size_t kiln__word_close(const kiln__scan *scan, size_t open);
 /* Returns true if the words from..to contain that word outside of directives. */
 bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text);

@@ -802,7 +802,8 @@ typedef struct candidate {
     uint64_t value;
 } candidate;
 
-/* Multiplies two extents; what 64 bits do not hold is the largest number, because the source may define any size. */
+/* Multiplies two extents. Returns the largest number if the product does not fit 64 bits, because the source may define
+ * any size. */
 static uint64_t multiply(uint64_t a, uint64_t b)
 {
     uint64_t product;

@@ -10,8 +10,8 @@
 #include "draft.h"
 
 /* Limits, because the source is untrusted text: definitions that are followed in each other, definitions that are looked up
- * in all, nodes of trees in all (the argument of a macro is read once for each use), words of a statement, launches that are
- * tried, namespaces around a place. */
+ * in all, nodes of trees in all, words of a statement, launches that are tried, namespaces around a place. The nodes have a
+ * limit because the argument of a macro is read once for each use. */
 enum {
     MOST_FOLLOWED = 12,
     MOST_LIST = 64,
@@ -351,7 +351,24 @@ static kiln__tree *read_number(reader *r)
     size_t length = text ? strlen(text) : 0;
     while (length && strchr("fFlL", text[length - 1]))
         text[--length] = '\0';
+    if (length && text[length - 1] == '.') /* 1.f */
+        text = kiln__arena_printf(r->draft->arena, "%s0", text);
     kiln__tree *tree = make_tree(r, '.', NULL, NULL);
+    if (tree)
+        tree->text = text;
+    return text ? tree : NULL;
+}
+
+/* Reads a number that begins with its point: .5f. The words are the point and the number. */
+static kiln__tree *read_fraction(reader *r)
+{
+    const kiln__word *digits = &r->draft->scan->words[r->at + 1];
+    size_t length = digits->length;
+    while (length && strchr("fFlL", digits->text[length - 1]))
+        length--;
+    r->at += 2;
+    const char *text = kiln__arena_printf(r->draft->arena, "0.%.*s", (int)length, digits->text);
+    kiln__tree *tree = memchr(digits->text, 'e', length) ? NULL : make_tree(r, '.', NULL, NULL);
     if (tree)
         tree->text = text;
     return text ? tree : NULL;
@@ -425,6 +442,9 @@ static kiln__tree *read_primary(reader *r)
     char c = kind(draft, at);
     if (c == '0')
         return read_number(r);
+    if (c == '.' && r->at + 1 < r->to && kind(draft, at + 1) == '0' &&
+        draft->scan->words[at + 1].text == draft->scan->words[at].text + 1)
+        return read_fraction(r);
     if (c == '-' || c == '+') {
         if (r->depth >= MOST_FOLLOWED)
             return NULL;
@@ -622,6 +642,11 @@ static int level_of(char op)
     }
 }
 
+static bool has_real(const kiln__tree *tree)
+{
+    return tree && (tree->op == '.' || has_real(tree->a) || has_real(tree->b));
+}
+
 static void print_tree(const kiln__tree *tree, int least, kiln__text *out)
 {
     static const char *const names[] = {
@@ -653,7 +678,7 @@ static void print_tree(const kiln__tree *tree, int least, kiln__text *out)
             print_tree(tree->b->b, level, out);
         } else {
             print_tree(tree->a, level - 1, out);
-            kiln__text_puts(out, names[(unsigned char)tree->op]);
+            kiln__text_puts(out, tree->op == '/' && has_real(tree) ? " / " : names[(unsigned char)tree->op]);
             print_tree(tree->b, level, out);
         }
         kiln__text_puts(out, level <= least ? ")" : "");
@@ -743,11 +768,6 @@ void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to)
 /* ---- dim3 ---- */
 
 static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
-
-static bool has_real(const kiln__tree *tree)
-{
-    return tree && (tree->op == '.' || has_real(tree->a) || has_real(tree->b));
-}
 
 /* A dim3 may be made from another one (block.x), but not from itself without end. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)

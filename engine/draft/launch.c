@@ -239,8 +239,9 @@ static limit read_limit(const kiln__draft *draft, size_t at)
     if (found.text)
         found.tiny = tiny_of(draft, found.text);
     const char *factor;
-    for (int i = 0; i < MOST_FACTORS && found.text && kind(draft, at + 1) == '*' && (factor = size_named(draft, member_of(draft, at + 2))) != NULL &&
-                    found.tiny < INT32_MAX && tiny_of(draft, factor) < INT32_MAX;
+    for (int i = 0; i < MOST_FACTORS && found.text && kind(draft, at + 1) == '*' &&
+                    (factor = size_named(draft, member_of(draft, at + 2))) != NULL && found.tiny < INT32_MAX &&
+                    tiny_of(draft, factor) < INT32_MAX;
          i++) {
         found.text = kiln__arena_printf(draft->arena, "%s * %s", found.text, factor);
         found.tiny *= tiny_of(draft, factor);
@@ -258,7 +259,8 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
     for (size_t i = draft->kernel->body_from; name && i < draft->kernel->body_to; i++) {
         size_t other = kind(draft, i) == '<' ? i + 1 : kind(draft, i) == '>' && kind(draft, i + 1) == '=' ? i + 2 : 0;
         limit found = other ? read_limit(draft, other) : (limit){0};
-        for (size_t k = i; found.text && k-- > draft->kernel->body_from && i - k < MOST_BACK && !strchr("(;{}&|", kind(draft, k));)
+        for (size_t k = i;
+             found.text && k-- > draft->kernel->body_from && i - k < MOST_BACK && !strchr("(;{}&|", kind(draft, k));)
             if (kiln__word_is(draft->scan, k, name))
                 return found;
     }

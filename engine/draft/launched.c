@@ -77,7 +77,8 @@ static void take_arguments(kiln__draft *draft)
             continue;
         kiln__tree *tree = kiln__host_read(draft, range);
         const kiln__tree *number = tree && tree->op == 'n' ? tree->a : tree;
-        if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !strchr("0.", number->op)))
+        const bool literal = tree && (strchr("0.", number->op) || (argument->floating && !kiln__tree_has_names(tree)));
+        if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !literal))
             continue;
         int64_t value = 0;
         if (size && kiln__tree_constant(
@@ -220,7 +221,8 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
         const kiln__tree number = *block[axis];
         char digits[24];
         kiln__format(digits, sizeof digits, "%lld", (long long)number.value);
-        bool known = number.value < (used ? 2 : 64) || number.value > MOST_BLOCK || (number.text && kiln__is_used_by_device(draft, number.text)) ||
+        bool known = number.value < (used ? 2 : 64) || number.value > MOST_BLOCK ||
+                     (number.text && kiln__is_used_by_device(draft, number.text)) ||
                      (!number.text && (used || kiln__is_used_by_device(draft, digits))) ||
                      !kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim") ||
                      !(has_number(grid[0], &number) || has_number(grid[1], &number) || has_number(grid[2], &number) ||

@@ -10,6 +10,47 @@ enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, MOST_HEAD = 1024,
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/* Returns true if a directive begins at word `at`. */
+static bool begins_directive(const kiln__word *words, size_t at)
+{
+    return words[at].kind == '#' && words[at].directive &&
+           (!words[at - 1].directive || words[at - 1].line < words[at].line);
+}
+
+static bool is_word(const kiln__word *word, const char *text)
+{
+    return word->length == strlen(text) && memcmp(word->text, text, word->length) == 0;
+}
+
+/* Removes the words between `#if 0` and its #else, #elif or #endif, because no compiler sees them. Returns the number of the
+ * words that are left. Other conditions are not evaluated. */
+static size_t drop_disabled(kiln__word *words, size_t count)
+{
+    size_t kept = 1, until = 1, depth = 0; /* depth: of conditions inside `#if 0` */
+    bool off = false;
+    for (size_t i = 1; i < count; i++) {
+        if (i + 1 < count && begins_directive(words, i)) {
+            const kiln__word *name = &words[i + 1];
+            const bool begins = is_word(name, "if") || is_word(name, "ifdef") || is_word(name, "ifndef");
+            const bool ends = is_word(name, "endif"), turns = is_word(name, "else") || is_word(name, "elif");
+            if (!off && is_word(name, "if") && i + 3 < count && is_word(&words[i + 2], "0") &&
+                (!words[i + 3].directive || words[i + 3].line > words[i + 2].line)) {
+                off = true;
+                until = i + 3;
+            } else if (off && begins) {
+                depth++;
+            } else if (off && depth > 0) {
+                depth -= ends;
+            } else if (off) {
+                off = !ends && !turns;
+            }
+        }
+        if (!off || i < until)
+            words[kept++] = words[i];
+    }
+    return kept;
+}
+
 /* Reads the words of a text. Behind the last one lie WORDS_BEHIND empty words of no kind, because many functions look at the
  * next one or two words of a word. */
 static kiln_status read_words(kiln__scan *scan, const char *text, size_t length, kiln_error **error)
@@ -17,6 +58,7 @@ static kiln_status read_words(kiln__scan *scan, const char *text, size_t length,
     kiln__word *words = kiln__words_read(scan->arena->mem, text, length, &scan->count);
     if (!words)
         return kiln__fail_memory(error);
+    scan->count = drop_disabled(words, scan->count);
     scan->words = kiln__arena_alloc(scan->arena, (scan->count + WORDS_BEHIND) * sizeof *words);
     if (scan->words)
         memcpy(scan->words, words, scan->count * sizeof *words);

@@ -214,7 +214,7 @@ static bool has_shape(const kiln__export *export, kiln_type type, int dims, cons
 }
 
 /* Finds the random sums that a host function exported in place of most elements of an output, which is *want. Leaves
- * *projection without sums if there are none. Returns false if their types or shapes do not fit the output, because the
+ * *projection without sums if the function exported no sums. Returns false if their types or shapes do not fit the output, because the
  * comparison reads as many weights and sums as the output needs. */
 static bool find_projection(const kiln__export *exports, const kiln_array *want, kiln__projection *projection)
 {
@@ -283,7 +283,8 @@ static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kil
     bool found = kept && take_kept(plan, verify, &keys[0], outputs, unit);
     if (kept && !found) {
         kiln__text_add(&keys[1], keys[0].data, keys[0].length);
-        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) && take_kept(plan, verify, &keys[1], outputs, unit);
+        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) &&
+               take_kept(plan, verify, &keys[1], outputs, unit);
         found = *own;
     }
     if (!found) {

@@ -217,6 +217,11 @@ static void test_host(void)
                "ceil_div(n, 256) | 256 | 4096 | | n 1 x y |");
     check_host(SAXPY "void run(std::vector<int> v) { k<<<v[3], 64>>>(n, 1, x, y); }", "not read");
     check_host(SAXPY, "not read");
+    check_host(SAXPY "#if 0\nvoid old(int n) { k<<<n, 32>>>(n, 1, x, y); }\n#ifdef A\n#else\n#endif\n#elif 1\n"
+                     "void run(int n) { k<<<n / 64, 64>>>(n, .5f, x, y); }\n#else\n#endif\n",
+               "n // THREADS | THREADS |  | | n 0.5 x y |");
+    check_host(SAXPY "#if 1\nvoid run(int n) { k<<<n / 64, 64>>>(n, 1.f / 3, x, y); }\n#else\n#endif\n#if 0\nk<<<",
+               "n // THREADS | THREADS |  | | n 1.0 / 3 x y |");
 }
 
 /* Names of the host in the block become params of threads. A number that the kernel knows stays a number. */
@@ -436,7 +441,7 @@ static void guess_large(const char *begin, const char *repeated, const char *end
     kiln__arena_free(&arena);
 }
 
-#define INDEXED(body)                                                                                                   \
+#define INDEXED(body)                                                                                                  \
     "__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x, j = threadIdx.y; " body "}\n"
 
 /* Sources of strangers: brackets that never close, names without end, sizes that overflow. */
@@ -475,8 +480,8 @@ static void test_large(void)
     kiln__text_free(&macros);
 #define LARGE(name) "#ifndef " name "\n#define " name " 999999999999\n#endif\n"
     guess_large(LARGE("N") LARGE("M") LARGE("K") INDEXED("if (i < N * M * K) x[i] = 1; "), "", "");
-    guess_large(INDEXED("") "void f(int n) { dim3 b(n, 9223372036854775807, 9223372036854775807); k<<<b, b>>>(x, n); }", "",
-                "");
+    guess_large(INDEXED("") "void f(int n) { dim3 b(n, 9223372036854775807, 9223372036854775807); k<<<b, b>>>(x, n); }",
+                "", "");
     guess_large(INDEXED("") "void f(int n) { k<<<n / 9223372036854775807, 9223372036854775807>>>(x, n); }", "", "");
     char many[KILN__MOST_TUNABLES * 32] = ""; /* no room is left for the number of threads */
     for (int i = 0; i < KILN__MOST_TUNABLES; i++)

@@ -48,7 +48,8 @@ static kiln_status host_projected(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     for (int i = 0; i < 8; i++)
         ((float *)y->data)[i] = ((const float *)x->data)[i] + 1;
-    const uint64_t rows = y->shape[0], columns = y->shape[1], blocks = (columns + KILN__PROJECTED - 1) / KILN__PROJECTED;
+    const uint64_t rows = y->shape[0], columns = y->shape[1],
+                   blocks = (columns + KILN__PROJECTED - 1) / KILN__PROJECTED;
     if (kiln_call_export_array(call, "verify.weights", KILN_f64, 1, (uint64_t[]){columns - *missing}, &weights) !=
             KILN_OK ||
         kiln_call_export_array(call, "verify.sums", KILN_f64, 2, (uint64_t[]){rows, blocks}, &sums) != KILN_OK)
@@ -310,7 +311,7 @@ static void test_projected(void)
     lacking = 1;
     open_at(text, "v", 8);
     check_run(KILN_ERROR_HOST_FUNCTION, "fake.yaml:14:3: the random sums of 'projected' do not fit the shape of 'y'\n"
-              "    y: {against: {host: projected}, rtol: 1e-6}\n    ^");
+                                        "    y: {against: {host: projected}, rtol: 1e-6}\n    ^");
     close_all();
     leave();
     enter();
@@ -392,6 +393,59 @@ static void test_bytes(void)
     CHECK(!whole);
     kiln__text_free(&fields);
     kiln__text_free(&data);
+}
+
+/* ---- the entries of both caches ---- */
+
+static int count_shown(void *user, const kiln_cache_entry *entry, const char *source, const char *ptx,
+                       size_t cubin_bytes)
+{
+    (void)entry, (void)source, (void)ptx, (void)cubin_bytes;
+    ++*(int *)user;
+    return 0;
+}
+
+static int take_id(void *user, const kiln_cache_entry *entry)
+{
+    snprintf(user, 64, "%s", entry->id);
+    return 1;
+}
+
+/* The beginning of an id must be of one entry of the code and the references together. */
+static void test_shown(void)
+{
+    char id[64] = "", other[64] = "", path[128], name[16];
+    int shown = 0;
+    kiln_error *error = NULL;
+    enter();
+    CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 8), 1);
+    open_with(NULL, folder);
+    snprintf(path, sizeof path, "%s/code", folder);
+    engine->cache_dir = path;
+    kiln__cache *code = kiln__engine_cache(engine);
+    CU_ASSERT_TRUE_FATAL(code && kiln__engine_references(engine));
+    CHECK_OK(kiln__cache_list(kiln__engine_references(engine), false, take_id, id, &error), error);
+    CHECK_OK(kiln_cache_show(engine, id, count_shown, &shown, &error), error);
+    id[1] = '\0';
+    CHECK_OK(kiln_cache_show(engine, id, count_shown, &shown, &error), error);
+    CU_ASSERT_EQUAL(shown, 2);
+    for (int i = 0; other[0] != id[0]; i++) { /* until an entry of the code begins with the same digit */
+        snprintf(name, sizeof name, "key %d", i);
+        const kiln__cache_key key = {.material = name, .length = strlen(name)};
+        CHECK_OK(kiln__cache_gc(code, 0, NULL, NULL, &error), error);
+        kiln__cache_put(code, &key, &(kiln__unit){.ptx = "x", .ptx_length = 1});
+        CHECK_OK(kiln__cache_list(code, false, take_id, other, &error), error);
+    }
+    CHECK(kiln_cache_show(engine, id, count_shown, &shown, &error) == KILN_ERROR_ARGUMENT);
+    CHECK(strstr(kiln_error_message(error), ": 2 entries begin with this; give more digits") != NULL);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK_OK(kiln_cache_show(engine, other, count_shown, &shown, &error), error);
+    CU_ASSERT_EQUAL(shown, 3);
+    CHECK(kiln_cache_show(engine, "g", count_shown, &shown, NULL) == KILN_ERROR_NOT_FOUND);
+    CHECK(kiln_cache_show(engine, "", count_shown, &shown, NULL) == KILN_ERROR_ARGUMENT);
+    close_all();
+    leave();
 }
 
 /* ---- commands ---- */
@@ -476,11 +530,12 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"found again", test_found_again}, {"files", test_files},       {"not kept", test_not_kept},
-    {"own inputs", test_own_inputs},   {"prepared", test_prepared}, {"damaged", test_damaged},
-    {"projected", test_projected},
-    {"bounded", test_bounded},         {"bytes", test_bytes},       {"commands", test_commands},
-    {"no memory", test_memory},
+    {"found again", test_found_again}, {"files", test_files},
+    {"not kept", test_not_kept},       {"own inputs", test_own_inputs},
+    {"prepared", test_prepared},       {"damaged", test_damaged},
+    {"projected", test_projected},     {"shown", test_shown},
+    {"bounded", test_bounded},         {"bytes", test_bytes},
+    {"commands", test_commands},       {"no memory", test_memory},
 };
 
 KILN_SUITE("plan.reference", cases)

@@ -253,7 +253,7 @@ static void member(bytes *archive, const char *name, const bytes *data)
         archive->data[archive->length++] = '\n';
 }
 
-/* Sets the place and the size of all sections to those of the first one. */
+/* Gives all sections the place and the size of the first section. */
 static void overlap(bytes *b)
 {
     Elf64_Ehdr header;
@@ -276,9 +276,11 @@ static void shared_sections(void)
     static bytes text, empty, host, archive;
     part parts[SECTIONS] = {{".nv_fatbin", &text}};
     size_t f = fatbin_begin(&text);
-    entry(&text, f, 1, 80, PLAIN, "a text that is read once; the bytes of all sections together are many more than the file has");
+    entry(&text, f, 1, 80, PLAIN,
+          "a text that is read once; the bytes of all sections together are many more than the file has");
     for (size_t k = 0; k < 16; k++)
-        entry(&text, f, 2, 80, PLAIN, "some more bytes of machine code, so that the section is a large part of the file");
+        entry(&text, f, 2, 80, PLAIN,
+              "some more bytes of machine code, so that the section is a large part of the file");
     put(&empty, 0, 8);
     for (size_t k = 1; k < SECTIONS; k++)
         parts[k] = (part){".nv_fatbin", &empty};

@@ -345,7 +345,8 @@ static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name
             continue;
         any = true;
         if (data->d_size > left) {
-            kiln__text_printf(log, "error   : '%s' is a damaged object: its sections are longer than the object\n", name);
+            kiln__text_printf(log, "error   : '%s' is a damaged object: its sections are longer than the object\n",
+                              name);
             return SIM_IMAGE_INVALID;
         }
         left -= data->d_size;
