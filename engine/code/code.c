@@ -420,8 +420,8 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED,
                               "the name of a source contains a control character");
-    if (config->variant->source_text) { /* its headers are looked for in the folder of the spec */
-        path = kiln__arena_printf(&job->arena, "%s/%s", spec->folder && *spec->folder ? spec->folder : ".", name);
+    if (config->variant->source_text) {
+        path = kiln__arena_printf(&job->arena, "%s/%s", config->variant->source_folder, name);
         if (!path)
             return kiln__fail_memory(error);
         job->request.name = name;

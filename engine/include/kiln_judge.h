@@ -25,7 +25,6 @@ extern "C" {
     X(WRONG, "wrong", 14, "the candidate gives a wrong answer")                                                        \
     X(STATE, "state", 14, "the answer or the work depends on earlier calls")                                           \
     X(TOO_FAST, "too-fast", 14, "the candidate is faster than the device can do the work")                             \
-    X(CRASH, "crash", 12, "the process that ran the candidate crashed")                                                \
     X(UNDECIDED, "undecided", 18, "the budget ended before all trials had run")
 typedef enum kiln_judged {
 #define KILN_X(name, word, code, text) KILN_JUDGED_##name,

@@ -148,6 +148,20 @@ bool kiln__judge_read_code(kiln__judge *judge)
         if (driver->cuModuleGetGlobal_(&g->address, &g->bytes, kiln__plan_module(judge->candidate), g->name) !=
             CUDA_SUCCESS)
             g->address = 0;
+        g->initial = g->address && g->bytes ? kiln__alloc(judge->mem, g->bytes) : NULL;
+        if (g->initial && driver->cuMemcpyDtoH_(g->initial, g->address, g->bytes) != CUDA_SUCCESS) {
+            kiln__free(judge->mem, g->initial);
+            g->initial = NULL;
+        }
     }
     return true;
+}
+
+void kiln__judge_reset_globals(const kiln__judge *judge)
+{
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        const kiln__judge_global *g = &judge->code.globals[i];
+        if (g->initial)
+            judge->engine->driver.cuMemcpyHtoD_(g->address, g->initial, g->bytes);
+    }
 }

@@ -30,7 +30,7 @@ static bool is_float(kiln_type type)
 }
 
 /* A buffer whose elements the judge may choose: its fill is random, or the contract gives a range. */
-static bool is_drawn(const kiln__judge *judge, const kiln__trial_buffer *b)
+static bool is_drawn(const kiln__judge *judge, const kiln__once_buffer *b)
 {
     const kiln__assumption *a = b->of_spec ? kiln__judge_assumption(judge, b->buffer->name) : NULL;
     const kiln__fill_kind kind = b->buffer->fill.kind;
@@ -50,9 +50,9 @@ bool kiln__judge_class_fits(const kiln__judge *judge, kiln__judge_class class)
 static kiln_status find_range(kiln__judge *judge, size_t buffer, double *low, double *high, kiln__fill_values *fill,
                               kiln_error **error)
 {
-    const kiln__trial_buffer *b = &judge->buffers[buffer];
+    const kiln__once_buffer *b = &judge->buffers[buffer];
     const kiln__assumption *a = kiln__judge_assumption(judge, b->buffer->name);
-    KILN__TRY(kiln__trial_fill(judge->candidate, buffer, fill, error));
+    KILN__TRY(kiln__once_fill(judge->candidate, buffer, fill, error));
     const double spread = fabs(fill->b) * 4;
     *low = fill->kind == KILN__FILL_NORMAL ? fill->a - spread : fill->kind == KILN__FILL_UNIFORM ? fill->a : 0;
     *high = fill->kind == KILN__FILL_NORMAL ? fill->a + spread
@@ -121,7 +121,7 @@ static double draw(kiln__random *random, kiln__judge_class class, double low, do
 static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                             kiln_array *content, kiln_error **error)
 {
-    const kiln__trial_buffer *b = &judge->buffers[buffer];
+    const kiln__once_buffer *b = &judge->buffers[buffer];
     const kiln__assumption *a = kiln__judge_assumption(judge, b->buffer->name);
     kiln__fill_values fill;
     double low, high, previous = 0;
@@ -163,11 +163,11 @@ static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class
 kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                                 kiln_array *content, kiln_error **error)
 {
-    const kiln__trial_buffer *b = &judge->buffers[buffer];
+    const kiln__once_buffer *b = &judge->buffers[buffer];
     *content = (kiln_array){.type = b->type, .dims = b->dims};
     memcpy(content->shape, b->shape, sizeof content->shape);
     if (b->buffer->fill.kind == KILN__FILL_NONE || b->bytes == 0)
         return KILN_OK;
     return is_drawn(judge, b) ? draw_all(judge, buffer, class, seed, content, error)
-                              : kiln__trial_content(judge->candidate, buffer, content, error);
+                              : kiln__once_content(judge->candidate, buffer, content, error);
 }

@@ -42,7 +42,7 @@ static kiln_type part_of(kiln_type type)
 {
     return type == KILN_complex64 ? KILN_f32 : type == KILN_complex128 ? KILN_f64 : type;
 }
-static uint64_t parts_of(const kiln__trial_buffer *b) { return is_complex(b->type) ? 2 * b->elements : b->elements; }
+static uint64_t parts_of(const kiln__once_buffer *b) { return is_complex(b->type) ? 2 * b->elements : b->elements; }
 
 /* Returns the relative size of one rounding of the type, or 0 for integers. */
 static double rounding_of(kiln_type type)
@@ -70,7 +70,7 @@ static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t 
 {
     kiln__random random = {change};
     for (size_t i = 0; i < judge->spec->buffer_count; i++) {
-        const kiln__trial_buffer *b = &judge->buffers[i];
+        const kiln__once_buffer *b = &judge->buffers[i];
         const kiln_array *content = &judge->places[i].content;
         const double rounding = rounding_of(part_of(b->type));
         if (!content->data || b->bytes == 0)
@@ -113,18 +113,18 @@ static double scale_of(const kiln__judge *judge)
 }
 
 /* Computes the expected content of one verify entry, as doubles if `values` is not NULL. */
-static kiln_status compute(kiln__judge *judge, size_t v, uint64_t change, kiln__trial_expected *expected,
+static kiln_status compute(kiln__judge *judge, size_t v, uint64_t change, kiln__once_expected *expected,
                            kiln_error **error)
 {
     kiln_plan *reference = judge->references[v].plan;
-    const kiln__trial_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];
+    const kiln__once_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];
     if (!reference) {
         KILN__TRY(write_contents(judge, judge->original, change, error));
-        return kiln__trial_expect(judge->original, v, expected, error);
+        return kiln__once_expect(judge->original, v, expected, error);
     }
     KILN__TRY(write_contents(judge, reference, change, error));
-    KILN__TRY(kiln__trial_tolerance(judge->original, v, expected, error));
-    KILN__TRY(kiln__trial_run(reference, judge->options.launch_limit, error));
+    KILN__TRY(kiln__once_tolerance(judge->original, v, expected, error));
+    KILN__TRY(kiln__once_run(reference, judge->options.launch_limit, error));
     KILN__TRY(kiln__array_make(judge->mem, b->type, b->dims, b->shape, &expected->want, error));
     kiln_status status = kiln_plan_read(reference, b->buffer->name, expected->want.data, (size_t)b->bytes, error);
     if (status != KILN_OK) {
@@ -142,9 +142,9 @@ static void to_double(const kiln_array *array, uint64_t part, double *value)
 /* Widens the tolerance of each element by what changed inputs change. */
 static kiln_status widen(kiln__judge *judge, size_t v, uint64_t seed, double factor, kiln_error **error)
 {
-    const kiln__trial_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];
+    const kiln__once_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];
     for (uint64_t change = 1; change <= CHANGES; change++) {
-        kiln__trial_expected other = {0};
+        kiln__once_expected other = {0};
         KILN__TRY(compute(judge, v, kiln__random_mix(seed + change) | 1, &other, error));
         for (uint64_t i = 0; i < parts_of(b); i++) {
             double x, y;
@@ -171,8 +171,8 @@ kiln_status kiln__judge_expect(kiln__judge *judge, const kiln__judge_trial *tria
 {
     kiln__judge_drop_expected(judge);
     for (size_t v = 0; v < judge->spec->verify_count; v++) {
-        const kiln__trial_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];
-        kiln__trial_expected *e = &judge->expected[v];
+        const kiln__once_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];
+        kiln__once_expected *e = &judge->expected[v];
         KILN__TRY(compute(judge, v, 0, e, error));
         const uint64_t count = parts_of(b);
         if (e->exact || count == 0)
@@ -216,7 +216,7 @@ static bool is_right(kiln_type type, double got, double want, const double *allo
     return fabs(got - want) <= *allowed + (type == KILN_f64 ? DBL_MIN : FLT_MIN);
 }
 
-static void print_index(const kiln__trial_buffer *b, uint64_t element, char *room, size_t size)
+static void print_index(const kiln__once_buffer *b, uint64_t element, char *room, size_t size)
 {
     uint64_t at[KILN_MAX_DIMS];
     for (int d = b->dims; d-- > 0;) {
@@ -243,14 +243,17 @@ static void print_value(const kiln_array *array, uint64_t part, char room[40])
         return;
     }
     to_double(array, part, &value);
-    kiln__format(room, 40, "%.9g", value);
+    if (isnan(value))
+        kiln__format(room, 40, "nan"); /* without a sign */
+    else
+        kiln__format(room, 40, "%.9g", value);
 }
 
 /* Compares one output, and notes its worst element. Integers of 64 bits are compared by their bytes. */
 static void compare_one(kiln__judge *judge, size_t v, kiln__judge_fault *fault)
 {
     const size_t at = find_buffer(judge, judge->spec->verify[v].buffer);
-    const kiln__trial_buffer *b = &judge->buffers[at];
+    const kiln__once_buffer *b = &judge->buffers[at];
     const kiln_array *want = &judge->expected[v].want;
     const kiln_array got = {.type = b->type, .data = judge->places[at].got};
     const bool bytes = b->type == want->type && kiln__type_bytes(b->type) == 8 && rounding_of(b->type) == 0;

@@ -89,10 +89,13 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
         at = (size_t)found;
     }
     kiln__variant *own = &judge->own->variants[at];
+    const char *path, *source = own->source ? own->source : judge->own->source;
+    KILN__TRY(kiln__engine_find_source(judge->engine, spec->folder, source ? source : "", &judge->arena, &path, error));
+    own->source_folder = kiln__arena_folder(&judge->arena, path);
     own->source_text = kiln__arena_strndup(&judge->arena, text, length);
     own->source = judge->name;
     judge->variant = own;
-    return own->source_text ? KILN_OK : kiln__fail_memory(error);
+    return own->source_text && own->source_folder ? KILN_OK : kiln__fail_memory(error);
 }
 
 /* Opens the plans that the judge trusts: the variant with its own source or the one of `against`, and the variants that are
@@ -231,6 +234,13 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     }
     judge->fault = fault;
     judge->failed = *trial;
+    if (trial->phase == KILN__JUDGE_PHASE_CHECKS && fault.kind == KILN_JUDGED_WRONG) {
+        /* two runs tell a wrong element from one that is not written */
+        judge->failed.checked = false;
+        KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
+        judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
+        judge->fault = fault.kind == KILN_JUDGED_PASS ? judge->fault : fault;
+    }
     return trial->phase == KILN__JUDGE_PHASE_CALLS || judge->broken ? KILN_OK : shrink(judge, error);
 }
 
@@ -243,10 +253,10 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     unsigned count = 0;
     switch (phase) {
     case KILN__JUDGE_PHASE_CHECKS: count = judge->simulated ? 6 : 0; break;
-    case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + 7 : 28;
+    case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + 7 : 42;
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? 4 : 0;
-    case KILN__JUDGE_PHASE_CALLS: count = 2; break;
+    case KILN__JUDGE_PHASE_CALLS: count = 3; break;
     case KILN__JUDGE_PHASE_TIMES:
     case KILN__JUDGE_PHASE_COUNT: break;
     }
@@ -319,8 +329,10 @@ static void close_judge(kiln__judge *judge)
         kiln_plan_close(judge->references[v].plan);
     kiln_plan_close(judge->original);
     kiln_spec_free(judge->own);
-    for (size_t i = 0; i < judge->code.global_count; i++)
+    for (size_t i = 0; i < judge->code.global_count; i++) {
         kiln__free(judge->mem, judge->code.globals[i].before);
+        kiln__free(judge->mem, judge->code.globals[i].initial);
+    }
     kiln__free(judge->mem, judge->code.globals);
     kiln__free(judge->mem, judge->code.constants);
     kiln__free(judge->mem, judge->findings);

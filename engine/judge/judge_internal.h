@@ -14,7 +14,8 @@ typedef struct kiln__judge_global {
     const char *name;
     CUdeviceptr address; /* 0: the driver does not find it */
     size_t bytes;
-    unsigned char *before; /* its content before a call */
+    unsigned char *initial; /* its content after loading; NULL: not known */
+    unsigned char *before;  /* its content before a call */
 } kiln__judge_global;
 typedef struct kiln__judge_code {
     int64_t *constants; /* integers that instructions of the kernel name, each once, ascending */
@@ -127,10 +128,10 @@ typedef struct kiln__judge {
     kiln__judge_range *ranges;
     size_t range_count;
     /* of the trial that is being run */
-    kiln__trial_buffer *buffers;
+    kiln__once_buffer *buffers;
     kiln__judge_place *places;
     size_t buffer_count;
-    kiln__trial_expected *expected; /* for each verify entry */
+    kiln__once_expected *expected; /* for each verify entry */
     double **allowed;               /* for each verify entry: what each element may differ; NULL: exact */
     int64_t *sized;                 /* the sizes that the plans have now; NULL: none yet */
     size_t sized_set;
@@ -159,6 +160,8 @@ void kiln__judge_note(kiln__judge *judge, const char *text);
 
 /* code.c: reads the PTX of the candidate. Returns false if memory runs out. */
 bool kiln__judge_read_code(kiln__judge *judge);
+/* Gives the variables of the module the contents that they had after loading. */
+void kiln__judge_reset_globals(const kiln__judge *judge);
 
 /* sizes.c */
 /* Reads the ranges of the spec. Returns false if memory runs out. */

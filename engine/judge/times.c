@@ -24,7 +24,7 @@ static kiln_status choose_set(kiln__judge *judge, size_t *set, bool *found, kiln
             return kiln__fail_memory(error);
         if (status != KILN_OK)
             continue; /* outside of the constraints */
-        KILN__TRY(kiln__trial_buffers(judge->original, judge->buffers, error));
+        KILN__TRY(kiln__once_buffers(judge->original, judge->buffers, error));
         for (size_t i = 0; i < judge->buffer_count; i++)
             elements += judge->buffers[i].elements;
         if (elements <= most && elements >= best) {

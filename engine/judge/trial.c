@@ -29,7 +29,7 @@ static void free_places(kiln__judge *judge)
 }
 
 /* Returns by how many bytes a trial moves the buffer: a multiple of its alignment and of its elements. */
-static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial, const kiln__trial_buffer *b)
+static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial, const kiln__once_buffer *b)
 {
     const kiln__assumption *a = b->of_spec ? kiln__judge_assumption(judge, b->buffer->name) : NULL;
     const size_t align = a ? (size_t)a->align : 256, size = kiln__type_bytes(b->type);
@@ -42,7 +42,7 @@ static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln
 {
     for (size_t i = 0; i < judge->buffer_count; i++) {
         kiln__judge_place *p = &judge->places[i];
-        const kiln__trial_buffer *b = &judge->buffers[i];
+        const kiln__once_buffer *b = &judge->buffers[i];
         const size_t guard = trial->checked ? 0 : GUARD;
         p->lead = trial->checked ? 0 : GUARD + get_shift(judge, trial, b);
         p->total = p->lead + (size_t)b->bytes + guard;
@@ -81,7 +81,7 @@ static kiln_status write_buffers(kiln__judge *judge, const kiln__judge_trial *tr
 {
     for (size_t i = 0; i < judge->buffer_count; i++) {
         kiln__judge_place *p = &judge->places[i];
-        const kiln__trial_buffer *b = &judge->buffers[i];
+        const kiln__once_buffer *b = &judge->buffers[i];
         if (b->bytes == 0 || (again && !b->of_spec && p->content.data))
             continue;
         write_pattern(p->image, p->total, kiln__random_mix(trial->seed + 77 * i), pass);
@@ -97,7 +97,7 @@ static kiln_status write_buffers(kiln__judge *judge, const kiln__judge_trial *tr
     return KILN_OK;
 }
 
-static void note_outside(kiln__judge *judge, const kiln__trial_buffer *b, int64_t offset, kiln__judge_fault *fault)
+static void note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault)
 {
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_OUTSIDE, .buffer = b->buffer->name};
     fault->message = offset < 0 ? kiln__judge_print(judge, "memory %" PRId64 " bytes before %s was written", -offset,
@@ -108,7 +108,7 @@ static void note_outside(kiln__judge *judge, const kiln__trial_buffer *b, int64_
 
 static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
 {
-    const kiln__trial_buffer *b = &judge->buffers[i];
+    const kiln__once_buffer *b = &judge->buffers[i];
     kiln__change change = {0};
     kiln__array_changed(b->buffer->name, &judge->places[i].content, judge->places[i].got, 0, b->elements, &change);
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_INPUT, .buffer = b->buffer->name, .wrong = change.count};
@@ -121,7 +121,7 @@ static kiln_status read_buffers(kiln__judge *judge, kiln__judge_fault *fault, ki
 {
     for (size_t i = 0; i < judge->buffer_count; i++) {
         kiln__judge_place *p = &judge->places[i];
-        const kiln__trial_buffer *b = &judge->buffers[i];
+        const kiln__once_buffer *b = &judge->buffers[i];
         if (b->bytes == 0)
             continue;
         unsigned char *all = kiln__alloc(judge->mem, p->total);
@@ -245,13 +245,19 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     kiln_error *why = NULL;
     if (simulator)
         simulator->order(trial->order);
-    kiln_status status = kiln__trial_run(plan, judge->options.launch_limit, &why);
+    kiln_status status = kiln__once_run(plan, judge->options.launch_limit, &why);
     if (simulator)
         simulator->order(0);
+    /* The findings describe a fault better than the driver's error does, but not a time limit. */
+    const bool late = status == KILN_ERROR_TIMEOUT;
+    if (late)
+        status = take_failure(judge, status, why, l->fault, error);
     if (trial->checked)
         kiln__plan_end_checks(plan, &options);
     if (status != KILN_OK)
         return take_failure(judge, status, why, l->fault, error);
+    if (late)
+        return KILN_OK;
     return read_buffers(judge, l->fault, error);
 }
 
@@ -262,7 +268,7 @@ static void find_unwritten(kiln__judge *judge, const kiln__judge_trial *trial, k
         size_t i = 0;
         while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
             i++;
-        const kiln__trial_buffer *b = &judge->buffers[i];
+        const kiln__once_buffer *b = &judge->buffers[i];
         kiln__judge_place *p = &judge->places[i];
         const size_t size = kiln__type_bytes(b->type);
         uint64_t count = 0, first = 0;
@@ -296,7 +302,7 @@ static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial
     const size_t bytes = judge->range_count * sizeof *judge->sized;
     *fits = true;
     if (judge->sized_set == trial->set && memcmp(judge->sized, trial->ranged, bytes) == 0)
-        return kiln__trial_buffers(judge->candidate, judge->buffers, error);
+        return kiln__once_buffers(judge->candidate, judge->buffers, error);
     judge->sized_set = SIZE_MAX;
     kiln_setting *sizes = kiln__judge_sizes(judge, trial, &count);
     if (!sizes)
@@ -324,7 +330,7 @@ static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial
     judge->sized_set = trial->set;
     if (bytes)
         memcpy(judge->sized, trial->ranged, bytes);
-    return kiln__trial_buffers(judge->candidate, judge->buffers, error);
+    return kiln__once_buffers(judge->candidate, judge->buffers, error);
 }
 
 static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, uint64_t seed, kiln_error **error)
@@ -347,7 +353,7 @@ static bool is_small(kiln__judge *judge)
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
         elements += judge->buffers[i].elements;
-    if (elements > ELEMENTS_MOST || kiln__trial_flops(judge->original) > flops_most)
+    if (elements > ELEMENTS_MOST || kiln__once_flops(judge->original) > flops_most)
         return false;
     if (elements > judge->largest)
         judge->largest = elements;
@@ -369,6 +375,7 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
     KILN__TRY(kiln__judge_expect(judge, trial, error));
     KILN__TRY(place_buffers(judge, plan, trial, error));
     for (unsigned pass = 0; pass < passes && fault->kind == KILN_JUDGED_PASS; pass++) {
+        kiln__judge_reset_globals(judge); /* state is the matter of kiln__judge_calls() */
         KILN__TRY(begin_checks(trial, plan, error));
         kiln_status status = write_buffers(judge, trial, pass, false, error);
         if (status != KILN_OK && trial->checked)
@@ -404,7 +411,7 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
     kiln__judge_drop_expected(judge);
     free_places(judge);
     if (!judge->broken)
-        kiln__trial_release(plan);
+        kiln__once_release(plan);
     return status;
 }
 
@@ -511,6 +518,7 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     *fits = *fits && is_small(judge);
     if (!*fits)
         return KILN_OK;
+    kiln__judge_reset_globals(judge);
     kiln_status status = make_contents(judge, trial->class, trial->seed, error);
     if (status == KILN_OK)
         status = place_buffers(judge, judge->candidate, trial, error);
@@ -524,6 +532,6 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     kiln__judge_drop_expected(judge);
     free_places(judge);
     if (!judge->broken)
-        kiln__trial_release(judge->candidate);
+        kiln__once_release(judge->candidate);
     return status;
 }

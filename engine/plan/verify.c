@@ -641,13 +641,13 @@ static kiln_status find_judgement(kiln_plan *plan, const kiln__verify *verify, c
     return KILN_OK;
 }
 
-kiln_status kiln__trial_expect(kiln_plan *plan, size_t number, kiln__trial_expected *expected, kiln_error **error)
+kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error)
 {
     const kiln__verify *verify = &plan->spec->verify[number];
     const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, verify->buffer);
     kiln_array got = {.type = b->type, .dims = b->dims};
     judgement by;
-    *expected = (kiln__trial_expected){.exact = verify->exact};
+    *expected = (kiln__once_expected){.exact = verify->exact};
     memcpy(got.shape, b->shape, sizeof got.shape);
     plan->answer_use = KILN__ANSWER_WHOLE;
     /* The key of a reference has no content that the caller wrote to an output, so none may be found again. */
@@ -665,12 +665,12 @@ kiln_status kiln__trial_expect(kiln_plan *plan, size_t number, kiln__trial_expec
     return KILN_OK;
 }
 
-kiln_status kiln__trial_tolerance(kiln_plan *plan, size_t number, kiln__trial_expected *expected, kiln_error **error)
+kiln_status kiln__once_tolerance(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error)
 {
     const kiln__verify *verify = &plan->spec->verify[number];
     const kiln__expr *relative, *absolute;
     kiln__diag diag = {.mem = plan->mem};
-    *expected = (kiln__trial_expected){.exact = verify->exact};
+    *expected = (kiln__once_expected){.exact = verify->exact};
     kiln__tolerance_of(verify, plan->variant, &relative, &absolute);
     kiln__expr_eval_float(relative, &plan->scope, "rtol", &expected->rtol, &diag);
     kiln__expr_eval_float(absolute, &plan->scope, "atol", &expected->atol, &diag);

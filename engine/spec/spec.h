@@ -306,8 +306,9 @@ typedef struct kiln__variant {
     bool contender;
     /* The source as in the spec. NULL: the source of the spec, which then is not NULL, unless step_count is 0. */
     const char *source;
-    /* The text of the source, in place of the file `source`, whose name messages show. NULL: the file is read. */
-    const char *source_text;
+    /* The text of the source, in place of the file `source`, whose name messages show, and the folder in which its
+     * headers are searched. NULL: the file is read. */
+    const char *source_text, *source_folder;
     kiln__for_device device;
     size_t include_count;
     const char **include; /* folders of headers, as in the spec */

@@ -1,15 +1,15 @@
-/* trial.c - single runs whose contents and memory the caller chooses. The judge uses them: it needs contents that no
+/* once.c - single runs whose contents and memory the caller chooses. The judge uses them: it needs contents that no
  * spec names, memory with guard zones, and answers that are compared element by element. */
 #include <string.h>
 
 #include "plan_internal.h"
 
-kiln_status kiln__trial_buffers(kiln_plan *plan, kiln__trial_buffer *list, kiln_error **error)
+kiln_status kiln__once_buffers(kiln_plan *plan, kiln__once_buffer *list, kiln_error **error)
 {
     KILN__TRY(kiln__plan_layout(plan, error));
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         const kiln__plan_buffer *b = &plan->buffers[i];
-        list[i] = (kiln__trial_buffer){.buffer = b->buffer,
+        list[i] = (kiln__once_buffer){.buffer = b->buffer,
                                        .of_spec = i < plan->spec->buffer_count,
                                        .keeps = kiln__variant_keeps(plan->variant, b->buffer),
                                        .type = b->type,
@@ -21,7 +21,7 @@ kiln_status kiln__trial_buffers(kiln_plan *plan, kiln__trial_buffer *list, kiln_
     return KILN_OK;
 }
 
-kiln_status kiln__trial_content(kiln_plan *plan, size_t buffer, kiln_array *content, kiln_error **error)
+kiln_status kiln__once_content(kiln_plan *plan, size_t buffer, kiln_array *content, kiln_error **error)
 {
     kiln__plan_buffer b = plan->buffers[buffer]; /* a copy: the plan's may be bound, and then has another content */
     kiln_array found, copy;
@@ -42,19 +42,19 @@ kiln_status kiln__trial_content(kiln_plan *plan, size_t buffer, kiln_array *cont
     return KILN_OK;
 }
 
-kiln_status kiln__trial_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *values, kiln_error **error)
+kiln_status kiln__once_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *values, kiln_error **error)
 {
     return kiln__fill_values_of(plan, &plan->buffers[buffer].buffer->fill, values, error);
 }
 
-void kiln__trial_release(kiln_plan *plan)
+void kiln__once_release(kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++)
         kiln__plan_release(plan, &plan->buffers[i]);
     kiln__shared_drop_device(plan->shared);
 }
 
-kiln_status kiln__trial_run(kiln_plan *plan, double seconds, kiln_error **error)
+kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error)
 {
     const kiln_run_options options = {.size = sizeof options, .sample_timeout = seconds};
     KILN__TRY(kiln__plan_fill(plan, false, error)); /* buffers that are not bound */
@@ -73,7 +73,7 @@ kiln_status kiln__trial_run(kiln_plan *plan, double seconds, kiln_error **error)
     return status;
 }
 
-double kiln__trial_flops(kiln_plan *plan)
+double kiln__once_flops(kiln_plan *plan)
 {
     kiln_result result = {0};
     kiln__diag diag = {.mem = plan->mem};
