@@ -41,8 +41,8 @@ typedef struct kiln_judge_options {
     const char *variant;        /* the variant whose launch the candidate takes; NULL: the first contender */
     const kiln_setting *params; /* any subset of its params, by name */
     size_t param_count;
-    const char *against; /* the variant beside which times are stated; NULL: `variant` with its own source */
-    uint64_t seed;       /* sizes, contents and orders follow from it; the same seed gives the same verdict */
+    /* Sizes, contents and orders follow from the seed. The same seed gives the same verdict. */
+    uint64_t seed;
     double budget;       /* seconds after which no further trial begins; 0: 60 */
     double launch_limit; /* the time limit of one trial's kernels, in seconds; 0: 20 */
 } kiln_judge_options;
@@ -60,9 +60,10 @@ KILN_API kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, cons
                                 const char *name, const kiln_judge_options *options, kiln_judgement **verdict,
                                 kiln_error **error);
 KILN_API void kiln_judgement_free(kiln_judgement *verdict);
-KILN_API kiln_judged kiln_judgement_kind(const kiln_judgement *verdict);
-/* The verdict as JSON (engine/judge/verdict.schema.json), and as a page for people. Both texts end with a newline and
- * belong to the verdict. */
+/* Returns the kind of the verdict, a kiln_judged; -1 if `verdict` is NULL. */
+KILN_API int kiln_judgement_kind(const kiln_judgement *verdict);
+/* Return the verdict as JSON (engine/judge/verdict.schema.json), and as a page for people. Both texts end with a newline
+ * and belong to the verdict; "" if `verdict` is NULL. */
 KILN_API const char *kiln_judgement_json(const kiln_judgement *verdict);
 KILN_API const char *kiln_judgement_page(const kiln_judgement *verdict);
 

@@ -98,8 +98,7 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
     return own->source_text && own->source_folder ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Opens the plans that the judge trusts: the variant with its own source or the one of `against`, and the variants that are
- * references. */
+/* Opens the plans that the judge trusts: the variant with its own source, and the variants that are references. */
 static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
 {
     const kiln_spec *spec = judge->spec;
@@ -179,34 +178,50 @@ static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *tri
     return KILN_OK;
 }
 
-/* Tries smaller sizes as long as the candidate has the same kind of fault, and its own source has none. */
+/* Runs the failed case with another value of one size. *same is set if the candidate has the same kind of fault, and the
+ * variant's own source has none. Otherwise the case keeps its value. */
+static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *same, kiln_error **error)
+{
+    const int64_t now = judge->failed.ranged[at];
+    kiln__judge_fault fault;
+    bool fits, fails = false;
+    judge->failed.ranged[at] = value;
+    KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
+    *same = fits && fault.kind == judge->fault.kind;
+    if (*same && !judge->broken)
+        KILN__TRY(ask_original(judge, &judge->failed, &fails, error));
+    *same = *same && !fails;
+    if (*same)
+        judge->fault = fault;
+    else
+        judge->failed.ranged[at] = now;
+    return KILN_OK;
+}
+
+/* Searches for smaller sizes with the same fault. Each size is first tried at its least values, and then bisected: most
+ * faults show at all sizes above some size. */
 static kiln_status shrink(kiln__judge *judge, kiln_error **error)
 {
-    enum { MOST = 24 };
-    unsigned tried = 0;
-    int64_t *best = judge->failed.ranged;
-    for (bool again = true; again && tried < MOST && !judge->broken;) {
-        again = false;
-        for (size_t i = 0; i < judge->range_count && !again; i++) {
-            const kiln__judge_range *range = &judge->ranges[i];
-            const int64_t now = best[i], smaller[] = {range->from, 1, 2, 3, now / 8, now / 2, now - range->multiple};
-            for (size_t k = 0; k < KILN__COUNT(smaller) && !again && tried < MOST && !judge->broken; k++) {
-                const int64_t value = (smaller[k] + range->multiple - 1) / range->multiple * range->multiple;
-                kiln__judge_fault fault;
-                bool fits, fails = false;
-                if (value >= now || value < range->from || is_late(judge))
+    enum { LEAST = 4 };
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const kiln__judge_range *range = &judge->ranges[i];
+        const int64_t m = range->multiple;
+        int64_t low = range->from - 1; /* no fault up to here */
+        for (unsigned k = 0; !judge->broken && !is_late(judge); k++) {
+            const int64_t high = judge->failed.ranged[i], first = k < LEAST && range->from < k ? k : range->from;
+            int64_t value = ((k < LEAST ? first : low + (high - low) / 2) + m - 1) / m * m;
+            bool same;
+            if (value >= high)
+                value = high - m;
+            if (value <= low || value < range->from) {
+                if (k < LEAST)
                     continue;
-                best[i] = value;
-                tried++;
-                KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
-                if (fits && fault.kind == judge->fault.kind && !judge->broken)
-                    KILN__TRY(ask_original(judge, &judge->failed, &fails, error));
-                again = fits && !fails && fault.kind == judge->fault.kind;
-                if (again)
-                    judge->fault = fault;
-                else
-                    best[i] = now;
+                break;
             }
+            KILN__TRY(try_size(judge, i, value, &same, error));
+            if (same && k < LEAST)
+                break; /* the value before is known to have no fault */
+            low = same ? low : value;
         }
     }
     return KILN_OK;
@@ -247,7 +262,9 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
 /* How many trials a phase has, and how large they may be. */
 static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, uint64_t *most)
 {
-    const bool moves = judge->spec->assumption_count > 0;
+    bool moves = false;
+    for (size_t i = 0; i < judge->spec->assumption_count; i++)
+        moves = moves || judge->spec->assumptions[i].align < 256;
     *most = (uint64_t)1 << (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS ? 12 : 17);
     const unsigned sets = judge->range_count ? UINT32_MAX : (unsigned)judge->spec->size_set_count;
     unsigned count = 0;
@@ -255,7 +272,7 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     case KILN__JUDGE_PHASE_CHECKS: count = judge->simulated ? 6 : 0; break;
     case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + 7 : 42;
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
-    case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? 4 : 0;
+    case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
     case KILN__JUDGE_PHASE_CALLS: count = 3; break;
     case KILN__JUDGE_PHASE_TIMES:
     case KILN__JUDGE_PHASE_COUNT: break;
@@ -281,7 +298,7 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     }
     if (phase == KILN__JUDGE_PHASE_ALIGNMENTS) {
         trial->shift = 1 + number;
-        like = 2 + number;
+        like = 2 + number % 5;
     }
     if (phase == KILN__JUDGE_PHASE_CALLS)
         like = 2 + 2 * number;

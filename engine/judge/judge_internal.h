@@ -70,7 +70,7 @@ typedef struct kiln__judge_trial {
     kiln__judge_class class; /* of all inputs */
     uint64_t seed;           /* of contents, guards and poison */
     uint64_t order;          /* of blocks, as in kiln__sim_order() */
-    uint64_t shift;          /* number of elements by which buffers are moved, as far as their alignment allows */
+    uint64_t shift;          /* decides how far each buffer is moved; 0: not at all */
     bool checked;
 } kiln__judge_trial;
 

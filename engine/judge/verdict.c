@@ -13,10 +13,7 @@ struct kiln_judgement {
     char *json, *page;
 };
 
-kiln_judged kiln_judgement_kind(const kiln_judgement *verdict)
-{
-    return verdict ? verdict->kind : KILN_JUDGED_UNDECIDED;
-}
+int kiln_judgement_kind(const kiln_judgement *verdict) { return verdict ? (int)verdict->kind : -1; }
 const char *kiln_judgement_json(const kiln_judgement *verdict) { return verdict ? verdict->json : ""; }
 const char *kiln_judgement_page(const kiln_judgement *verdict) { return verdict ? verdict->page : ""; }
 
@@ -256,7 +253,7 @@ static void print_case(const kiln__judge *judge, kiln__text *out)
     if (judge->failed.order)
         kiln__text_printf(out, ", order of blocks %" PRIu64, judge->failed.order);
     if (judge->failed.shift)
-        kiln__text_printf(out, ", buffers moved by %" PRIu64 " of their alignments", judge->failed.shift);
+        kiln__text_printf(out, ", buffers moved (%" PRIu64 ")", judge->failed.shift);
     kiln__text_puts(out, "\n");
 }
 

@@ -68,9 +68,9 @@ static void read_one(kiln__reader *r, const kiln__spec_node *map, bool integers,
         if (integers)
             refuse(r, special_, "integers have no special values");
     }
-    if (out->has_from != out->has_to)
+    if (!from_ != !to_)
         kiln__diag_add(r->diag, out->pos, "'%s' has one end of a range; give both, `from` and `to`", out->name);
-    else if (out->has_from && out->from > out->to)
+    else if (out->has_from && out->has_to && out->from > out->to)
         kiln__diag_add(r->diag, out->pos, "the range of '%s' is empty: `from` is above `to`", out->name);
     else if (out->of_size && out->has_from && out->from < 0)
         kiln__diag_add(r->diag, out->pos, "the size '%s' cannot be negative", out->name);

@@ -20,6 +20,12 @@ import time
 DEVICE = "sim"
 
 
+def has_compiler(kiln):
+    """Whether NVRTC can be used; without it nothing can be judged."""
+    done = subprocess.run([kiln, "doctor", "--json"], capture_output=True, text=True, timeout=300, check=False)
+    return any(item["topic"] == "nvrtc" and item["ok"] for item in json.loads(done.stdout)["findings"])
+
+
 def judge(kiln, folder, spec, text, name, seed=1):
     """The verdict on a source, as the object of --json."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -94,6 +100,9 @@ PARTS = {"museum": cases_of_museum, "kernels": cases_of_kernels, "ops": cases_of
 
 def main():
     kiln, folder, part, *names = sys.argv[1:]
+    if not has_compiler(kiln):
+        print("SKIP nvrtc: there is no NVRTC")
+        return 77
     cases = list(PARTS[part](pathlib.Path(folder), names))
     right, failed, took = {}, [], []
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("KILN_TEST_JOBS", "2"))) as pool:

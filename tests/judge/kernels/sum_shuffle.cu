@@ -8,7 +8,6 @@
 // wrong every-thread: if (threadIdx.x == 0)\n            y[0] = all; => y[0] = all;
 // wrong integer: all += x[i] => all += (int)(x[i] * 65536) / 65536.0f
 // wrong absolute: all += x[i] => all += fabsf(x[i])
-// wrong missing-start: float all = 0; => float all;
 // Warps add by shuffles, and the first warp adds the warps.
 extern "C" __global__ void sum(const float *x, float *y, int n)
 {

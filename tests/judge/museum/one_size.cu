@@ -1,4 +1,4 @@
-// spec: axpby   expect: wrong
+// spec: axpby   expect: wrong,unwritten
 // The answer is right at the size of the benchmark only.
 extern "C" __global__ void axpby(float a, const float *x, float b, const float *y, float *z, int n)
 {

@@ -23,7 +23,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int get_code(kiln_judged kind)
+static int get_code(int kind)
 {
     static const int codes[] = {
 #define CLI_X(name, word, code, text) code,
