@@ -2,7 +2,12 @@
  * spec names, memory with guard zones, and answers that are compared element by element. */
 #include <string.h>
 
+#include "layout_internal.h"
+#include "limit_internal.h"
 #include "plan_internal.h"
+#include "shared_internal.h"
+#include "steps_internal.h"
+#include "texture_internal.h"
 
 kiln_status kiln__once_buffers(kiln_plan *plan, kiln__once_buffer *list, kiln_error **error)
 {

@@ -229,7 +229,7 @@ static void add_commas(cli_list *list, const char *text)
 static void *field_of(cli *c, size_t group, const cli_option *option)
 {
     const cli_use *use = c->command->groups ? &c->command->groups[group] : NULL;
-    if (!use || !use->group) /* the common group follows those of the command */
+    if (!use || !use->group) /* the common group follows the groups of the command */
         return (char *)&c->output + option->offset;
     return (char *)c->args + use->at + option->offset;
 }
