@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* What a verdict says. X(name, word in the JSON, exit code of the command, text). The values never change. */
-#define KILN_JUDGED_MAP(X)                                                                                            \
+#define KILN_JUDGED_MAP(X)                                                                                             \
     X(PASS, "pass", 0, "no trial found a fault")                                                                       \
     X(COMPILE, "compile", 9, "the candidate does not compile")                                                         \
     X(FORBIDDEN, "forbidden", 6, "the candidate uses something that a kernel must not use")                            \

@@ -1,6 +1,5 @@
 /* code.c - facts that the PTX of a candidate tells before it runs: the integers that it names, its variables in global
  * memory, and uses of things that no kernel needs for an answer. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +20,12 @@ static const struct {
     {"%gridid", "it reads the number of the launch: an answer must not depend on earlier launches"},
 };
 
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%'; }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool is_word(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+}
 
 /* Returns true if the line has this word, and not as a part of a longer one. */
 static bool has_word(const char *line, size_t length, const char *word)
@@ -62,11 +66,11 @@ static bool add_constant(kiln__judge *judge, int64_t value)
 static bool add_operands(kiln__judge *judge, const char *line, size_t length)
 {
     size_t i = 0;
-    while (i < length && !isspace((unsigned char)line[i])) /* the name of the instruction */
+    while (i < length && !is_space(line[i])) /* the name of the instruction */
         i++;
     for (int depth = 0; i < length; i++) {
         depth += line[i] == '[' ? 1 : line[i] == ']' ? -1 : 0;
-        if (depth || !isdigit((unsigned char)line[i]) || is_word(line[i - 1]))
+        if (depth || !is_digit(line[i]) || is_word(line[i - 1]))
             continue;
         char *end;
         const long long value = strtoll(line + i, &end, 0);
@@ -97,8 +101,7 @@ static bool add_global(kiln__judge *judge, const char *line, size_t length)
     kiln__judge_code *code = &judge->code;
     if (first == end)
         return true;
-    if (!kiln__grow(judge->mem, &code->globals, &code->global_capacity, code->global_count + 1,
-                    sizeof *code->globals))
+    if (!kiln__grow(judge->mem, &code->globals, &code->global_capacity, code->global_count + 1, sizeof *code->globals))
         return false;
     code->globals[code->global_count] =
         (kiln__judge_global){.name = kiln__arena_strndup(&judge->arena, line + first, end - first)};
@@ -121,7 +124,7 @@ bool kiln__judge_read_code(kiln__judge *judge)
     for (const char *line = ptx; line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         const char *next = stop ? stop + 1 : end;
-        while (line < next && isspace((unsigned char)*line))
+        while (line < next && is_space(*line))
             line++;
         const size_t size = (size_t)((stop ? stop : end) - line) * (line < next);
         const bool directive = begins(line, size, ".") && !begins(line, size, ".global") &&

@@ -55,8 +55,8 @@ static kiln_status find_range(kiln__judge *judge, size_t buffer, double *low, do
     KILN__TRY(kiln__once_fill(judge->candidate, buffer, fill, error));
     const double spread = fabs(fill->b) * 4;
     *low = fill->kind == KILN__FILL_NORMAL ? fill->a - spread : fill->kind == KILN__FILL_UNIFORM ? fill->a : 0;
-    *high = fill->kind == KILN__FILL_NORMAL ? fill->a + spread
-            : fill->kind == KILN__FILL_ZIPF ? fill->a - 1
+    *high = fill->kind == KILN__FILL_NORMAL    ? fill->a + spread
+            : fill->kind == KILN__FILL_ZIPF    ? fill->a - 1
             : fill->kind == KILN__FILL_UNIFORM ? fill->b
                                                : 0;
     if (a && a->has_from) {

@@ -1,10 +1,10 @@
 /* expect.c - the expected outputs of a trial, how far each element may be off, and the comparison.
  *
- * The spec's tolerances are for the spec's own distribution of inputs. For other contents the judge adds what the problem
- * itself amplifies: it computes the reference again for inputs that are changed by a known relative amount, and scales the
- * difference of the answers to one rounding of the arithmetic (a backward error analysis by perturbation, Higham,
- * Accuracy and Stability of Numerical Algorithms, 2002, section 1.6). A sum that cancels may then be as wrong as any
- * correct order of summation makes it, and an element that does not depend on cancellation gains nothing. */
+ * The spec's tolerances are for the spec's own distribution of inputs. For other contents the judge adds the error that
+ * the problem itself amplifies. It computes the reference again for inputs that are changed by a known relative amount.
+ * The difference of the answers is scaled to one rounding of the arithmetic. This is a backward error analysis by
+ * perturbation (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.6). A sum that cancels may then be
+ * as wrong as any correct order of summation makes it. An element that does not depend on cancellation gains nothing. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,9 +13,9 @@
 #include "judge_internal.h"
 
 enum {
-    CHANGES = 2,       /* numbers of changed inputs for which the reference is computed again */
-    ROUNDINGS = 16,    /* roundings of each input, times the root of the largest size */
-    CHANGE_BITS = 10   /* an input is changed by 2^10 roundings, so that the rounding of the answers does not hide it */
+    CHANGES = 2,     /* numbers of changed inputs for which the reference is computed again */
+    ROUNDINGS = 16,  /* roundings of each input, times the root of the largest size */
+    CHANGE_BITS = 10 /* an input is changed by 2^10 roundings, so that the rounding of the answers does not hide it */
 };
 
 void kiln__judge_drop_expected(kiln__judge *judge)
@@ -139,7 +139,7 @@ static void to_double(const kiln_array *array, uint64_t part, double *value)
     kiln__to_doubles(part_of(array->type), array->data, part, 1, value);
 }
 
-/* Widens the tolerance of each element by what changed inputs change. */
+/* Widens the tolerance of each element by the effect of changed inputs. */
 static kiln_status widen(kiln__judge *judge, size_t v, uint64_t seed, double factor, kiln_error **error)
 {
     const kiln__once_buffer *b = &judge->buffers[find_buffer(judge, judge->spec->verify[v].buffer)];

@@ -72,8 +72,10 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
     const kiln_spec *spec = judge->spec;
     const char *variant = judge->options.variant;
     if (spec->from_t1)
-        return kiln__fail(judge->mem, error, KILN_ERROR_UNSUPPORTED, "%s: a T1 file has no references, so nothing can be "
-                          "judged", spec->path);
+        return kiln__fail(judge->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "%s: a T1 file has no references, so nothing can be "
+                          "judged",
+                          spec->path);
     if (spec->verify_count == 0)
         return kiln__fail(judge->mem, error, KILN_ERROR_SPEC, "%s: a judge needs references: the spec has no 'verify'",
                           spec->path);
@@ -102,9 +104,8 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
 static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
 {
     const kiln_spec *spec = judge->spec;
-    const kiln_choice choice = {.variant = judge->variant->name,
-                                .params = judge->options.params,
-                                .param_count = judge->options.param_count};
+    const kiln_choice choice = {
+        .variant = judge->variant->name, .params = judge->options.params, .param_count = judge->options.param_count};
     const size_t count = spec->verify_count;
     judge->references = kiln__arena_alloc(&judge->arena, (count + 1) * sizeof *judge->references);
     judge->expected = kiln__arena_alloc(&judge->arena, (count + 1) * sizeof *judge->expected);
@@ -119,7 +120,8 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
             continue;
         if (verify->param_count)
             return kiln__fail(judge->mem, error, KILN_ERROR_UNSUPPORTED,
-                              "the reference of '%s' has params: a judge takes the defaults of a variant", verify->buffer);
+                              "the reference of '%s' has params: a judge takes the defaults of a variant",
+                              verify->buffer);
         judge->references[v].variant = kiln__spec_variant(spec, verify->name);
         KILN__TRY(kiln_plan_open(judge->engine, spec, &other, &judge->references[v].plan, error));
     }
@@ -132,9 +134,8 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
 /* Compiles and loads the candidate. If that fails, the fault tells it. */
 static kiln_status open_candidate(kiln__judge *judge, kiln_error **error)
 {
-    const kiln_choice choice = {.variant = judge->variant->name,
-                                .params = judge->options.params,
-                                .param_count = judge->options.param_count};
+    const kiln_choice choice = {
+        .variant = judge->variant->name, .params = judge->options.params, .param_count = judge->options.param_count};
     kiln_error *why = NULL;
     kiln_status status = kiln_plan_open(judge->engine, judge->own, &choice, &judge->candidate, &why);
     if (status == KILN_OK)
@@ -179,7 +180,7 @@ static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *tri
 }
 
 /* Runs the failed case with another value of one size. *same is set if the candidate has the same kind of fault, and the
- * variant's own source has none. Otherwise the case keeps its value. */
+ * variant's own source passes. Otherwise the case keeps its value. */
 static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *same, kiln_error **error)
 {
     const int64_t now = judge->failed.ranged[at];
@@ -358,7 +359,8 @@ static void close_judge(kiln__judge *judge)
 }
 
 /* Opens, compiles, gives up rights, runs the trials and concludes, with the context current. */
-static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln_judgement **verdict, kiln_error **error)
+static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln_judgement **verdict,
+                       kiln_error **error)
 {
     KILN__TRY(copy_spec(judge, text, length, error));
     KILN__TRY(open_trusted(judge, error));

@@ -76,8 +76,8 @@ typedef struct kiln__judge_trial {
 
 /* The fault that a trial found. */
 typedef struct kiln__judge_fault {
-    kiln_judged kind; /* KILN_JUDGED_PASS: none */
-    const char *buffer;     /* NULL: not known */
+    kiln_judged kind;   /* KILN_JUDGED_PASS: none */
+    const char *buffer; /* NULL: not known */
     uint64_t element, wrong, of;
     char index[96], expected[40], got[40];
     const char *message; /* one sentence or more, in the judge's arena */
@@ -115,8 +115,8 @@ typedef struct kiln__judge {
     kiln_engine *engine;
     const kiln_allocator *mem;
     kiln__arena arena;
-    const kiln_spec *spec;      /* the caller's */
-    kiln_spec *own;             /* a copy whose variant has the candidate's text */
+    const kiln_spec *spec; /* the caller's */
+    kiln_spec *own;        /* a copy whose variant has the candidate's text */
     const kiln__variant *variant;
     kiln_judge_options options;
     const char *name;
@@ -132,8 +132,8 @@ typedef struct kiln__judge {
     kiln__judge_place *places;
     size_t buffer_count;
     kiln__once_expected *expected; /* for each verify entry */
-    double **allowed;               /* for each verify entry: what each element may differ; NULL: exact */
-    int64_t *sized;                 /* the sizes that the plans have now; NULL: none yet */
+    double **allowed; /* for each verify entry the allowed error of each element; NULL: the comparison is exact */
+    int64_t *sized;   /* the sizes that the plans have now; NULL: none yet */
     size_t sized_set;
     bool broken; /* the context is lost: nothing can run any more */
     /* results */
@@ -174,7 +174,7 @@ void kiln__judge_print_sizes(const kiln__judge *judge, const kiln__judge_trial *
 /* All sizes of a trial, in the arena; *count gets their number. NULL: no memory. */
 kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *trial, size_t *count);
 
-/* contents.c: makes the content of a buffer. content->data is NULL if it has none. The caller frees it. */
+/* contents.c: makes the content of a buffer. content->data is NULL for a buffer without content. The caller frees it. */
 kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                                 kiln_array *content, kiln_error **error);
 /* True if some input can have contents of this class. */
@@ -190,8 +190,8 @@ void kiln__judge_compare(kiln__judge *judge, kiln__judge_fault *fault);
 /* trial.c. A status other than KILN_OK means that the judge itself failed. */
 /* Runs one trial of the candidate, or of the original. *fault tells what it found. *fits is false if the spec's
  * constraints exclude these sizes. */
-kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
-                            kiln__judge_fault *fault, bool *fits, kiln_error **error);
+kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original, kiln__judge_fault *fault,
+                            bool *fits, kiln_error **error);
 /* The trial of several calls in one memory. */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error);

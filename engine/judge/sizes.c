@@ -7,8 +7,8 @@
 
 #include "judge_internal.h"
 
-static const int64_t usual[] = {0,  1,  2,  3,   5,   7,   8,   13,  16,  17,  31,  32,  33,   61,  63,
-                                64, 65, 97, 100, 127, 128, 129, 191, 255, 256, 257, 300, 511,  512, 513,
+static const int64_t usual[] = {0,   1,   2,    3,    5,    7,    8,    13,   16,   17,   31,   32,   33,  61,  63,
+                                64,  65,  97,   100,  127,  128,  129,  191,  255,  256,  257,  300,  511, 512, 513,
                                 521, 777, 1000, 1021, 1023, 1024, 1025, 2047, 2048, 2049, 4093, 4096, 4097};
 
 bool kiln__judge_read_ranges(kiln__judge *judge)
@@ -19,8 +19,8 @@ bool kiln__judge_read_ranges(kiln__judge *judge)
     for (size_t i = 0; judge->ranges && i < spec->assumption_count; i++) {
         const kiln__assumption *a = &spec->assumptions[i];
         if (a->of_size && a->has_from)
-            judge->ranges[judge->range_count++] =
-                (kiln__judge_range){a->name, (int64_t)a->from, (int64_t)a->to, (int64_t)a->multiple};
+            judge->ranges[judge->range_count++] = (kiln__judge_range){a->name, (int64_t)a->from, (int64_t)a->to,
+                                                                      (int64_t)a->multiple};
     }
     return judge->ranges && judge->sized;
 }
@@ -106,7 +106,7 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
     }
 }
 
-/* True if the spec gives the size in no range, so that its values are those of the size sets. */
+/* Returns true if the spec has a range for the size. The size sets have the values of all other sizes. */
 static bool is_ranged(const kiln__judge *judge, const char *name, size_t *at)
 {
     for (*at = 0; *at < judge->range_count; ++*at)

@@ -1,4 +1,4 @@
-/* trial.c - one trial: memory with guard zones, contents, a run, and what the memory tells afterwards.
+/* trial.c - one trial: memory with guard zones, contents, a run, and the evidence in the memory afterwards.
  *
  * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before the
  * first run and their complements before the second. An element that still has both patterns was never written, and a
@@ -36,7 +36,7 @@ static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial
     const kiln__once_buffer *b = &judge->buffers[buffer];
     const kiln__assumption *a = b->of_spec ? kiln__judge_assumption(judge, b->buffer->name) : NULL;
     const size_t align = a ? (size_t)a->align : 256, size = kiln__type_bytes(b->type);
-    const uint64_t by = trial->shift == 0                       ? 0
+    const uint64_t by = trial->shift == 0                     ? 0
                         : trial->shift <= judge->buffer_count ? trial->shift != buffer + 1
                                                               : kiln__random_mix(64 * trial->shift + buffer) % 8;
     return (size_t)by * (align > size ? align : size) % 256;
@@ -215,8 +215,9 @@ static int on_finding(void *user, const kiln_check_finding *f)
 {
     listener *l = user;
     kiln__judge_fault *fault = l->fault;
-    const kiln__judge_global *global =
-        l->state && f->kind == KILN_CHECK_UNINITIALISED ? find_global(l->judge, f->address) : NULL;
+    const kiln__judge_global *global = l->state && f->kind == KILN_CHECK_UNINITIALISED
+                                           ? find_global(l->judge, f->address)
+                                           : NULL;
     note_finding(l, f);
     /* the checks only note a read of a word that is unwritten in part, such as a counter of which one byte has changed */
     if ((f->note && !global) || fault->kind != KILN_JUDGED_PASS)
@@ -225,15 +226,16 @@ static int on_finding(void *user, const kiln_check_finding *f)
     if (*f->buffer)
         fault->buffer = kiln__judge_print(l->judge, "%s", f->buffer);
     fault->message =
-        global ? kiln__judge_print(l->judge, "a call reads the variable '%s', which an earlier call has written (line %u)",
-                                   global->name, f->at.line)
-               : kiln__judge_print(l->judge, "%s (line %u): %s", get_kind(f->kind), f->at.line, f->message);
+        global
+            ? kiln__judge_print(l->judge, "a call reads the variable '%s', which an earlier call has written (line %u)",
+                                global->name, f->at.line)
+            : kiln__judge_print(l->judge, "%s (line %u): %s", get_kind(f->kind), f->at.line, f->message);
     return 0;
 }
 
 /* ---- a run ---- */
 
-/* Turns a failed run into a fault of the kernel. Returns the status if it is none. */
+/* Turns a failed run into a fault of the kernel. Returns the status of a failure that is not the kernel's. */
 static kiln_status take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
                                 kiln_error **error)
 {
@@ -422,8 +424,8 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
     return KILN_OK;
 }
 
-kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
-                            kiln__judge_fault *fault, bool *fits, kiln_error **error)
+kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original, kiln__judge_fault *fault,
+                            bool *fits, kiln_error **error)
 {
     kiln_plan *plan = original ? judge->original : judge->candidate;
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
@@ -441,7 +443,7 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
 
 /* ---- several calls in one memory ---- */
 
-/* Changes the last element of every input to that of another content of the same class. */
+/* Changes the last element of every input. The new element comes from another content of the same class. */
 static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint64_t seed, kiln_error **error)
 {
     for (size_t i = 0; i < judge->spec->buffer_count; i++) {

@@ -158,8 +158,7 @@ static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_erro
 
 /* ---- initial contents ---- */
 
-kiln_status kiln__fill_values_of(kiln_plan *plan, const kiln__fill *fill, kiln__fill_values *values,
-                                 kiln_error **error)
+kiln_status kiln__fill_values_of(kiln_plan *plan, const kiln__fill *fill, kiln__fill_values *values, kiln_error **error)
 {
     kiln__diag diag = {.mem = plan->mem};
     kiln_value a = {.kind = KILN_INT}, b = {.kind = KILN_INT};

@@ -15,12 +15,12 @@ kiln_status kiln__once_buffers(kiln_plan *plan, kiln__once_buffer *list, kiln_er
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         const kiln__plan_buffer *b = &plan->buffers[i];
         list[i] = (kiln__once_buffer){.buffer = b->buffer,
-                                       .of_spec = i < plan->spec->buffer_count,
-                                       .keeps = kiln__variant_keeps(plan->variant, b->buffer),
-                                       .type = b->type,
-                                       .dims = b->dims,
-                                       .bytes = b->bytes,
-                                       .elements = b->elements};
+                                      .of_spec = i < plan->spec->buffer_count,
+                                      .keeps = kiln__variant_keeps(plan->variant, b->buffer),
+                                      .type = b->type,
+                                      .dims = b->dims,
+                                      .bytes = b->bytes,
+                                      .elements = b->elements};
         memcpy(list[i].shape, b->shape, sizeof list[i].shape);
     }
     return KILN_OK;

@@ -101,7 +101,7 @@ kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error);
 kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error);
 /* Sets the tolerances only. */
 kiln_status kiln__once_tolerance(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error);
-/* Evaluates the metric `flops`; 0 if the variant has none. */
+/* Evaluates the metric `flops`. Returns 0 for a variant without this metric. */
 double kiln__once_flops(kiln_plan *plan);
 /* The PTX of the plan's code, and its module. */
 const char *kiln__plan_ptx(const kiln_plan *plan, size_t *length);

@@ -1,10 +1,10 @@
-/* judge.c - reads `judge:`, what a judged kernel may assume of a size or of an input. */
+/* judge.c - reads `judge:`, the assumptions of a judged kernel about sizes and inputs. */
 #include <math.h>
 #include <string.h>
 
 #include "read.h"
 
-enum { ALIGN_MOST = 256 }; /* a driver aligns every allocation to so many bytes */
+enum { ALIGN_MOST = 256 }; /* bytes; the least alignment of an allocation */
 
 /* Reads a constant number. `whole`: it must be an integer of at most 53 bits. Returns false after a message. */
 static bool read_number(kiln__reader *r, const kiln__spec_node *node, const char *what, bool whole, double *number)

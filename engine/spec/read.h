@@ -149,7 +149,7 @@ bool kiln__varies(kiln__reader *r, const kiln__expr *expr);
 void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__variant *variant);
 void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
 
-/* judge.c: reads `judge:`, what a judged kernel may assume of sizes and of the spec's buffers. */
+/* judge.c: reads `judge:`, the assumptions of a judged kernel about sizes and the spec's buffers. */
 void kiln__read_judge(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
 
 /* Reads a whole T1 file. The caller has recognised `root` as a T1 file. */

@@ -276,16 +276,16 @@ typedef struct kiln__tolerance {
     kiln__expr *rtol, *atol; /* never NULL; 0 if not given; the expressions may use params */
 } kiln__tolerance;
 
-/* What a judged kernel may assume of a size or of a buffer (`judge:`). */
+/* An assumption that a judged kernel may make about a size or a buffer (`judge:`). */
 typedef struct kiln__assumption {
     const char *name;
     kiln__pos pos;
-    bool of_size;           /* false: of a buffer of the spec */
-    bool has_from, has_to;  /* a size has both or neither */
-    double from, to;        /* inclusive; integers for a size and for a buffer of integers */
-    uint64_t multiple;      /* of a size; at least 1 */
-    uint64_t align;         /* of a buffer: bytes, a power of two up to 256 */
-    bool special;           /* of a buffer: NaN and other special values may occur */
+    bool of_size;          /* false: of a buffer of the spec */
+    bool has_from, has_to; /* a size has both or neither */
+    double from, to;       /* inclusive; integers for a size and for a buffer of integers */
+    uint64_t multiple;     /* of a size; at least 1 */
+    uint64_t align;        /* of a buffer: bytes, a power of two up to 256 */
+    bool special;          /* of a buffer: NaN and other special values may occur */
 } kiln__assumption;
 
 /* The conditions of a variant on its device. */

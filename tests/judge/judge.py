@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-DEVICE = "sim"
+DEVICE = os.environ.get("KILN_TEST_DEVICE", "sim")
 
 
 def has_compiler(kiln):

@@ -379,7 +379,7 @@ static void tear_down(void)
       (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, "sm_80"), A(4, &out.inspection), A(5, &out.error)))         \
     X(STATUS, kiln_draft, "rroruo",                                                                                    \
       (A(0, w.engine), A(1, "nowhere.cu"), A(2, NULL), A(3, drafted), A(4, NULL), A(5, &out.error)))                   \
-    X(STATUS, kiln_judge, "rrrroro",                                                                                 \
+    X(STATUS, kiln_judge, "rrrroro",                                                                                   \
       (A(0, w.engine), A(1, w.spec), A(2, "x"), 1, A(3, "x.cu"), A(4, NULL), A(5, &out.judgement), A(6, &out.error)))  \
     X(NOTHING, kiln_judgement_free, "v", (A(0, NULL)))                                                                 \
     X(NUMBER, kiln_judgement_kind, "m", (A(0, out.judgement)))                                                         \
@@ -459,10 +459,9 @@ static size_t function_count;
 static char structs[32][64]; /* that begin with a size */
 static size_t struct_count;
 
-static const char *const headers[] = {KILN_SOURCE_DIR "/engine/include/kiln.h",
-                                      KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
-                                      KILN_SOURCE_DIR "/engine/include/kiln_sim.h",
-                                      KILN_SOURCE_DIR "/engine/include/kiln_judge.h"};
+static const char *const headers[] = {
+    KILN_SOURCE_DIR "/engine/include/kiln.h", KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
+    KILN_SOURCE_DIR "/engine/include/kiln_sim.h", KILN_SOURCE_DIR "/engine/include/kiln_judge.h"};
 
 /* Comments and lines of the preprocessor become spaces. */
 static char *read_header(const char *path)

@@ -119,10 +119,8 @@ const cli_command cli_judge_command = {
     .max_words = 1,
     .completes = CLI_SPECS,
     .args_size = sizeof(judge_args),
-    .groups = (const cli_use[]){{&group, 0},
-                                {&cli_sandbox_group, FIELD(engine)},
-                                {&cli_engine_group, FIELD(engine)},
-                                {0}},
+    .groups =
+        (const cli_use[]){{&group, 0}, {&cli_sandbox_group, FIELD(engine)}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln judge matmul.yaml --candidate theirs.cu", "A page for people."},
                                       {"kiln judge matmul.yaml -c theirs.cu --seed 7 --json", "For programs."},
                                       {0}},
