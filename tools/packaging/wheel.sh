@@ -37,16 +37,19 @@ cp LICENSE "$licences/LICENSE"
 for library in "$work"/tree/*/kiln_cuda.libs/*.so*; do
     name=$(basename "$library" | sed 's/-[0-9a-f]\{8\}\././; s/\.so.*//')
     package=$(dpkg-query -S "/usr/lib/*/$name*.so*" "/lib/*/$name*.so*" 2>/dev/null | sed -n 's/:.*//p' | grep -v -e '-dev$' | sort -u | head -n 1)
-    [ -n "$package" ] && [ -e "/usr/share/doc/$package/copyright" ] || { echo "wheel.sh: no licence is known for $name" >&2; exit 1; }
+    if [ -z "$package" ] || [ ! -e "/usr/share/doc/$package/copyright" ]; then
+        echo "wheel.sh: no licence is known for $name" >&2
+        exit 1
+    fi
     cp "/usr/share/doc/$package/copyright" "$licences/$package.txt"
 done
+if grep -rqF "$PWD/" "$work"/tree/*/; then
+    echo "wheel.sh: the wheel would have paths of this machine: $(grep -rlF "$PWD/" "$work"/tree/*/ | tr '\n' ' ')" >&2
+    exit 1
+fi
 for wheel in "$work"/repaired/*.whl; do
     run wheel pack -d "$output" "$work"/tree/*
     wheel=$output/$(basename "$wheel")
     [ -e "$wheel" ] || { echo "wheel.sh: $wheel was not made" >&2; exit 1; }
-    if unzip -p "$wheel" | grep -aqF "$PWD/"; then
-        echo "wheel.sh: $wheel has paths of this machine" >&2
-        exit 1
-    fi
     echo "$wheel"
 done
