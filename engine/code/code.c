@@ -410,6 +410,13 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED,
                               "the name of a source contains a control character");
+    if (config->variant->source_text) {
+        path = kiln__arena_printf(&job->arena, "%s/%s", config->variant->source_folder, name);
+        if (!path)
+            return kiln__fail_memory(error);
+        job->request.name = name;
+        return collect_includes(engine, config, path, config->variant->source_text, job, error);
+    }
     kiln_status status = kiln__engine_find_source(engine, spec->folder, name, &job->arena, &path, error);
     if (status != KILN_OK)
         return status;

@@ -547,6 +547,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     read_features(r, features_);
     read_variants(r, map, variants_, &shared);
     kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);
+    kiln__read_judge(r, judge_, shared.buffers, shared.buffer_count);
 }
 
 /* Completes the spec or reports the errors, and frees everything except the spec. */

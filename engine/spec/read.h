@@ -149,6 +149,9 @@ kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node,
 void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__variant *variant);
 void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
 
+/* judge.c: reads `judge:`, the assumptions of a judged kernel about sizes and the spec's buffers. */
+void kiln__read_judge(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
+
 /* Reads a whole T1 file. The caller has recognised `root` as a T1 file. */
 void kiln__read_t1(kiln__reader *r, const kiln__spec_node *root); /* t1.c */
 bool kiln__is_t1(const kiln__spec_node *root);

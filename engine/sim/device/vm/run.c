@@ -126,6 +126,31 @@ static bool was_chosen(const vm_run_state *run, uint64_t index)
     return false;
 }
 
+__extension__ typedef unsigned __int128 wide;
+
+static uint64_t get_common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Returns the cluster that starts as number `number` in the order that the launch asks for. A shuffle is the map
+ * number -> start + step * number modulo the count, whose step has no common divisor with the count. */
+static uint64_t get_ordered(const vm_run_state *run, uint64_t number)
+{
+    const uint64_t count = run->cluster_count, order = run->launch->order;
+    if (order < 2 || count < 3)
+        return order ? count - 1 - number : number;
+    uint64_t step = 1 + order * 0x9e3779b97f4a7c15u % (count - 1);
+    while (get_common_divisor(step, count) != 1)
+        step = step % (count - 1) + 1;
+    return (uint64_t)(((wide)step * number + order % count) % count);
+}
+
 /* Starts the next cluster on this runner. Returns false if no cluster is left or the launch has failed. */
 static bool start_next_cluster(vm_runner *runner)
 {
@@ -143,6 +168,8 @@ static bool start_next_cluster(vm_runner *runner)
     }
     if (run->chosen)
         number = get_chosen_cluster(run, number);
+    else
+        number = get_ordered(run, number);
     runner->clusters[runner->cluster_count++] = cluster;
     if (!vm_cluster_start(cluster, number)) {
         raise_out_of_memory(run);
