@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "chars.h"
 #include "compile_internal.h"
 
 /* Limits of one collection: depth of inclusion, number of headers, bytes of all. A directive is read from every line start,
@@ -73,7 +74,7 @@ static const char *skip_comment(const char *at)
     return *at ? advance(advance(at)) : at;
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+static bool is_blank(char c) { return kiln__is_blank(c) || c == '\v' || c == '\f'; }
 
 /* Skips blanks and block comments within a line. */
 static const char *skip_blank(const char *at)
@@ -88,20 +89,11 @@ static const char *skip_blank(const char *at)
     }
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
-}
-
-static bool is_word(char c) { return is_letter(c) || is_digit(c); }
-
 /* Reads a word into `word`, as much as fits. */
 static const char *read_word(const char *at, char *word, size_t room)
 {
     size_t length = 0;
-    for (; is_word(*at); at = advance(at))
+    for (; kiln__is_word_part(*at); at = advance(at))
         if (length + 1 < room)
             word[length++] = *at;
     word[length] = '\0';
@@ -112,7 +104,7 @@ static const char *read_word(const char *at, char *word, size_t room)
 static const char *joint_in_word(const char *text, const char *at)
 {
     for (; (at = strpbrk(at, "\\?")) != NULL; at++)
-        if (at > text && is_word(at[-1]) && skip_joints(at) != at && is_word(*skip_joints(at)))
+        if (at > text && kiln__is_word_part(at[-1]) && skip_joints(at) != at && kiln__is_word_part(*skip_joints(at)))
             return at;
     return NULL;
 }
@@ -174,7 +166,7 @@ static bool is_import(const char *behind)
     char word[4];
     if (*behind == '"' || *behind == '<')
         return true;
-    if (!is_letter(*behind))
+    if (!kiln__is_word_start(*behind))
         return false;
     const char *after = skip_blank(read_word(behind, word, sizeof word));
     return *after == ';' || *after == '(' || *after == '\n' || *after == '\0';
@@ -453,12 +445,12 @@ static const char *read_macro(const char *at, macro *out)
 {
     size_t length = 0;
     *out = (macro){0};
-    if (!is_letter(*at))
+    if (!kiln__is_word_start(*at))
         return NULL;
     const char *end = read_word(at, out->name, sizeof out->name);
     if (*skip_blank(end) == '(') {
         at = skip_blank(advance(skip_blank(end)));
-        for (; is_word(*at) || *at == '/' || *at == '.' || *at == '-'; at = advance(at))
+        for (; kiln__is_word_part(*at) || *at == '/' || *at == '.' || *at == '-'; at = advance(at))
             if (length + 1 < sizeof out->argument)
                 out->argument[length++] = *at;
         at = skip_blank(at);
@@ -502,7 +494,7 @@ static const char *expand_macro(collector *all, const char *at, const macro *use
     const char close = *at == '<' ? '>' : *at == '"' ? '"' : '\0';
     while (close && !(*at == close && length > 0) && *at != '\n' && *at &&
            length + sizeof use->argument < sizeof made) {
-        if (!is_letter(*at)) {
+        if (!kiln__is_word_start(*at)) {
             made[length++] = *at;
             at = advance(at);
             continue;

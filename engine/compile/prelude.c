@@ -6,6 +6,7 @@
  * includes. The same holds inside a project's header that is included so. */
 #include <string.h>
 
+#include "chars.h"
 #include "compile_internal.h"
 
 enum { MOST_DEPTH = 8 };
@@ -19,8 +20,6 @@ typedef struct reader { /* the names that were found so far */
     size_t count, room;
     bool failed;
 } reader;
-
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /* Skips a comment. Returns NULL if it has no end, or if its line may continue (a backslash or a trigraph). */
 static const char *skip_comment(const char *at)
@@ -36,7 +35,7 @@ static const char *skip_comment(const char *at)
 static const char *skip_blank(const char *at, bool lines)
 {
     while (at && *at) {
-        if (is_blank(*at) || (lines && *at == '\n'))
+        if (kiln__is_blank(*at) || (lines && *at == '\n'))
             at++;
         else if (at[0] == '/' && (at[1] == '/' || at[1] == '*'))
             at = skip_comment(at);
@@ -99,12 +98,12 @@ static bool read_directives(reader *r, const char *text, int depth)
     const char *at = skip_blank(text, true);
     for (; at && *at == '#'; at = skip_blank(at, true)) {
         at = skip_blank(at + 1, false);
-        if (at && strncmp(at, "pragma", 6) == 0 && is_blank(at[6])) {
+        if (at && strncmp(at, "pragma", 6) == 0 && kiln__is_blank(at[6])) {
             at = skip_blank(at + 6, false);
             if (!at || strncmp(at, "once", 4) != 0)
                 return false;
             at += 4;
-        } else if (at && strncmp(at, "include", 7) == 0 && (is_blank(at[7]) || at[7] == '<' || at[7] == '"')) {
+        } else if (at && strncmp(at, "include", 7) == 0 && (kiln__is_blank(at[7]) || at[7] == '<' || at[7] == '"')) {
             at = skip_blank(at + 7, false);
             char close = at && *at == '<' ? '>' : '"';
             size_t length = at && (*at == '<' || *at == '"') ? strcspn(at + 1, close == '>' ? ">\n" : "\"\n") : 0;

@@ -289,7 +289,8 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
                                    engine->info.id);
         engine->owns_context = false;
     }
-    if (status == KILN_OK && engine->driver.simulator) /* costs nothing, and no other engine can change the profile then */
+    if (status == KILN_OK &&
+        engine->driver.simulator) /* costs nothing, and no other engine can change the profile then */
         status = retain_primary_locked(engine, error);
     if (status != KILN_OK) {
         kiln__driver_close(&engine->driver);

@@ -1,14 +1,13 @@
 /* scan.c - reads a CUDA source as words, and finds its macros and kernels. It asks no compiler and accepts any text. */
 #include <string.h>
 
+#include "chars.h"
 #include "draft.h"
 
 /* Limits, because the source is untrusted text. MOST_HEAD: words between `__global__` and the parenthesis behind a name. */
 enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, MOST_HEAD = 1024, WORDS_BEHIND = 4 };
 
 /* ---- words ---- */
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Returns true if a directive begins at word `at`. */
 static bool begins_directive(const kiln__word *words, size_t at)
@@ -140,7 +139,7 @@ bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value)
         char c = scan->words[word].text[i];
         if (i > 0 && strchr("uUlL", c))
             continue;
-        if (!is_digit(c))
+        if (!kiln__is_digit(c))
             return false;
         sum = 10 * sum + (c - '0');
     }

@@ -9,6 +9,7 @@
  * of the loop around them. `steps` bounds the work. */
 #include <string.h>
 
+#include "chars.h"
 #include "code.h"
 
 enum { MOST_TEXT = 64 << 20 }; /* a comprehension may repeat a long text for each of its values */

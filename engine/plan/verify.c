@@ -679,6 +679,47 @@ static kiln_status find_judgement(kiln_plan *plan, const kiln__verify *verify, c
     return KILN_OK;
 }
 
+kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error)
+{
+    const kiln__verify *verify = &plan->spec->verify[number];
+    const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, verify->buffer);
+    kiln_array got = {.type = b->type, .dims = b->dims};
+    judgement by;
+    *expected = (kiln__once_expected){.exact = verify->exact};
+    memcpy(got.shape, b->shape, sizeof got.shape);
+    plan->answer_use = KILN__ANSWER_WHOLE;
+    /* The key of a reference has no content that the caller wrote to an output, so none may be found again. */
+    kiln__shared_drop(plan->shared, ONCE);
+    kiln__shared_drop(plan->shared, kinds[verify->against]);
+    kiln__shared_drop(plan->shared, OWN);
+    KILN__TRY(find_judgement(plan, verify, &got, &by, error));
+    KILN__TRY(kiln__array_make(plan->mem, by.want.type, by.want.dims, by.want.shape, &expected->want, error));
+    uint64_t bytes = 0;
+    kiln__array_bytes(by.want.type, by.want.dims, by.want.shape, &bytes);
+    if (bytes)
+        memcpy(expected->want.data, by.want.data, (size_t)bytes);
+    expected->rtol = by.rtol;
+    expected->atol = by.atol;
+    return KILN_OK;
+}
+
+kiln_status kiln__once_tolerance(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error)
+{
+    const kiln__verify *verify = &plan->spec->verify[number];
+    const kiln__expr *relative, *absolute;
+    kiln__diag diag = {.mem = plan->mem};
+    *expected = (kiln__once_expected){.exact = verify->exact};
+    kiln__tolerance_of(verify, plan->variant, &relative, &absolute);
+    kiln__expr_eval_float(relative, &plan->scope, "rtol", &expected->rtol, &diag);
+    kiln__expr_eval_float(absolute, &plan->scope, "atol", &expected->atol, &diag);
+    if (!verify->exact && expected->rtol == 0 && expected->atol == 0) {
+        const kiln_type type = kiln__plan_buffer_named(plan, verify->buffer)->type;
+        expected->rtol = kiln__types[type].rtol;
+        expected->atol = kiln__types[type].atol;
+    }
+    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+}
+
 static bool is_partly(const kiln_plan *plan, const kiln__verify *verify, const judgement *by)
 {
     return (by->projection.sums || verify->sampled) && plan->answer_use != KILN__ANSWER_WHOLE;
