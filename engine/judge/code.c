@@ -166,6 +166,8 @@ bool kiln__judge_read_code(kiln__judge *judge)
             CUDA_SUCCESS)
             g->address = 0;
         g->initial = g->address && g->bytes ? kiln__alloc(judge->mem, g->bytes) : NULL;
+        if (g->address && g->bytes && !g->initial)
+            return false;
         if (g->initial && driver->cuMemcpyDtoH_(g->initial, g->address, g->bytes) != CUDA_SUCCESS) {
             kiln__free(judge->mem, g->initial);
             g->initial = NULL;

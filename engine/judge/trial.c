@@ -193,12 +193,16 @@ static const char *get_base_name(const char *path)
 static void note_finding(listener *l, const kiln_check_finding *f)
 {
     kiln__judge *judge = l->judge;
-    if (l->original || !kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
-                                   sizeof *judge->findings))
-        return;
     for (size_t i = 0; i < judge->finding_count; i++)
         if (judge->findings[i].line == f->at.line && strcmp(judge->findings[i].kind, get_kind(f->kind)) == 0)
             return; /* the same place at other sizes */
+    if (l->original)
+        return;
+    if (!kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
+                    sizeof *judge->findings)) {
+        judge->arena.failed = true; /* reported when the verdict is made */
+        return;
+    }
     judge->findings[judge->finding_count++] =
         (kiln__judge_finding){.kind = get_kind(f->kind),
                               .message = kiln__judge_print(judge, "%s", f->message),
@@ -385,7 +389,7 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
 static bool is_small(kiln__judge *judge)
 {
     enum { ELEMENTS_MOST = 1 << 20 };
-    const double flops_most = judge->simulated ? 0x1p23 : 0x1p40;
+    const double flops_most = judge->simulated ? 0x1p21 : 0x1p40;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
         elements += judge->buffers[i].elements;
@@ -517,9 +521,11 @@ static kiln_status forget_globals(kiln__judge *judge, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
         const kiln__judge_global *g = &judge->code.globals[i];
-        unsigned char *now = g->before ? kiln__alloc(judge->mem, g->bytes) : NULL;
-        if (!now)
+        if (!g->before)
             continue;
+        unsigned char *now = kiln__alloc(judge->mem, g->bytes);
+        if (!now)
+            return kiln__fail_memory(error);
         CUresult result = judge->engine->driver.cuMemcpyDtoH_(now, g->address, g->bytes);
         const bool changed = result == CUDA_SUCCESS && memcmp(now, g->before, g->bytes) != 0;
         for (size_t k = 0; changed && judge->simulated && k < g->bytes; k++) {
