@@ -207,12 +207,51 @@ static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln_
     kiln__text_free(&names);
 }
 
+static bool has_shape(const kiln__export *export, kiln_type type, int dims, const uint64_t *shape)
+{
+    return export->is_array && export->array.type == type && export->array.dims == dims &&
+           memcmp(export->array.shape, shape, (size_t)dims * sizeof *shape) == 0;
+}
+
+/* Finds the random sums that a host function exported in place of most elements of an output, which is *want. Leaves
+ * *projection without sums if the function exported no sums. Returns false if their types or shapes do not fit the output, because the
+ * comparison reads as many weights and sums as the output needs. */
+static bool find_projection(const kiln__export *exports, const kiln_array *want, kiln__projection *projection)
+{
+    const kiln__export *weights = kiln__export_find(exports, "verify.weights"),
+                       *sums = kiln__export_find(exports, "verify.sums"),
+                       *slack = kiln__export_find(exports, "verify.slack");
+    if (!weights || !sums || !slack)
+        return true;
+    const uint64_t columns = want->shape[1], blocks = columns / KILN__PROJECTED + (columns % KILN__PROJECTED != 0);
+    if (want->dims != 2 || !has_shape(weights, KILN_f64, 1, &columns) ||
+        !has_shape(sums, KILN_f64, 2, (const uint64_t[]){want->shape[0], blocks}) || slack->is_array ||
+        slack->value.kind != KILN_FLOAT)
+        return false;
+    *projection = (kiln__projection){&weights->array, &sums->array, slack->value.as.f};
+    return true;
+}
+
+/* Tells whether a reference from disk has the output that is verified, and sums that fit it. */
+static bool is_usable(const kiln__export *kept, const char *output)
+{
+    kiln__projection projection;
+    const kiln__export *found = kiln__export_find(kept, output);
+    return found && found->is_array && find_projection(kept, &found->array, &projection);
+}
+
 /* Takes a reference from disk, if it is there, in place of the outputs that were made for the function to write. */
-static bool take_kept(kiln_plan *plan, const kiln__text *key, kiln__export **outputs, kiln__unit *unit)
+static bool take_kept(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key, kiln__export **outputs,
+                      kiln__unit *unit)
 {
     kiln__export *kept;
     if (!kiln__reference_find(plan, key, unit, &kept))
         return false;
+    if (!is_usable(kept, verify->buffer)) { /* no reference that Kiln wrote */
+        kiln__exports_free(plan->mem, kept);
+        kiln__unit_free(unit);
+        return false;
+    }
     kiln__exports_free(plan->mem, *outputs);
     *outputs = kept;
     return true;
@@ -241,10 +280,11 @@ static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kil
     kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}};
     const bool kept = kiln__reference_host_key(plan, verify, args, shared, &keys[0]);
     kiln_status status = KILN_OK;
-    bool found = kept && take_kept(plan, &keys[0], outputs, unit);
+    bool found = kept && take_kept(plan, verify, &keys[0], outputs, unit);
     if (kept && !found) {
         kiln__text_add(&keys[1], keys[0].data, keys[0].length);
-        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) && take_kept(plan, &keys[1], outputs, unit);
+        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) &&
+               take_kept(plan, verify, &keys[1], outputs, unit);
         found = *own;
     }
     if (!found) {
@@ -306,7 +346,7 @@ static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln_
     kiln__text key = {.mem = plan->mem};
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
     const bool kept = status == KILN_OK && kiln__reference_command_key(plan, verify, &args, &key);
-    if (status == KILN_OK && !(kept && take_kept(plan, &key, outputs, unit))) {
+    if (status == KILN_OK && !(kept && take_kept(plan, verify, &key, outputs, unit))) {
         const uint64_t start = kiln__now_ns();
         status = kiln__command_reference(plan, verify, &args, outputs, error);
         if (kept && status == KILN_OK)
@@ -455,16 +495,17 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
         return kiln__plan_fail_at(plan, error, KILN_ERROR_HOST_FUNCTION, verify->pos,
                                   "the command '%s' wrote no file out/%s.npy in the folder that it was given",
                                   verify->name, verify->buffer);
-    if (!found)
+    if (!found || !found->is_array)
         return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "the reference has no buffer %s", verify->buffer);
     *want = &found->array;
     if (own_key)
         *own_key = entry->key;
-    const kiln__export *weights = kiln__export_find(entry->values, "verify.weights"),
-                       *sums = kiln__export_find(entry->values, "verify.sums"),
-                       *slack = kiln__export_find(entry->values, "verify.slack");
-    if (projection && weights && sums && slack)
-        *projection = (kiln__projection){&weights->array, &sums->array, slack->value.as.f};
+    kiln__projection sums = {0};
+    if (!find_projection(entry->values, *want, &sums))
+        return kiln__plan_fail_at(plan, error, KILN_ERROR_HOST_FUNCTION, verify->pos,
+                                  "the random sums of '%s' do not fit the shape of '%s'", verify->name, verify->buffer);
+    if (projection)
+        *projection = sums;
     return KILN_OK;
 }
 

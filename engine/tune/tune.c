@@ -93,12 +93,12 @@ typedef struct sweep {
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;
-    job *jobs; /* the first is the oldest */
+    job *jobs;           /* the first is the oldest */
     size_t count, ahead; /* how many jobs are queued, and the most */
     size_t workers;      /* processes that compile, on all hosts */
-    bool repeatable;  /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
-    uint64_t begun;   /* samples that were not in the store */
-    uint64_t fresh;   /* the same, once they were counted */
+    bool repeatable;     /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
+    uint64_t begun;      /* samples that were not in the store */
+    uint64_t fresh;      /* the same, once they were counted */
     uint64_t refused; /* configurations of `begun` that were not compiled: their blocks need more than the device has */
     bool drained;     /* the source has no more */
     uint64_t start, ticked;
@@ -942,7 +942,7 @@ static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why
     if (kiln__sandbox_wanted(engine)) {
         kiln__logf(&engine->log, KILN_LOG_WARNING, "kernels run without a sandbox: %s", kiln_error_message(why));
         engine->sandboxed = true; /* so that kiln_plan_run() does not try it in this process */
-    } else { /* a GPU that takes one process at a time is in use by this one */
+    } else {                      /* a GPU that takes one process at a time is in use by this one */
         kiln__logf(&engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
                    kiln_error_message(why));
     }
