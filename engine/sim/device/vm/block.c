@@ -45,8 +45,8 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     return block;
 }
 
-/* Frees the frames of all warps, and their paths. */
-static void drop_frames(vm_block *block)
+/* Frees the paths of all warps, and the frames of calls. The frames of the kernel stay for the next block. */
+static void drop_paths(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
@@ -66,9 +66,6 @@ static void drop_frames(vm_block *block)
                 break;
             }
         }
-        if (w->root)
-            vm_frame_free(w, w->root);
-        w->root = NULL;
         w->path_count = 0;
     }
 }
@@ -81,7 +78,10 @@ void vm_block_free(vm_block *block)
     vm_let_go(block->runner->run->family, block->held);
     vm_children_free(block);
     if (block->warps)
-        drop_frames(block);
+        drop_paths(block);
+    for (uint32_t k = 0; block->warps && k < block->warp_count; k++)
+        if (block->warps[k].root)
+            vm_frame_free(&block->warps[k], block->warps[k].root);
     if (block->runner->run->hooks)
         block->runner->run->hooks->block_free(block);
     kiln__free(mem, block->warps);
@@ -104,10 +104,14 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->id[2] = (uint32_t)(number / grid[0] / grid[1]);
     block->live = run->block_threads;
     block->ended = false;
+    block->fresh = true;
     block->next_warp = 0;
     vm_children_reset(block);
-    memset(block->barriers, 0, sizeof block->barriers);
-    memset(block->shared, VM_POISON, (size_t)run->shared_reach);
+    if (block->barred)
+        memset(block->barriers, 0, sizeof block->barriers);
+    block->barred = false;
+    if (run->shared_reach > run->shared_low) /* even an empty memset() is slow where it begins at a guard page */
+        memset(block->shared + run->shared_low, VM_POISON, (size_t)(run->shared_reach - run->shared_low));
     if (run->shared_system)
         memset(block->shared + run->shared_system, 0, VM_SYSTEM_SHARED);
     if (block->local)
@@ -123,11 +127,12 @@ bool vm_block_start(vm_block *block, uint64_t number)
         w->event = 0;
         w->cc = w->cluster_arrived = w->path_count = w->sync_used = w->spins = w->yields = w->vain_yields = 0;
         w->waits = w->moved = w->gave_way = w->in_vain = false;
-        memset(w->polls, 0, sizeof w->polls);
+        if (w->polled)
+            memset(w->polls, 0, sizeof w->polls);
+        w->polled = false;
         w->current = VM_PATHS;
         w->issued = w->lanes = w->idle = w->charge = 0;
-        w->root = vm_frame_new(w, run->kernel, NULL);
-        if (!w->root)
+        if (!vm_frame_renew(w, run->kernel))
             return false;
         vm_path_add(w, run->kernel->code, mask, NULL, w->root);
     }
@@ -177,7 +182,7 @@ void vm_barrier_open(vm_block *block, uint32_t id)
 /* Opens the barriers that are complete now because threads have exited. */
 void vm_barriers_check(vm_block *block)
 {
-    for (uint32_t id = 0; id < VM_BARRIERS; id++) {
+    for (uint32_t id = 0; block->barred && id < VM_BARRIERS; id++) {
         const vm_barrier *barrier = &block->barriers[id];
         if (barrier->arrived && (barrier->need ? barrier->arrived >= barrier->need : barrier->arrived >= block->live))
             vm_barrier_open(block, id);
@@ -201,6 +206,7 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     }
     vm_barrier *barrier = &block->barriers[id];
+    block->barred = true;
     if (barrier->arrived == 0) {
         barrier->all = true;
         barrier->need = need;
@@ -211,12 +217,12 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
     }
     if (i->size) {
         uint32_t p = (*vm_pred(w, i->c) ^ (i->flags & 1 ? VM_ALL : 0)) & m;
-        barrier->count += (uint32_t)__builtin_popcount(p);
+        barrier->count += vm_lanes_of(p);
         barrier->all = barrier->all && p == m;
         barrier->any = barrier->any || p != 0;
     }
     /* With a thread count, a warp whose live threads have all arrived counts as 32 threads. */
-    barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : (uint32_t)__builtin_popcount(m);
+    barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : vm_lanes_of(m);
     if (!(i->flags & 2)) {
         vm_path *path = &w->paths[w->current];
         vm_warp_save(w);
@@ -276,6 +282,33 @@ static void count_steps(vm_block *block, vm_warp *w, uint64_t steps)
         vm_limit_raise(w, kind);
 }
 
+/* Runs the warps of a block that has just started by vm_warp_begin(), as long as each ends in its first turn. Returns the
+ * number of instructions that the first of the others has run in its turn, which is not over; 0: no turn has begun. Adds
+ * the instructions of the warps that have ended to *spent. */
+static uint64_t run_fresh(vm_block *block, uint64_t *spent)
+{
+    vm_runner *runner = block->runner;
+    const vm_run_state *run = runner->run;
+    uint64_t begun = 0, ran = 0;
+    block->fresh = false;
+    /* near the end of the budget, and in clusters, turns are taken one by one */
+    if (run->hooks || !runner->jit || run->cluster_size > 1 || get_budget_left(runner) < (uint64_t)64 * SLICE)
+        return 0;
+    for (; block->next_warp < block->warp_count && ran < SLICE; block->next_warp++) {
+        if (!vm_warp_begin(&block->warps[block->next_warp], SLICE, &begun))
+            break;
+        ran += begun + block->warps[block->next_warp].charge;
+        block->warps[block->next_warp].charge = begun = 0;
+    }
+    *spent += ran;
+    block->moved = block->moved || ran;
+    block->next_warp = block->next_warp == block->warp_count ? 0 : block->next_warp;
+    runner->clock += ran;
+    if (ran)
+        count_steps(block, &block->warps[block->next_warp], ran);
+    return begun;
+}
+
 /* Runs the warps of a block in turn. If no warp can continue and no other block of the cluster can, releases lanes at
  * reconvergence points. If that does not help, the launch is in a deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)
@@ -288,6 +321,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
     uint32_t blocked = 0, still = 0;
     block->moved = false;
+    uint64_t begun = block->fresh ? run_fresh(block, &spent) : 0;
     while (block->live && spent < quantum && still < block->warp_count) {
         vm_warp *w = &block->warps[block->next_warp];
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
@@ -303,9 +337,10 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         }
         blocked = 0;
-        uint64_t before = w->issued, left = get_budget_left(runner);
+        uint64_t before = begun ? 0 : w->issued, left = get_budget_left(runner);
         uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
-        vm_warp_run(w, left < slice ? left + 1 : slice);
+        vm_warp_run(w, left < slice ? left + 1 : slice, begun);
+        begun = 0;
         spent += w->issued - before;
         runner->clock += w->issued - before;
         spent += w->charge;
@@ -331,7 +366,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     runner->counters.blocks++;
     runner->counters.warps += block->warp_count;
     vm_limit_count(block);
-    drop_frames(block);
+    drop_paths(block);
     block->ended = block->moved = true;
     return VM_TURN_ENDED;
 }

@@ -3,7 +3,7 @@
  * is a reconvergence point. */
 #include <string.h>
 
-#include "vm_machine.h"
+#include "vm_jit.h"
 
 /* The pool of frames. Paths of one warp take turns, so frames are allocated and freed in any order. The pool keeps free
  * chunks by powers of two. Large chunks are not kept: most of their pages are never touched, and fresh pages from the
@@ -98,6 +98,23 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     memset(frame->regs, 0xff, 4); /* the predicate that is always true; all other registers are zero */
     vm_charge(w, bytes >> 14);
     return frame;
+}
+
+/* Makes the kernel's frame of a warp ready for its next block: takes a frame for the first block, and resets it for the
+ * later ones. Registers are zero, unless the compiler has found that the kernel reads none that it has not written
+ * (vm_compiled.blank). Clearing them takes longer than a short kernel. Returns false if memory runs out. */
+bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
+{
+    vm_frame *frame = w->root;
+    if (!frame)
+        return (w->root = vm_frame_new(w, kernel, NULL)) != NULL;
+    const size_t vars = (size_t)kernel->ptx->frame_bytes * VM_LANES;
+    if (!atomic_load_explicit(&kernel->compiled->blank, memory_order_relaxed))
+        memset(frame->regs, 0, (size_t)(frame->vars - frame->regs) + vars);
+    memset(frame->regs, 0xff, 4);
+    frame->join = (vm_sync){0};
+    vm_charge(w, frame->bytes >> 14);
+    return true;
 }
 
 void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }

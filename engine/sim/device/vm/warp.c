@@ -185,6 +185,23 @@ static void count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
         jit->hot(jit, w, first, i, now >= most);
 }
 
+/* Counts how often lanes diverge at a branch, in a field that branches do not use. Several host threads may lose a count.
+ * At a share of the threshold the compiler makes code for the paths, once. */
+static void count_split(vm_warp *w, const vm_code *i)
+{
+    enum { SHARE = 4 };
+    struct vm_jit *jit = w->runner->jit;
+    if (!jit)
+        return;
+    const vm_function *function = w->frame->function;
+    uint32_t *heat = &function->code[i - function->code].d, now = __atomic_load_n(heat, __ATOMIC_RELAXED);
+    if (now > jit->threshold / SHARE)
+        return;
+    __atomic_store_n(heat, ++now, __ATOMIC_RELAXED);
+    if (now > jit->threshold / SHARE)
+        jit->split(jit, w, i);
+}
+
 /* Counts backward branches of a divergent warp. Its lanes may be spinning on each other, so the path yields from time
  * to time. */
 static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
@@ -212,6 +229,7 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
             count_heat(w, i, i->target);
         return;
     }
+    count_split(w, i);
     const vm_code *meet = i->extra;
     vm_sync *sync = vm_diverge(w, meet);
     uint32_t rest = w->mask & ~m;
@@ -274,20 +292,16 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     if (m == VM_ALL)
         count_heat(w, i, w->frame->function->code);
     w->dead |= m;
-    block->cluster->arrived -= (uint32_t)__builtin_popcount(w->cluster_arrived & m);
-    block->cluster->live -= (uint32_t)__builtin_popcount(m);
+    block->cluster->arrived -= vm_lanes_of(w->cluster_arrived & m);
+    block->cluster->live -= vm_lanes_of(m);
     w->cluster_arrived &= ~m;
-    block->live -= (uint32_t)__builtin_popcount(m);
+    block->live -= vm_lanes_of(m);
     block->left = i;
     block->left_in = w->frame->function;
     w->mask &= ~m;
     if (w->mask == 0)
         vm_path_drop(w);
     vm_leave(w, sync, NULL, m);
-    if (w->dead == VM_ALL) {
-        vm_frame_free(w, w->root);
-        w->root = NULL;
-    }
     for (uint32_t k = 0; k < w->path_count; k++)
         if (w->paths[k].state == VM_PATH_WARP && k != w->current)
             w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them check again */
@@ -350,7 +364,7 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
         if (hooks)
             hooks->unseen(w, i, m, true);
         w->issued--; /* the instruction is counted when it runs */
-        w->lanes -= (uint32_t)__builtin_popcount(m);
+        w->lanes -= vm_lanes_of(m);
         w->event |= VM_EVENT_SWITCH;
         return 0;
     }
@@ -358,7 +372,7 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
         vm_path *path = &w->paths[k];
         if (k == w->current || path->state != VM_PATH_WARP || path->pc != i || path->frame != w->frame)
             continue;
-        w->lanes += (uint32_t)__builtin_popcount(path->arrived);
+        w->lanes += vm_lanes_of(path->arrived);
         if (hooks)
             hooks->late(w, &(vm_share){i, w->frame, path->arrived}, false);
         path->pc++;
@@ -372,9 +386,10 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
 /* Selects the next path that is ready, in turn. Returns false if no path is ready. */
 static bool select_next_path(vm_warp *w)
 {
-    uint32_t from = w->current == VM_PATHS ? 0 : w->current + 1;
-    for (uint32_t k = 0; k < w->path_count; k++) {
-        const vm_path *path = &w->paths[(from + k) % w->path_count];
+    uint32_t at = w->current == VM_PATHS ? 0 : w->current + 1;
+    for (uint32_t k = 0; k < w->path_count; k++, at++) {
+        at = at >= w->path_count ? 0 : at;
+        const vm_path *path = &w->paths[at];
         if (path->state == VM_PATH_READY) {
             vm_warp_select(w, path);
             return true;
@@ -436,7 +451,16 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     const vm_function *function = w->frame->function;
     _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
     vm_native *region = atomic_load_explicit(&at[i - function->code], memory_order_acquire);
-    if (left < region->need || !w->runner->jit)
+    if (!w->runner->jit)
+        return 0;
+    if (w->mask != VM_ALL) {
+        const bool fits = region->partial && left >= region->partial_need;
+        const uint64_t ran = fits ? region->partial(w, w->base[0], left, lanes, steps) : 0;
+        if (ran == 0)
+            w->pc = i + 1;
+        return ran;
+    }
+    if (!region->run || left < region->need)
         return 0;
     for (const vm_sync *sync = w->sync; sync && sync->frame == w->frame; sync = sync->parent)
         if (sync->pc)
@@ -466,7 +490,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
     do {
         const vm_code *i = w->pc++;
         const vm_handler full = __atomic_load_n(&i->full, __ATOMIC_ACQUIRE);
-        if (VM_UNLIKELY(full == vm_op_region) && !watched && w->mask == VM_ALL) {
+        if (VM_UNLIKELY(full == vm_op_region) && !watched) {
             uint64_t done = run_region(w, i, left, &lanes, &steps);
             if (done) {
                 left -= done;
@@ -524,23 +548,67 @@ static uint32_t count_ready_paths(const vm_warp *w)
     return count;
 }
 
-/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
- * should give way to other warps. */
-void vm_warp_run(vm_warp *w, uint64_t quantum)
+/* Runs a warp that has just started, if a region begins at the kernel's first instruction. Most short kernels are one
+ * region, and nearly all of the time of a short block would be spent around it. Returns true if the warp has ended; it is
+ * then as after vm_op_exit(). Otherwise its turn has begun, and vm_warp_run() must continue it: *begun is the number of
+ * instructions that have run, of at most `quantum`. */
+bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun)
 {
+    const vm_function *kernel = w->root->function;
+    const vm_code *i = kernel->code;
+    uint64_t lanes = 0, steps = 0;
+    *begun = 0;
+    if (__atomic_load_n(&i->full, __ATOMIC_ACQUIRE) != vm_op_region || w->paths[0].mask != VM_ALL)
+        return false;
+    vm_warp_select(w, &w->paths[0]);
     w->event = 0;
+    refresh_caches(w->runner);
+    const uint64_t ran = run_region(w, i, quantum, &lanes, &steps);
+    const vm_code *at = w->pc;
+    if (!ran) {
+        w->current = VM_PATHS;
+        return false;
+    }
+    w->issued = ran - steps;
+    w->lanes = lanes;
+    w->idle = *begun = ran;
+    if (w->event || (at->masked != vm_op_exit && at->masked != vm_op_ret) || at->guard & ~2u || ran >= quantum)
+        return false;
+    const bool step = at->guard & 2;
+    w->issued += !step;
+    w->lanes += step ? 0 : VM_LANES;
+    w->dead = VM_ALL;
+    w->mask = w->path_count = 0;
+    w->current = VM_PATHS;
+    w->block->live -= VM_LANES;
+    w->block->cluster->live -= VM_LANES;
+    w->block->left = at;
+    w->block->left_in = kernel;
+    ++*begun;
+    return true;
+}
+
+/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
+ * should give way to other warps. `begun`: the number of them that have run already, on the path that is selected. */
+void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
+{
+    w->event = begun ? w->event : 0;
     w->gave_way = w->in_vain = false;
     const struct vm_hooks *hooks = w->runner->run->hooks;
     bool watched = hooks && hooks->wants(w);
     uint64_t spent = 0;
     uint32_t in_vain = 0; /* consecutive paths that only waited */
-    while (spent < quantum && select_next_path(w)) {
+    while (begun || (spent < quantum && select_next_path(w))) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
         uint64_t charge = w->charge;
-        refresh_caches(w->runner);
-        w->moved = false;
-        spent += watched ? run_watched(w, turn) : run_path(w, turn);
-        spent += w->charge - charge;
+        if (!begun) {
+            refresh_caches(w->runner);
+            w->moved = false;
+        }
+        if (begun < turn && !w->event)
+            spent += watched ? run_watched(w, turn - begun) : run_path(w, turn - begun);
+        spent += begun + w->charge - charge;
+        begun = 0;
         if (w->current != VM_PATHS && w->paths[w->current].state == VM_PATH_READY)
             vm_warp_save(w);
         if (w->event & VM_EVENT_FAULT)
