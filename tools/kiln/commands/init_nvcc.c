@@ -52,7 +52,6 @@ static const struct {
     {{"-prec-sqrt", "--prec-sqrt"}, "--prec-sqrt", true},
     {{"-lineinfo", "--generate-line-info"}, "--generate-line-info", false},
     {{"-extra-device-vectorization", "--extra-device-vectorization"}, "--extra-device-vectorization", false},
-    {{"-Xptxas", "--ptxas-options"}, "--ptxas-options", true},
 };
 /* Options whose value is the next word, and which do not matter for a kernel in a spec. */
 static const char *const with_value[] = {"-o",
@@ -102,6 +101,7 @@ static const char *path_below(const char *folder, const char *base)
 
 static void add_include(cli *c, init_plan *plan, const char *folder)
 {
+    init_args *args = c->args;
     struct stat info;
     if (stat(cli_printf("%s/cuda_runtime.h", folder), &info) == 0) /* CUDA's own headers, which Kiln finds itself */
         return;
@@ -109,7 +109,7 @@ static void add_include(cli *c, init_plan *plan, const char *folder)
     if (below)
         cli_list_add(&plan->includes, below);
     else
-        cli_list_add(&c->args.paths, folder);
+        cli_list_add(&args->engine.paths, folder);
 }
 
 static void add_define(init_plan *plan, const char *text)
@@ -128,11 +128,37 @@ static void add_define(init_plan *plan, const char *text)
 
 /* ---- the command line of nvcc ---- */
 
+/* Refuses `MIN(a,b)=...`: the key `define` of a spec has names of macros without arguments. */
+static int take_define(cli *c, init_plan *plan, const char *text)
+{
+    if (text[strcspn(text, "(=")] == '(')
+        return cli_usage(
+            c,
+            "--nvcc: -D%s defines a macro with arguments, which a spec cannot do: write the #define into the "
+            "source",
+            text);
+    add_define(plan, text);
+    return 0;
+}
+
+/* Takes options for ptxas, which nvcc separates by commas: "-v,-O3". -v only prints. */
+static void take_ptxas(init_plan *plan, const char *list)
+{
+    while (*list) {
+        const size_t length = strcspn(list, ",");
+        const char *one = cli_strndup(list, length);
+        if (length && strcmp(one, "-v") != 0 && strcmp(one, "--verbose") != 0)
+            cli_list_add(&plan->options, cli_printf("--ptxas-options=%s", one));
+        list += length + (list[length] == ',');
+    }
+}
+
 int init_read_nvcc(cli *c, init_plan *plan)
 {
+    const init_args *args = c->args;
     cli_list words = {0};
     const char *left = "";
-    split_words(c->args.nvcc, &words);
+    split_words(args->nvcc, &words);
     for (size_t i = 0; i < words.count; i++) {
         const char *word = words.items[i], *value = NULL;
         bool taken = i == 0 && !strchr("-", *word); /* nvcc itself */
@@ -144,10 +170,18 @@ int init_read_nvcc(cli *c, init_plan *plan)
             add_include(c, plan, value);
             taken = true;
         } else if (strncmp(word, "-D", 2) == 0 && (word[2] || i + 1 < words.count)) {
-            add_define(plan, word[2] ? word + 2 : words.items[++i]);
+            int code = take_define(c, plan, word[2] ? word + 2 : words.items[++i]);
+            if (code)
+                return code;
             taken = true;
         } else if ((value = value_of(&words, &i, "--define-macro")) != NULL) {
-            add_define(plan, value);
+            int code = take_define(c, plan, value);
+            if (code)
+                return code;
+            taken = true;
+        } else if ((value = value_of(&words, &i, "-Xptxas")) != NULL ||
+                   (value = value_of(&words, &i, "--ptxas-options")) != NULL) {
+            take_ptxas(plan, value);
             taken = true;
         } else if (strcmp(word, "-include") == 0 || strcmp(word, "--pre-include") == 0) {
             return cli_usage(c,
@@ -163,7 +197,7 @@ int init_read_nvcc(cli *c, init_plan *plan)
                     cli_list_add(&plan->options, kept[k].value ? cli_printf("%s=%s", kept[k].as, value) : kept[k].as);
                 taken = value != NULL;
             }
-        if (taken || !strcmp(word, c->args.words.items[0]))
+        if (taken || !strcmp(word, c->words.items[0]))
             continue;
         for (size_t k = 0; k < CLI_COUNT(with_value) && i + 1 < words.count; k++)
             if (strcmp(word, with_value[k]) == 0)
@@ -188,8 +222,9 @@ static bool make_folders(const char *path)
 
 int init_make_stubs(cli *c, init_plan *plan)
 {
-    for (size_t i = 0; i < c->args.stubs.count; i++) {
-        const char *name = c->args.stubs.items[i];
+    const init_args *args = c->args;
+    for (size_t i = 0; i < args->stubs.count; i++) {
+        const char *name = args->stubs.items[i];
         struct stat info;
         if (!*name || *name == '/' || strstr(name, "..") || name[strlen(name) - 1] == '/')
             return cli_usage(c, "--stub needs the name behind #include, such as 'glm/glm.hpp', and got '%s'", name);
@@ -207,7 +242,7 @@ int init_make_stubs(cli *c, init_plan *plan)
             return code;
         cli_complain(cli_printf("note: %s is an empty header. Declare there what a kernel needs of it", path));
     }
-    if (c->args.stubs.count)
+    if (args->stubs.count)
         cli_list_add(&plan->includes, "stubs");
     return 0;
 }

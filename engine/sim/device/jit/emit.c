@@ -3,6 +3,8 @@
  * computes all lanes and blends. Accesses and calls happen for all lanes or for none. A branch follows all lanes, or
  * ends the region. */
 #include "emit.h"
+#include "vm_collective.h"
+#include "vm_path.h"
 
 #include <stdarg.h>
 #include <stddef.h>

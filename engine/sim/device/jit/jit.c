@@ -15,6 +15,7 @@
 
 #include "llvm.h"
 #include "region.h"
+#include "vm_path.h"
 
 #define HEADS 24u /* the limit on regions of one loop */
 #define TRIES 3u  /* the limit on attempts for one head */

@@ -1,10 +1,12 @@
 /* block.c - a block: its warps in turn, and the barriers between them. */
-#include <stdio.h>
 #include <string.h>
 
+#include "vm_block.h"
+#include "vm_child.h"
+#include "vm_fault.h"
 #include "vm_hooks.h"
-
-#define SLICE 32768u /* instructions that a warp runs before the next one's turn */
+#include "vm_limit.h"
+#include "vm_path.h"
 
 /* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers. Counts
  * its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
@@ -45,8 +47,7 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     return block;
 }
 
-/* Frees the paths of all warps, and the frames of calls. The frames of the kernel stay for the next block. */
-static void drop_paths(vm_block *block)
+void vm_block_drop_paths(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
@@ -78,7 +79,7 @@ void vm_block_free(vm_block *block)
     vm_let_go(block->runner->run->family, block->held);
     vm_children_free(block);
     if (block->warps)
-        drop_paths(block);
+        vm_block_drop_paths(block);
     for (uint32_t k = 0; block->warps && k < block->warp_count; k++)
         if (block->warps[k].root)
             vm_frame_free(&block->warps[k], block->warps[k].root);
@@ -90,8 +91,6 @@ void vm_block_free(vm_block *block)
     vm_guard_give(guards, block->local, block->local_taken, VM_GUARD_OWN);
     kiln__free(mem, block);
 }
-
-static void count_steps(vm_block *block, vm_warp *w, uint64_t steps);
 
 /* Resets a block for the block `number` of the grid. Returns false if there is no memory for a frame. */
 bool vm_block_start(vm_block *block, uint64_t number)
@@ -140,7 +139,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
         run->hooks->block_start(block);
     /* Even a block of an empty kernel has a cost, because its memory was cleared. */
     uint64_t cleared = run->shared_end + block->local_taken;
-    count_steps(block, &block->warps[0], 1 + (cleared >> 16));
+    vm_count_steps(block, &block->warps[0], 1 + (cleared >> 16));
     return true;
 }
 
@@ -256,18 +255,9 @@ bool vm_block_release_waiting(vm_block *block)
     return any;
 }
 
-/* Returns how many steps of the launch's budget are left, without the steps that other host threads have not reported
- * yet. */
-static uint64_t get_budget_left(const vm_runner *runner)
-{
-    const uint64_t budget = vm_budget(runner->run->device),
-                   spent = atomic_load_explicit(&runner->run->family->steps, memory_order_relaxed) + runner->kept;
-    return spent < budget ? budget - spent : 0;
-}
-
 /* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
  * launch was asked to stop. */
-static void count_steps(vm_block *block, vm_warp *w, uint64_t steps)
+void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;
     atomic_ullong *all = &runner->run->family->steps;
@@ -280,93 +270,4 @@ static void count_steps(vm_block *block, vm_warp *w, uint64_t steps)
     vm_fault_kind kind = spent > budget ? VM_FAULT_STEPS : vm_limit_look(runner, steps);
     if (VM_UNLIKELY(kind != VM_OK) && w->path_count > 0)
         vm_limit_raise(w, kind);
-}
-
-/* Runs the warps of a block that has just started by vm_warp_begin(), as long as each ends in its first turn. Returns the
- * number of instructions that the first of the others has run in its turn, which is not over; 0: no turn has begun. Adds
- * the instructions of the warps that have ended to *spent. */
-static uint64_t run_fresh(vm_block *block, uint64_t *spent)
-{
-    vm_runner *runner = block->runner;
-    const vm_run_state *run = runner->run;
-    uint64_t begun = 0, ran = 0;
-    block->fresh = false;
-    /* near the end of the budget, and in clusters, turns are taken one by one */
-    if (run->hooks || !runner->jit || run->cluster_size > 1 || get_budget_left(runner) < (uint64_t)64 * SLICE)
-        return 0;
-    for (; block->next_warp < block->warp_count && ran < SLICE; block->next_warp++) {
-        if (!vm_warp_begin(&block->warps[block->next_warp], SLICE, &begun))
-            break;
-        ran += begun + block->warps[block->next_warp].charge;
-        block->warps[block->next_warp].charge = begun = 0;
-    }
-    *spent += ran;
-    block->moved = block->moved || ran;
-    block->next_warp = block->next_warp == block->warp_count ? 0 : block->next_warp;
-    runner->clock += ran;
-    if (ran)
-        count_steps(block, &block->warps[block->next_warp], ran);
-    return begun;
-}
-
-/* Runs the warps of a block in turn. If no warp can continue and no other block of the cluster can, releases lanes at
- * reconvergence points. If that does not help, the launch is in a deadlock. */
-vm_turn vm_block_run(vm_block *block, uint64_t quantum)
-{
-    vm_runner *runner = block->runner;
-    vm_run_state *run = runner->run;
-    const struct vm_hooks *hooks = run->hooks;
-    const bool alone = run->cluster_size == 1; /* otherwise other blocks may wait for it, and it runs to its end */
-    uint64_t spent = 0;
-    /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
-    uint32_t blocked = 0, still = 0;
-    block->moved = false;
-    uint64_t begun = block->fresh ? run_fresh(block, &spent) : 0;
-    while (block->live && spent < quantum && still < block->warp_count) {
-        vm_warp *w = &block->warps[block->next_warp];
-        block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
-        if (!vm_warp_ready(w)) {
-            still += still > 0;
-            if (++blocked < block->warp_count || vm_block_ready(block))
-                continue;
-            if (vm_cluster_ready(block->cluster))
-                return VM_TURN_WAITS;
-            if (vm_cluster_release_waiting(block->cluster))
-                continue;
-            vm_cluster_deadlock(block->cluster);
-            break;
-        }
-        blocked = 0;
-        uint64_t before = begun ? 0 : w->issued, left = get_budget_left(runner);
-        uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
-        vm_warp_run(w, left < slice ? left + 1 : slice, begun);
-        begun = 0;
-        spent += w->issued - before;
-        runner->clock += w->issued - before;
-        spent += w->charge;
-        count_steps(block, w, w->issued - before + w->charge);
-        w->charge = 0;
-        if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
-            break;
-        if (hooks && alone && hooks->enough(block))
-            break;
-        if (w->gave_way && !w->in_vain) /* it may spin on another warp or block */
-            spent += SLICE;
-        still = w->in_vain ? still + 1 : 0;
-        block->moved = block->moved || !w->in_vain;
-    }
-    if (block->live && !atomic_load(&run->family->stop) && !(hooks && alone && hooks->enough(block)))
-        return VM_TURN_OVER;
-    for (uint32_t k = 0; k < block->warp_count; k++) {
-        runner->counters.warp_instructions += block->warps[k].issued;
-        runner->counters.lane_instructions += block->warps[k].lanes;
-    }
-    if (hooks)
-        hooks->block_end(block);
-    runner->counters.blocks++;
-    runner->counters.warps += block->warp_count;
-    vm_limit_count(block);
-    drop_paths(block);
-    block->ended = block->moved = true;
-    return VM_TURN_ENDED;
 }
