@@ -315,6 +315,21 @@ kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status statu
 kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,
                                const char *format, ...) KILN__PRINTF(5, 6);
 
+/* ---- answers that prove little (weak.c) ---- */
+
+/* Whether every element is the same; false for a few elements. */
+bool kiln__weak_answer(const kiln_array *want);
+/* Sets *weak if the spec has inputs and all of them are zero. */
+kiln_status kiln__weak_inputs(kiln_plan *plan, bool *weak, kiln_error **error);
+
+/* ---- mistakes that are found before a run (preflight.c) ---- */
+
+/* Fails if the engine does not allow commands. */
+kiln_status kiln__command_refuse(const kiln_engine *engine, const kiln__verify *verify, kiln_error **error);
+/* Fails, with the place in the spec, if the file of the expected answer is not there. */
+kiln_status kiln__plan_need_file(kiln_engine *engine, const kiln__config *config, const kiln__verify *verify,
+                                 kiln_error **error);
+
 /* prints such as "f32[7, 9]" */
 void kiln__plan_shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t *shape);
 

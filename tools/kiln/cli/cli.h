@@ -62,6 +62,7 @@ typedef enum cli_completes {
     CLI_PARAMS,
     CLI_SIZES,
     CLI_DEVICES,
+    CLI_STRATEGIES,
     CLI_WORDS
 } cli_completes;
 
@@ -279,6 +280,10 @@ void cli_log(void *user, kiln_log_level level, const char *message);
 void *cli_log_to(const cli *c);
 int cli_engine(cli *c); /* opens the engine with the options */
 int cli_spec(cli *c);   /* opens the engine and loads the spec that the first word names */
+
+/* Returns the options of this command line that another command needs to read the same spec, for a command that is shown:
+ * " -I FOLDER --allow-commands". Returns "" if this command line has no such option. */
+const char *cli_spec_options(const cli *c);
 
 /* All devices of this machine. */
 typedef struct cli_devices {

@@ -106,6 +106,17 @@ int cli_spec(cli *c)
     return kiln_spec_load(c->engine, c->args.words.items[0], &c->spec, &error) == KILN_OK ? 0 : cli_error(c, error);
 }
 
+const char *cli_spec_options(const cli *c)
+{
+    const cli_args *args = &c->args;
+    const char *line = "";
+    for (size_t i = 0; i < args->paths.count; i++)
+        line = cli_printf("%s -I %s", line, cli_shell_word(args->paths.items[i]));
+    if (args->read_anywhere)
+        line = cli_printf("%s --read-anywhere", line);
+    return args->allow_commands ? cli_printf("%s --allow-commands", line) : line;
+}
+
 static int add_device(void *user, const kiln_device_info *info)
 {
     cli_devices *list = user;

@@ -187,7 +187,7 @@ static const cli_option options[] = {
      "Check one variant after another. --max-configurations and --max-seconds then apply to each variant."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
      "Stop after this time."},
-    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The order of the configurations, by a strategy of `kiln tune`. `random` spreads them over the space. Default: "
      "exhaustive, which takes them in order."},
     {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,

@@ -131,15 +131,6 @@ static bool ends_in(const char *path, const char *end)
     return strlen(path) >= strlen(end) && strcmp(path + strlen(path) - strlen(end), end) == 0;
 }
 
-/* The folders that were needed here are needed there too. */
-static const char *with_paths(const cli *c)
-{
-    const char *line = "";
-    for (size_t i = 0; i < c->args.paths.count; i++)
-        line = cli_printf("%s -I %s", line, cli_shell_word(c->args.paths.items[i]));
-    return line;
-}
-
 /* `kiln init`: drafts a spec from a CUDA source, and prints it or writes it to a new file. The values of params come
  * from --space if it is given. */
 static int init_run(cli *c)
@@ -197,7 +188,8 @@ static int init_run(cli *c)
     if (to) {
         code = cli_write_file(c, to, made.text, made.length);
         if (!code && !c->args.json)
-            out_printf("%s is written. Read its comments, then: kiln tune %s%s\n", to, to, with_paths(c));
+            out_printf("%s is written. Read its comments, then: kiln tune %s%s%s\n", to, cli_shell_word(to),
+                       cli_spec_options(c), *options.source == '/' && !c->args.read_anywhere ? " --read-anywhere" : "");
     } else if (!c->args.json) {
         out_write(made.text, made.length);
     }

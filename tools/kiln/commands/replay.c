@@ -389,7 +389,7 @@ static int compare_run(cli *c)
 }
 
 static const cli_option options[] = {
-    {"strategies", 0, CLI_COMMAS, CLI_OPTION_FIELD(strategies), "NAMES", CLI_NOTHING, NULL,
+    {"strategies", 0, CLI_COMMAS, CLI_OPTION_FIELD(strategies), "NAMES", CLI_STRATEGIES, NULL,
      "The strategies to compare, separated by commas. Default: all."},
     {"seeds", 0, CLI_WHOLE, CLI_OPTION_FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
      "Repeat each search with this many seeds. Default: 100."},
