@@ -120,7 +120,7 @@ void kiln_engine_close(kiln_engine *engine)
         kiln__cache_close(engine->references);
     if (engine->device_open) {
         bool stuck = atomic_load(&engine->stuck);
-        if (engine->owns_context && !stuck)
+        if (engine->owns_context && engine->context && !stuck)
             engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
         kiln__nvml_close(engine->nvml);
         if (!stuck) /* the library stays loaded until the process ends */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plan_internal.h"
+#include "preflight_internal.h"
 
 kiln_status kiln__command_refuse(const kiln_engine *engine, const kiln__verify *verify, kiln_error **error)
 {

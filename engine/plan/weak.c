@@ -2,7 +2,8 @@
  * every element. A kernel that computes something else may then give the same answer. */
 #include <string.h>
 
-#include "plan_internal.h"
+#include "layout_internal.h"
+#include "weak_internal.h"
 
 #define FEW 16 /* elements; the answer of fewer elements may well be one value */
 

@@ -65,6 +65,27 @@ static bool is_nothing(const kiln__spec_node *node)
     return node->kind == KILN__SCALAR && node->length == 0 && !node->quoted;
 }
 
+/* Reports an entry of a mapping that is a key without a value, as in {1, 2} or {block: X, 1}: the values of a list without
+ * its brackets. Several such entries in a row are reported once. */
+static void report_alone(kiln__reader *r, const kiln__spec_node *map, size_t at, const char *what)
+{
+    const char *key = map->keys[at]->text, *first = key, *second = "";
+    const bool follows = at > 0 && map->items[at - 1]->kind == KILN__SCALAR;
+    if (follows && is_nothing(map->items[at - 1]))
+        return;
+    if (follows) {
+        first = map->items[at - 1]->text;
+        second = key;
+    } else if (at + 1 < map->count) {
+        second = map->keys[at + 1]->text;
+    }
+    kiln__diag_add(
+        r->diag, map->keys[at]->pos,
+        "'%s' stands alone in %s, where 'key: value' is expected: the values of a list are written in brackets, "
+        "[%s%s%s]",
+        key, what, first, *second ? ", " : "", second);
+}
+
 /* Checks that `node` is a mapping and that all its keys are in `keys`, which ends with NULL. For an unknown key the
  * message has the nearest known key, or the list of all keys. Returns false only if `node` is not a mapping. */
 bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys)
@@ -85,10 +106,7 @@ bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char 
         if (k < count)
             continue;
         if (is_nothing(node->items[i]) && !other_name(key, keys) && !kiln__nearest(key, keys, count)) {
-            kiln__diag_add(r->diag, node->keys[i]->pos,
-                           "'%s' stands alone in %s, where 'key: value' is expected: a list of values is written in "
-                           "brackets, such as [%s, %s]",
-                           key, what, i > 0 && !is_nothing(node->items[i - 1]) ? node->items[i - 1]->text : key, key);
+            report_alone(r, node, i, what);
             continue;
         }
         const char *near = other_name(key, keys);

@@ -36,9 +36,9 @@ void cli_log(void *user, kiln_log_level level, const char *message)
 
 static int least_level(const cli *c)
 {
-    const char *level = c->args.log_level;
+    const char *level = c->output.log_level;
     if (!level)
-        return c->args.quiet ? KILN_LOG_WARNING + 1 : KILN_LOG_WARNING;
+        return c->output.quiet ? KILN_LOG_WARNING + 1 : KILN_LOG_WARNING;
     return strcmp(level, "debug") == 0     ? KILN_LOG_DEBUG
            : strcmp(level, "info") == 0    ? KILN_LOG_INFO
            : strcmp(level, "warning") == 0 ? KILN_LOG_WARNING
@@ -49,17 +49,19 @@ void *cli_log_to(const cli *c)
 {
     log_to *to = cli_alloc(sizeof *to);
     to->least = least_level(c);
-    to->progress = progress_wanted(c) && !c->args.log_level;
+    to->progress = progress_wanted(c) && !c->output.log_level;
     return to;
 }
 
 /* Opens the engine with the options of the command line, unless it is open already. Returns 0, or the exit code after
  * a message. */
-int cli_engine(cli *c)
+int cli_engine(cli *c, const cli_engine_args *args)
 {
+    static const cli_engine_args usual = {0};
     if (c->engine)
         return 0;
-    const cli_args *args = &c->args;
+    if (!args)
+        args = &usual;
     char *path = NULL;
     for (size_t i = 0; i < args->paths.count; i++)
         path = path ? cli_printf("%s:%s", path, args->paths.items[i]) : cli_printf("%s", args->paths.items[i]);
@@ -74,7 +76,7 @@ int cli_engine(cli *c)
                  (args->no_workers ? KILN_NO_WORKERS : 0) | (args->allow_commands ? KILN_ALLOW_COMMANDS : 0) |
                  c->sandbox,
         .compile_timeout = args->compile_timeout,
-        .memory_limit = args->memory_limit,
+        .memory_limit = args->memory_limit.bytes,
         .log = cli_log,
         .log_user = cli_log_to(c),
         .stop = cli_interrupt_flag(),
@@ -88,10 +90,25 @@ int cli_engine(cli *c)
     return 0;
 }
 
-int cli_spec(cli *c)
+/* Reports a spec that was not found, with a file whose name is near, or the way to find specs. */
+static int fail_spec(const cli *c, const char *word, kiln_error *error)
+{
+    if (kiln_error_status(error) != KILN_ERROR_NOT_FOUND)
+        return cli_error(c, error);
+    const char *near = cli_similar_file(word, ".yaml .yml .json");
+    const char *source = near ? NULL : cli_similar_file(word, ".cu");
+    const char *hint = near     ? cli_printf("; did you mean '%s'?", near)
+                       : source ? cli_printf("; 'kiln init %s' writes a spec for a source", cli_shell_word(source))
+                                : "; 'kiln list' lists the specs that are found by name";
+    int code = cli_fail(c, KILN_ERROR_NOT_FOUND, "%s%s", kiln_error_message(error), hint);
+    kiln_error_free(error);
+    return code;
+}
+
+int cli_spec(cli *c, const cli_engine_args *args)
 {
     kiln_error *error = NULL;
-    const char *word = c->args.words.items[0], *dot = strrchr(word, '.');
+    const char *word = c->words.items[0], *dot = strrchr(word, '.');
     if (dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cuh") == 0 || strcmp(dot, ".py") == 0)) {
         const char *spec = cli_printf("%.*s.yaml", (int)(dot - word), word);
         return cli_usage(
@@ -100,15 +117,14 @@ int cli_spec(cli *c)
             "-o %s'",
             word, cli_shell_word(word), cli_shell_word(spec));
     }
-    int code = cli_engine(c);
+    int code = cli_engine(c, args);
     if (code)
         return code;
-    return kiln_spec_load(c->engine, c->args.words.items[0], &c->spec, &error) == KILN_OK ? 0 : cli_error(c, error);
+    return kiln_spec_load(c->engine, word, &c->spec, &error) == KILN_OK ? 0 : fail_spec(c, word, error);
 }
 
-const char *cli_spec_options(const cli *c)
+const char *cli_spec_options(const cli_engine_args *args)
 {
-    const cli_args *args = &c->args;
     const char *line = "";
     for (size_t i = 0; i < args->paths.count; i++)
         line = cli_printf("%s -I %s", line, cli_shell_word(args->paths.items[i]));
@@ -137,20 +153,84 @@ kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error)
     return kiln_devices(c->engine, add_device, list, error);
 }
 
+extern char **environ;
+
+void cli_check_environment(void)
+{
+    static const char prefix[] = "KILN_";
+    static const char *const known[] = {"CACHE_DIR",
+                                        "CAPTURE",
+                                        "CAPTURE_DIR",
+                                        "CAPTURE_LIMIT",
+                                        "CONFINE",
+                                        "CUDA_INCLUDE",
+                                        "DEVICE",
+                                        "INCLUDE",
+                                        "LIBCUDA",
+                                        "LIBNVML",
+                                        "LOCK_DIR",
+                                        "LOCK_SECONDS",
+                                        "MPI",
+                                        "NVJITLINK",
+                                        "NVRTC",
+                                        "PATH",
+                                        "PCI_DEVICES",
+                                        "SIM_CHECK",
+                                        "SIM_CHECK_EXIT",
+                                        "SIM_CHECK_FILE",
+                                        "SIM_CHECK_FORMAT",
+                                        "SIM_CHECK_SUPPRESS",
+                                        "SIM_DEVICE",
+                                        "SIM_DEVICES",
+                                        "SIM_ISA",
+                                        "SIM_JIT",
+                                        "SIM_MEMORY",
+                                        "SIM_PROFILE",
+                                        "SIM_PROFILE_COUNTERS",
+                                        "SIM_PROFILE_LAUNCHES",
+                                        "SIM_STEPS",
+                                        "SIM_TARGET",
+                                        "SIM_THREADS",
+                                        "SIM_TRACE",
+                                        "STORE",
+                                        "VEGA",
+                                        "WORKER"};
+    for (char **at = environ; at && *at; at++) {
+        const char *equals = strchr(*at, '=');
+        if (!equals || strncmp(*at, prefix, strlen(prefix)) != 0)
+            continue;
+        const char *name = cli_strndup(*at + strlen(prefix), (size_t)(equals - *at) - strlen(prefix));
+        size_t i = 0;
+        while (i < CLI_COUNT(known) && strcmp(known[i], name) != 0)
+            i++;
+        const char *near = i == CLI_COUNT(known) ? cli_nearest(name, known, CLI_COUNT(known)) : NULL;
+        if (near)
+            cli_complain(cli_printf("warning: kiln reads no variable KILN_%s; did you mean KILN_%s?", name, near));
+    }
+}
+
 const char *cli_usual_device(void)
 {
     const char *usual = getenv("KILN_DEVICE");
     return usual && *usual ? usual : NULL;
 }
 
-bool cli_take_arch(cli *c)
+bool cli_take_arch(cli *c, const char *arch, cli_engine_args *args)
 {
-    if (c->args.arch && c->args.device) {
+    if (arch && args->device) {
         cli_usage(c, "--arch and --device exclude each other");
         return false;
     }
-    if (c->args.arch)
-        c->args.device = cli_printf("sim:%s", c->args.arch);
+    const char *number = arch && strncmp(arch, "sm_", 3) == 0        ? NULL
+                         : arch && strncmp(arch, "compute_", 8) == 0 ? arch + 8
+                         : arch && strncmp(arch, "sm", 2) == 0       ? arch + 2
+                                                                     : arch;
+    if (number && *number >= '0' && *number <= '9') {
+        cli_usage(c, "--arch takes an architecture such as sm_90, not '%s': write --arch sm_%s", arch, number);
+        return false;
+    }
+    if (arch)
+        args->device = cli_printf("sim:%s", arch);
     return true;
 }
 
@@ -238,11 +318,33 @@ static bool split(cli *c, const char *option, const char *wants, const char *tex
     return true;
 }
 
+/* Reports a size set that does not exist, if the word is a size without its value, or a value without its size. The
+ * library reports all others. */
+static bool check_size_set(cli *c, const char *word)
+{
+    const kiln_size_set *first = kiln_spec_size_set(c->spec, 0);
+    const char *only = first->count > 0 ? first->settings[0].name : "N";
+    kiln_value value;
+    for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++)
+        if (strcmp(kiln_spec_size_set(c->spec, i)->name, word) == 0)
+            return true;
+    if (value_int(word, &value)) {
+        cli_usage(c, "--size takes a size set or NAME=VALUE, not a number alone: write -s %s=%s", only, word);
+        return false;
+    }
+    for (size_t i = 0; i < first->count; i++)
+        if (strcmp(first->settings[i].name, word) == 0) {
+            cli_usage(c, "'%s' is a size, and --size takes a size set or NAME=VALUE: write -s %s=%s", word, word,
+                      cli_value_text(first->settings[i].value));
+            return false;
+        }
+    return true;
+}
+
 /* Makes the library's choice from -v, -p and -s. -s takes the name of a size set or NAME=VALUE. The arrays live until
  * the command ends. */
-bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
+bool cli_make_choice(cli *c, const cli_choice_args *args, const char *variant, cli_choice *out)
 {
-    const cli_args *args = &c->args;
     memset(out, 0, sizeof *out);
     int index = variant ? kiln_spec_variant_find(c->spec, variant) : -1;
     out->variant = variant ? variant : kiln_spec_variant_name(c->spec, kiln_spec_variant_first(c->spec));
@@ -267,6 +369,8 @@ bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
                 cli_usage(c, "--size names two size sets, '%s' and '%s'", out->choice.size_set, text);
                 return false;
             }
+            if (!check_size_set(c, text))
+                return false;
             out->choice.size_set = text;
             continue;
         }
@@ -279,9 +383,8 @@ bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
     return true;
 }
 
-bool cli_make_sizes(cli *c, const kiln_setting **out)
+bool cli_make_sizes(cli *c, const cli_list *list, const kiln_setting **out)
 {
-    const cli_list *list = &c->args.sizes;
     kiln_setting *sizes = cli_alloc((list->count + 1) * sizeof *sizes);
     for (size_t i = 0; i < list->count; i++) {
         const char *value;
@@ -303,16 +406,14 @@ bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln
     return true;
 }
 
-void cli_make_run(cli *c, kiln_run_options *options)
+void cli_make_run(const cli_run_args *args, kiln_run_options *options)
 {
-    const cli_args *args = &c->args;
     unsigned exactly = args->repetitions < UINT32_MAX ? (unsigned)args->repetitions : UINT32_MAX;
     *options = (kiln_run_options){
         .size = sizeof *options,
         .flags = (args->no_verify ? KILN_RUN_NO_VERIFY : 0) | (args->no_measure ? KILN_RUN_NO_MEASURE : 0) |
                  (args->flush_l2 ? KILN_RUN_FLUSH_L2 : 0) | (args->keep_l2 ? KILN_RUN_KEEP_L2 : 0) |
-                 (args->check ? KILN_RUN_CHECK : 0) | (args->energy ? KILN_RUN_ENERGY : 0) |
-                 (args->no_machine_code ? KILN_RUN_NO_MACHINE_CODE : 0),
+                 (args->check ? KILN_RUN_CHECK : 0) | (args->energy ? KILN_RUN_ENERGY : 0),
         .budget = args->budget,
         .precision = args->precision,
         .min_repetitions = exactly,
