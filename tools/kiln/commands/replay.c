@@ -420,7 +420,7 @@ static const cli_option options[] = {
 };
 static const cli_group group = {"What to compare", options, CLI_COUNT(options)};
 
-const cli_command cli_compare_command = {
+const cli_command cli_compare_strategies_command = {
     .name = "compare-strategies",
     .summary = "score search strategies on recorded spaces",
     .arguments = "[FILE...]",
