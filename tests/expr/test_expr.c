@@ -303,8 +303,8 @@ static void test_memory_of_parts(void)
 /* A comprehension may repeat a long text. Its copies have a limit of memory. */
 static void test_long_texts(void)
 {
-    enum { LONG = 1 << 20 };
-    static const char begin[] = "['", end[] = "' for i in range(100)]";
+    enum { LONG = 60000 };
+    static const char begin[] = "['", end[] = "' for i in range(2000)]";
     kiln__arena arena = {0};
     kiln__diag diag = {0};
     kiln__text text = {0};
