@@ -200,6 +200,8 @@ static bool accept(parser *p, const char *word)
     return true;
 }
 
+static const char operator_or_end[] = "an operator or the end";
+
 static void unexpected(parser *p, const char *wanted)
 {
     if (p->token.kind == TOKEN_END)
@@ -208,7 +210,7 @@ static void unexpected(parser *p, const char *wanted)
         FAIL_AT(p, p->token.at, "found '='; two values are compared with '=='");
     else if (is(p, "?"))
         FAIL_AT(p, p->token.at, "found '?'; a choice is written 'A if CONDITION else B'");
-    else if (is(p, ",") && strcmp(wanted, "an operator or the end") == 0)
+    else if (is(p, ",") && wanted == operator_or_end)
         FAIL_AT(p, p->token.at, "expected %s, found ','; several values are a list: [A, B]", wanted);
     else
         FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted, (int)(p->token.length < 60 ? p->token.length : 60),
@@ -741,7 +743,7 @@ static kiln__expr *parse_whole(kiln__arena *arena, const char *text, size_t leng
         return NULL;
     parser p = {.text = text, .length = length, .at = end, .pos = pos, .diag = diag};
     next(&p);
-    unexpected(&p, "an operator or the end");
+    unexpected(&p, operator_or_end);
     return NULL;
 }
 
