@@ -220,6 +220,15 @@ kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *size
     return status == KILN_OK && out->failed ? kiln__fail_memory(error) : status;
 }
 
+const char *kiln__launch_kernel(const kiln__step *launch, const kiln__scope *scope, kiln__text *filled,
+                                kiln__diag *diag)
+{
+    const kiln__template *name = launch->as.launch.kernel;
+    if (kiln__template_expr_count(name) == 0 && !strpbrk(kiln__template_text(name), "{}"))
+        return kiln__template_text(name);
+    return kiln__template_fill(name, scope, filled, diag) && !filled->failed ? kiln__text_get(filled) : NULL;
+}
+
 const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_spec *spec, const char *name)
 {
     const char *wanted = name ? name : engine->size_set ? engine->size_set : engine->info.simulated ? "tiny" : "";

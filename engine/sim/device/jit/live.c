@@ -2,6 +2,9 @@
  * analysis is the usual backward data-flow analysis, iterated to a fixed point. If nothing is known about an
  * instruction, it counts as a read of all registers. */
 #include "region.h"
+#include "vm_block.h"
+#include "vm_limit.h"
+#include "vm_path.h"
 
 #include <string.h>
 
@@ -139,4 +142,12 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
         return true;
     const uint32_t n = get_number(live, slot, width);
     return live->in[at * live->words + n / 64] >> n % 64 & 1;
+}
+
+bool jit_live_blank(const jit_live *live)
+{
+    uint64_t any = 0;
+    for (size_t k = 0; live->in && k < live->words; k++)
+        any |= live->in[k];
+    return live->in && !any;
 }

@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "vm_collective.h"
+#include "vm_fault.h"
 #include "vm_hooks.h"
 #include "vm_math.h"
+#include "vm_path.h"
 
 /* Returns the slot of the member mask. */
 static uint32_t get_mask_slot(const vm_code *i)
@@ -358,6 +361,7 @@ void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
 static vm_barrier *get_group_barrier(const vm_warp *w, uint32_t *id)
 {
     *id = VM_BARRIERS + 1 + w->index / 4;
+    w->block->barred = true;
     return &w->block->barriers[*id];
 }
 
