@@ -68,7 +68,7 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;
     const kiln_result *own, *other;
-    size_t set;
+    size_t set = 0;
     bool found;
     if (simulator && !simulator->has_model()) {
         kiln__judge_note(judge, "no time: this simulated device has no model of times");
