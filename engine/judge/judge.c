@@ -414,5 +414,8 @@ kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *t
     status = run(&judge, text, length, verdict, error);
     close_judge(&judge);
     kiln__engine_leave(engine, previous);
+    /* A fault ends the context. The next judgement gets a new one, as far as the context is the engine's own. */
+    if (judge.broken && judge.simulated && engine->owns_context)
+        kiln__engine_renew(engine, NULL);
     return status;
 }
