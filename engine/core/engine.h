@@ -26,9 +26,10 @@ struct kiln_engine {
     void *limit_user;
     unsigned flags, jobs;
     double compile_timeout;
-    uint64_t memory_limit;          /* 0: only the memory of device and host limits */
-    const char *device_name;        /* as requested; NULL: choose */
-    const char *device_given;       /* the same, before the path of a profile was replaced by its name */
+    uint64_t memory_limit;    /* 0: only the memory of device and host limits */
+    const char *device_name;  /* as requested; NULL: choose */
+    const char *size_set;     /* the default of choices; NULL: "tiny" on a simulated device, otherwise the first */
+    const char *device_given; /* the same, before the path of a profile was replaced by its name */
     const char *cache_dir, *worker; /* resolved at open; NULL: none */
     const char *references_dir;     /* where references are kept; NULL: they are not */
     uint64_t references_most;       /* bytes of all kept references; the least recently used ones are removed */

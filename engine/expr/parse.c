@@ -124,7 +124,10 @@ static void lex_number(parser *p)
     char room[80];
     size_t length = at - p->token.at;
     if (at < p->length && kiln__is_name_part(text[at])) {
-        FAIL_AT(p, p->token.at, "not a number: '%.*s'", (int)(length < 40 ? length + 1 : 40), text + p->token.at);
+        const bool suffix = strchr("fFuUlL", text[at]) && length < 40;
+        FAIL_AT(p, p->token.at,
+                suffix ? "not a number: '%.*s'; write it without a suffix: %.*s" : "not a number: '%.*s'",
+                (int)(length < 40 ? length + 1 : 40), text + p->token.at, (int)length, text + p->token.at);
         return;
     }
     p->at = at;
@@ -197,6 +200,8 @@ static bool accept(parser *p, const char *word)
     return true;
 }
 
+static const char operator_or_end[] = "an operator or the end";
+
 static void unexpected(parser *p, const char *wanted)
 {
     if (p->token.kind == TOKEN_END)
@@ -205,6 +210,8 @@ static void unexpected(parser *p, const char *wanted)
         FAIL_AT(p, p->token.at, "found '='; two values are compared with '=='");
     else if (is(p, "?"))
         FAIL_AT(p, p->token.at, "found '?'; a choice is written 'A if CONDITION else B'");
+    else if (is(p, ",") && wanted == operator_or_end)
+        FAIL_AT(p, p->token.at, "expected %s, found ','; several values are a list: [A, B]", wanted);
     else
         FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted, (int)(p->token.length < 60 ? p->token.length : 60),
                 p->text + p->token.at);
@@ -344,6 +351,20 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
     return true;
 }
 
+/* Returns the function that CUDA sources and other programs call `name`; NULL: none. */
+static const char *other_function(const char *name)
+{
+    static const char *const others[][2] = {
+        {"cdiv", "ceil_div"},         {"ceildiv", "ceil_div"},  {"div_up", "ceil_div"},   {"divup", "ceil_div"},
+        {"DIVUP", "ceil_div"},        {"CEIL_DIV", "ceil_div"}, {"div_ceil", "ceil_div"}, {"ceilDiv", "ceil_div"},
+        {"roundup", "round_up"},      {"align_up", "round_up"}, {"log2", "ilog2"},        {"clog2", "ceil_log2"},
+        {"is_power_of_2", "is_pow2"}, {"round", "floor"}};
+    for (size_t i = 0; i < KILN__COUNT(others); i++)
+        if (strcmp(others[i][0], name) == 0)
+            return others[i][1];
+    return NULL;
+}
+
 static void call(parser *p, token name)
 {
     static const struct {
@@ -365,7 +386,8 @@ static void call(parser *p, token name)
         snprintf(text, sizeof text, "%.*s", (int)(name.length < 60 ? name.length : 60), p->text + name.at);
         for (size_t i = 0; i < KILN__COUNT(functions); i++)
             names[i] = functions[i].name;
-        near = kiln__nearest(text, names, KILN__COUNT(names));
+        near = other_function(text);
+        near = near ? near : kiln__nearest(text, names, KILN__COUNT(names));
         FAIL_AT(p, name.at, near ? "there is no function '%s'; did you mean '%s'?" : "there is no function '%s'", text,
                 near);
         return;
@@ -721,7 +743,7 @@ static kiln__expr *parse_whole(kiln__arena *arena, const char *text, size_t leng
         return NULL;
     parser p = {.text = text, .length = length, .at = end, .pos = pos, .diag = diag};
     next(&p);
-    unexpected(&p, "an operator or the end");
+    unexpected(&p, operator_or_end);
     return NULL;
 }
 

@@ -38,7 +38,7 @@ enum {
     DRAWERS = 4096,
     DRAWS = 4096,
     RUNS = 5,
-    SLOWEST = 3 /* runs of what takes long: interpreted */
+    SLOWEST = 3 /* runs of slow code, which is interpreted */
 };
 
 /* The arrays of a work. The kernels have the same five. */
@@ -197,8 +197,8 @@ static uint64_t now(clockid_t clock)
 
 /* How a kernel is launched: once, by the stages of a bitonic sort, or by the stages of a transform. */
 typedef enum stages { ONCE, BITONIC, FFT } stages;
-/* How results are compared: words that are equal; floats that are about equal; their sum; words of which all but one in
- * a hundred are equal, since kernels contract products and sums, and scalar C does not. */
+/* How results are compared. EQUAL: words are equal. ABOUT: floats are about equal. TOTAL: their sums are. MOST: one word
+ * in a hundred may differ, as kernels contract products and sums. */
 typedef enum compare { EQUAL, ABOUT, TOTAL, MOST } compare;
 typedef struct work {
     const char *kernel;
@@ -240,7 +240,7 @@ static double median(double *times, unsigned count)
     return times[count / 2];
 }
 
-/* Sets the arrays of a work to what it begins with. */
+/* Sets the arrays of a work to their first values. */
 static void fill(const arrays *v, const work *w, uint32_t words)
 {
     uint32_t x = 1, first = 0;
