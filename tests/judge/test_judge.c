@@ -127,7 +127,7 @@ static void exhaust(const char *text, int want)
         kiln_status status = judge(engine, text, 0, &verdict, &error);
         failed = oom.failed;
         oom.countdown = -1;
-        /* Some allocations are not needed for a verdict: those of the cache, and of the lines of findings. */
+        /* A verdict does not need every allocation. The cache and the source lines of findings can do without. */
         const bool fine = status == KILN_OK ? kiln_judgement_kind(verdict) == want : failed && !verdict;
         if (!fine)
             fprintf(stderr, "allocation %ld: %s: %s\n%s", k, kiln_status_name(status), kiln_error_message(error),
