@@ -155,7 +155,7 @@ typedef struct kiln__judge {
     } times;
 } kiln__judge;
 
-/* The text of `format`, in the judge's arena. */
+/* words.c. The first one returns the text of `format`, in the judge's arena. */
 const char *kiln__judge_print(kiln__judge *judge, const char *format, ...) KILN__PRINTF(2, 3);
 void kiln__judge_note(kiln__judge *judge, const char *text);
 
