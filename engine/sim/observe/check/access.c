@@ -162,8 +162,8 @@ static void publish_flag(vm_look *k, vm_cell *c)
 }
 
 /* Orders the lanes of the warp that update one address by one atomic. The lanes do it one after the other, so that the last
- * lane, which sees the whole count, may read the data that the other lanes wrote before their fence. Which lane is last is not
- * known here. Therefore all lanes are ordered behind the warp's last fence, as after __syncwarp() there. */
+ * lane, which sees the whole count, may read the data that the other lanes wrote before their fence. The last lane is
+ * not known here. Therefore all lanes are ordered behind the warp's last fence, as after __syncwarp() there. */
 static void order_updating_lanes(vm_look *k, uint32_t lanes)
 {
     const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;
