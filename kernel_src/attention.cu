@@ -212,7 +212,7 @@ struct Queries {
         take_tile<Exchanged, TILE_K>(o, softmax, fragments, shared_address(keys), shared_address(values), first, whole,
                                      seen);
     }
-    // Writes O in whole pieces of rows, through the warp's own rows of the queries' tile.
+    // Writes O in complete pieces of rows, through the warp's own rows of the queries' tile.
     __device__ __forceinline__ void end(char *tile, bf16 *to, unsigned first, unsigned queries)
     {
         float scale[2];

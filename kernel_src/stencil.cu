@@ -368,7 +368,7 @@ static_assert(2 * (STAGED_ROWS - 2) <= 32 * BLOCK_Y, "a thread copies one point 
 static_assert(STAGES >= 3, "the current plane, the one above, and one on its way");
 
 // Begins to copy plane z of the tile at x0, y0 and its rim to shared memory, WIDTH points at a time. A warp copies a
-// row in whole lines of memory. The points beside the rows are copied one by one, because quads would read two sectors
+// row in complete lines of memory. The points beside the rows are copied one by one, because quads would read two sectors
 // at each end. The corners are not needed.
 template <int WIDTH>
 __device__ __forceinline__ void stage(float *to, const float *in, int x0, int y0, int z, int nx, int ny, int nz)
