@@ -6,7 +6,12 @@
  * reference, which tells rounding from a wrong answer. */
 #include <string.h>
 
+#include "answer_internal.h"
+#include "layout_internal.h"
+#include "limit_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "shared_internal.h"
 
 /* Two kernels that set *found to 1 if two ranges of memory differ: `wide` compares `count` units of 16 bytes, `bytes`
  * compares single bytes. Every thread writes the same value, so the order of the writes does not matter. They are PTX,
@@ -66,15 +71,6 @@ static bool load_kernels(kiln__shared *shared)
     driver->cuModuleUnload_(c->module);
     c->module = NULL;
     return false;
-}
-
-void kiln__comparer_free(kiln__shared *shared)
-{
-    if (!shared->comparer.module || atomic_load(&shared->engine->stuck))
-        return;
-    shared->engine->driver.cuMemFree_(shared->comparer.found);
-    shared->engine->driver.cuModuleUnload_(shared->comparer.module);
-    shared->comparer = (kiln__comparer){0};
 }
 
 kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *answers, kiln_error **error)

@@ -3,7 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "arguments_internal.h"
+#include "launch_internal.h"
+#include "layout_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "texture_internal.h"
 
 static size_t words_of(const kiln__argument *arg)
 {

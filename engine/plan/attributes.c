@@ -3,6 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "launch_internal.h"
+#include "limit_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
 
 #define fail_at(plan, error, status, pos, ...) kiln__plan_fail_at(plan, error, status, pos, __VA_ARGS__)

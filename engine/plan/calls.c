@@ -1,8 +1,13 @@
-/* calls.c - calls of host functions: collects the arguments, and calls the function. */
+/* calls.c - calls of host functions: collects the arguments, and calls the function. The inputs of a plan are here too,
+ * because a call makes an input, and an argument of a call may name another input. Expressions see the exports of the
+ * inputs through the plan's scope. */
 #include <stdio.h>
 #include <string.h>
 
+#include "calls_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "shared_internal.h"
 
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg)
 {
@@ -120,4 +125,114 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
     }
     kiln__call_free(&call);
     return status;
+}
+
+/* ---- inputs: the exports of calls ---- */
+
+/* The key of an input: everything that determines its exports. Inputs that it uses must exist. */
+static bool input_key(kiln_plan *plan, const kiln__input *input, const kiln__call_args *args, kiln__text *key)
+{
+    kiln__text_printf(key, "input %s(", input->function);
+    for (size_t i = 0; i < input->arg_count; i++) {
+        const kiln__arg *arg = &input->args[i];
+        const char *name = arg->expr && kiln__expr_name_count(arg->expr) == 1 ? kiln__expr_name(arg->expr, 0) : "";
+        size_t root = strcspn(name, ".");
+        kiln__text_printf(key, "%s%s=", i ? "," : "", arg->name);
+        for (size_t k = 0; k < plan->variant->input_count; k++)
+            if (plan->inputs[k].entry && strlen(plan->inputs[k].input->name) == root && root &&
+                memcmp(plan->inputs[k].input->name, name, root) == 0)
+                kiln__text_printf(key, "%s %s ", plan->inputs[k].entry->key, name + root);
+        for (size_t k = 0; k < args->count; k++)
+            if (args->args[k].kind == KILN__CALL_VALUE && strcmp(args->args[k].name, arg->name) == 0) {
+                kiln__value_print(key, args->args[k].value);
+                kiln__text_printf(key, " %d", (int)args->args[k].value.kind);
+            }
+    }
+    kiln__text_puts(key, ")");
+    return !key->failed;
+}
+
+static kiln_status make_input(kiln_plan *plan, kiln__plan_input *input, kiln_error **error)
+{
+    const kiln__input *written = input->input;
+    kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
+    kiln__text key = {.mem = plan->mem};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < written->arg_count && status == KILN_OK; i++)
+        status = kiln__call_add_written(&args, &written->args[i], &plan->scope, error);
+    if (status == KILN_OK && !input_key(plan, written, &args, &key))
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        input->entry = kiln__shared_find(plan->shared, kiln__text_get(&key));
+    if (status == KILN_OK && !input->entry) {
+        kiln__export *exports = NULL;
+        uint64_t start = kiln__now_ns();
+        status = kiln__plan_call(plan, written->function, KILN_HOST_INPUT, &args, written->pos, &exports, error);
+        double seconds = kiln__seconds_since(start);
+        if (status == KILN_OK)
+            status = kiln__shared_add(plan->shared, kiln__text_get(&key), exports, &input->entry, error);
+        if (status == KILN_OK)
+            input->entry->seconds = seconds;
+    }
+    kiln__text_free(&key);
+    kiln__call_args_free(&args);
+    return status;
+}
+
+kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error)
+{
+    if (input->entry)
+        return KILN_OK;
+    if (input->making)
+        return kiln__fail(plan->mem, error, KILN_ERROR_SPEC, "the input '%s' depends on itself", input->input->name);
+    input->making = true;
+    kiln_status status = make_input(plan, input, error);
+    input->making = false;
+    return status;
+}
+
+/* The input with which a dotted name starts; *rest: the part after the dot. NULL: none. */
+kiln__plan_input *kiln__plan_input_of(kiln_plan *plan, const char *name, const char **rest)
+{
+    size_t root = strcspn(name, ".");
+    for (size_t i = 0; name[root] && i < plan->variant->input_count; i++)
+        if (strlen(plan->inputs[i].input->name) == root && memcmp(plan->inputs[i].input->name, name, root) == 0) {
+            *rest = name + root + 1;
+            return &plan->inputs[i];
+        }
+    return NULL;
+}
+
+/* The scope's look-up: exports, and lets that use exports. */
+static bool find_name(void *user, const char *name, kiln_value *value)
+{
+    kiln_plan *plan = user;
+    const char *rest;
+    kiln__plan_input *input = kiln__plan_input_of(plan, name, &rest);
+    if (input) {
+        if (kiln__plan_input_make(plan, input, &plan->pending) != KILN_OK)
+            return false;
+        const kiln__export *found = kiln__export_find(input->entry->values, rest);
+        if (!found || found->is_array)
+            return false;
+        *value = found->value;
+        return true;
+    }
+    const kiln__named_expr *let = kiln__variant_let(plan->variant, name);
+    kiln_value known;
+    if (!let || kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
+        return false; /* the configuration's scope has it */
+    kiln__diag diag = {.mem = plan->mem};
+    plan->lookups++;
+    bool found = kiln__expr_eval(let->expr, &plan->scope, value, &diag);
+    plan->lookups--;
+    kiln_error *why = NULL;
+    if (kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, &why) != KILN_OK)
+        plan->pending = why;
+    return found;
+}
+
+void kiln__plan_set_scope(kiln_plan *plan)
+{
+    plan->scope = (kiln__scope){.outer = kiln__config_scope(plan->config), .find = find_name, .user = plan};
 }

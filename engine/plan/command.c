@@ -3,7 +3,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "calls_internal.h"
+#include "layout_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "reference_internal.h"
 #include "wire.h"
 
 typedef struct command {

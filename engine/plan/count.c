@@ -11,7 +11,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "count_internal.h"
+#include "layout_internal.h"
+#include "limit_internal.h"
 #include "plan_internal.h"
+#include "shared_internal.h"
 
 #define LEAST_BYTES ((uint64_t)1 << 20) /* smaller outputs are copied as fast as a kernel is launched */
 enum {
@@ -163,19 +167,6 @@ static CUfunction load_counter(kiln__shared *shared, const numeric *of)
         driver->cuMemAlloc_(&shared->counted, sizeof(kiln__counted)) != CUDA_SUCCESS)
         shared->counted = 0;
     return counter->refused || !shared->counted ? NULL : counter->function;
-}
-
-void kiln__counters_free(kiln__shared *shared)
-{
-    if (atomic_load(&shared->engine->stuck))
-        return;
-    for (size_t i = 0; i < KILN__COUNT(shared->counters); i++)
-        if (shared->counters[i].module)
-            shared->engine->driver.cuModuleUnload_(shared->counters[i].module);
-    if (shared->counted)
-        shared->engine->driver.cuMemFree_(shared->counted);
-    memset(shared->counters, 0, sizeof shared->counters);
-    shared->counted = 0;
 }
 
 bool kiln__counts_on_device(const kiln_plan *plan, uint64_t bytes)

@@ -1,6 +1,10 @@
 /* features.c - computes the numbers that describe an input (`features:` of a spec), and prepares the inputs and buffers
  * that all variants share. Both need plans without code, because only the host works. */
+#include "calls_internal.h"
+#include "layout_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "verify_internal.h"
 
 /* Returns whether a value can be a feature. Booleans count as 0 and 1. */
 static bool is_number(const kiln_value *value)

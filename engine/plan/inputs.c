@@ -2,7 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answer_internal.h"
+#include "count_internal.h"
+#include "layout_internal.h"
 #include "plan_internal.h"
+#include "shared_internal.h"
+#include "verify_internal.h"
 
 /* Larger inputs are compared in pieces, the first and the last among them: reading back all of a GiB for each
  * configuration of a sweep would take longer than measuring it. */

@@ -1,171 +1,16 @@
-/* layout.c - a plan's inputs, and its buffers: shape, memory, initial content. */
+/* layout.c - the buffers of a plan: shape, memory, initial content. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "calls_internal.h"
+#include "layout_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
-
-kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error)
-{
-    kiln_error *pending = plan->pending;
-    plan->pending = NULL;
-    if (!pending)
-        return kiln__diag_finish(diag, status, error);
-    kiln__text_free(&diag->text);
-    status = kiln_error_status(pending);
-    if (error && !*error)
-        *error = pending;
-    else
-        kiln_error_free(pending);
-    return status;
-}
-
-kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,
-                               const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const kiln_status failed = kiln__diag_fail(plan->mem, error, status, pos, format, arguments);
-    va_end(arguments);
-    return failed;
-}
-
-/* ---- inputs ---- */
-
-/* The key of an input: everything that determines its exports. Inputs that it uses must exist. */
-static bool input_key(kiln_plan *plan, const kiln__input *input, const kiln__call_args *args, kiln__text *key)
-{
-    kiln__text_printf(key, "input %s(", input->function);
-    for (size_t i = 0; i < input->arg_count; i++) {
-        const kiln__arg *arg = &input->args[i];
-        const char *name = arg->expr && kiln__expr_name_count(arg->expr) == 1 ? kiln__expr_name(arg->expr, 0) : "";
-        size_t root = strcspn(name, ".");
-        kiln__text_printf(key, "%s%s=", i ? "," : "", arg->name);
-        for (size_t k = 0; k < plan->variant->input_count; k++)
-            if (plan->inputs[k].entry && strlen(plan->inputs[k].input->name) == root && root &&
-                memcmp(plan->inputs[k].input->name, name, root) == 0)
-                kiln__text_printf(key, "%s %s ", plan->inputs[k].entry->key, name + root);
-        for (size_t k = 0; k < args->count; k++)
-            if (args->args[k].kind == KILN__CALL_VALUE && strcmp(args->args[k].name, arg->name) == 0) {
-                kiln__value_print(key, args->args[k].value);
-                kiln__text_printf(key, " %d", (int)args->args[k].value.kind);
-            }
-    }
-    kiln__text_puts(key, ")");
-    return !key->failed;
-}
-
-static kiln_status make_input(kiln_plan *plan, kiln__plan_input *input, kiln_error **error)
-{
-    const kiln__input *written = input->input;
-    kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
-    kiln__text key = {.mem = plan->mem};
-    kiln_status status = KILN_OK;
-    for (size_t i = 0; i < written->arg_count && status == KILN_OK; i++)
-        status = kiln__call_add_written(&args, &written->args[i], &plan->scope, error);
-    if (status == KILN_OK && !input_key(plan, written, &args, &key))
-        status = kiln__fail_memory(error);
-    if (status == KILN_OK)
-        input->entry = kiln__shared_find(plan->shared, kiln__text_get(&key));
-    if (status == KILN_OK && !input->entry) {
-        kiln__export *exports = NULL;
-        uint64_t start = kiln__now_ns();
-        status = kiln__plan_call(plan, written->function, KILN_HOST_INPUT, &args, written->pos, &exports, error);
-        double seconds = kiln__seconds_since(start);
-        if (status == KILN_OK)
-            status = kiln__shared_add(plan->shared, kiln__text_get(&key), exports, &input->entry, error);
-        if (status == KILN_OK)
-            input->entry->seconds = seconds;
-    }
-    kiln__text_free(&key);
-    kiln__call_args_free(&args);
-    return status;
-}
-
-kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error)
-{
-    if (input->entry)
-        return KILN_OK;
-    if (input->making)
-        return kiln__fail(plan->mem, error, KILN_ERROR_SPEC, "the input '%s' depends on itself", input->input->name);
-    input->making = true;
-    kiln_status status = make_input(plan, input, error);
-    input->making = false;
-    return status;
-}
-
-/* The input with which a dotted name starts; *rest: the part after the dot. NULL: none. */
-static kiln__plan_input *input_of(kiln_plan *plan, const char *name, const char **rest)
-{
-    size_t root = strcspn(name, ".");
-    for (size_t i = 0; name[root] && i < plan->variant->input_count; i++)
-        if (strlen(plan->inputs[i].input->name) == root && memcmp(plan->inputs[i].input->name, name, root) == 0) {
-            *rest = name + root + 1;
-            return &plan->inputs[i];
-        }
-    return NULL;
-}
-
-/* The scope's look-up: exports, and lets that use exports. */
-static bool find_name(void *user, const char *name, kiln_value *value)
-{
-    kiln_plan *plan = user;
-    const char *rest;
-    kiln__plan_input *input = input_of(plan, name, &rest);
-    if (input) {
-        if (kiln__plan_input_make(plan, input, &plan->pending) != KILN_OK)
-            return false;
-        const kiln__export *found = kiln__export_find(input->entry->values, rest);
-        if (!found || found->is_array)
-            return false;
-        *value = found->value;
-        return true;
-    }
-    const kiln__named_expr *let = kiln__variant_let(plan->variant, name);
-    kiln_value known;
-    if (!let || kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
-        return false; /* the configuration's scope has it */
-    kiln__diag diag = {.mem = plan->mem};
-    plan->lookups++;
-    bool found = kiln__expr_eval(let->expr, &plan->scope, value, &diag);
-    plan->lookups--;
-    kiln_error *why = NULL;
-    if (kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, &why) != KILN_OK)
-        plan->pending = why;
-    return found;
-}
-
-/* ---- looking buffers up ---- */
-
-kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name)
-{
-    for (size_t i = 0; i < plan->variant->buffer_count; i++)
-        if (strcmp(plan->buffers[i].buffer->name, name) == 0)
-            return &plan->buffers[i];
-    return NULL;
-}
-
-kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *name)
-{
-    kiln__plan_buffer *buffer = kiln__plan_buffer_find(plan, name);
-    return buffer ? &plan->buffers[plan->slots[buffer - plan->buffers]] : NULL;
-}
-
-kiln_status kiln__plan_no_buffer(const kiln_plan *plan, const char *name, kiln_error **error)
-{
-    return kiln__plan_unknown(plan->mem, plan->variant->name, "buffer", name, plan->variant->buffers,
-                              sizeof *plan->variant->buffers, plan->variant->buffer_count, error);
-}
+#include "shared_internal.h"
+#include "texture_internal.h"
 
 /* ---- files ---- */
-
-void kiln__plan_shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t *shape)
-{
-    kiln__text_printf(out, "%s[", kiln__type_name(type));
-    for (int d = 0; d < dims; d++)
-        kiln__text_printf(out, "%s%" PRIu64, d ? ", " : "", shape[d]);
-    kiln__text_puts(out, "]");
-}
 
 kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
                             kiln__plan_entry **entry, kiln_error **error)
@@ -209,7 +54,7 @@ static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, c
 {
     const char *rest = "";
     kiln__diag diag = {.mem = plan->mem};
-    *input = input_of(plan, buffer->fill.text, &rest);
+    *input = kiln__plan_input_of(plan, buffer->fill.text, &rest);
     if (*input) {
         kiln_status status = kiln__plan_input_make(plan, *input, error);
         if (status != KILN_OK)
@@ -473,11 +318,6 @@ void kiln__plan_forget(kiln_plan *plan)
         kiln__free(plan->mem, plan->buffers[i].key);
         plan->buffers[i].key = NULL;
     }
-}
-
-void kiln__plan_set_scope(kiln_plan *plan)
-{
-    plan->scope = (kiln__scope){.outer = kiln__config_scope(plan->config), .find = find_name, .user = plan};
 }
 
 kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "limit_internal.h"
 #include "plan_internal.h"
 
 #define USUAL 60.0       /* default limit in seconds, plus twice the budget */

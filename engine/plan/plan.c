@@ -4,7 +4,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "arguments_internal.h"
+#include "calls_internal.h"
+#include "capture_internal.h"
+#include "launch_internal.h"
+#include "layout_internal.h"
+#include "measure_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "steps_internal.h"
+#include "texture_internal.h"
 
 /* ---- the module ---- */
 
@@ -206,6 +215,14 @@ kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kil
     return kiln__plan_make(engine, config, &code, plan, error);
 }
 
+static void close_references(kiln_plan *plan)
+{
+    for (size_t i = 0; plan->others && i < plan->spec->verify_count; i++)
+        kiln_plan_close(plan->others[i]);
+    kiln__free(plan->mem, plan->others);
+    plan->others = NULL;
+}
+
 /* Frees objects of the device first, if its context can be entered: a stuck device keeps them until the process ends.
  */
 void kiln_plan_close(kiln_plan *plan)
@@ -214,7 +231,7 @@ void kiln_plan_close(kiln_plan *plan)
         return;
     CUcontext previous = NULL;
     const kiln_allocator *mem = plan->mem;
-    kiln__plan_close_references(plan);
+    close_references(plan);
     if (kiln__engine_enter(plan->engine, &previous, NULL) == KILN_OK) {
         for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
             if (plan->buffers[i].buffer)

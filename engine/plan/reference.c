@@ -20,7 +20,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "calls_internal.h"
+#include "layout_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "reference_internal.h"
+#include "shared_internal.h"
 
 #define LEAST_SECONDS 0.02        /* a reference that took less is not kept */
 #define SECONDS_PER_BYTE 2e-9     /* nor one that took less than this, because reading it takes a half of it */

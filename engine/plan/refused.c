@@ -2,6 +2,7 @@
  * refusal, so that a launch costs nothing more. */
 #include <inttypes.h>
 
+#include "launch_internal.h"
 #include "plan_internal.h"
 
 static bool is_known(CUresult result) { return result == CUDA_SUCCESS; }

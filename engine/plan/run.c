@@ -6,7 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer_internal.h"
+#include "calls_internal.h"
+#include "capture_internal.h"
+#include "layout_internal.h"
+#include "limit_internal.h"
+#include "measure_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "shared_internal.h"
+#include "steps_internal.h"
+#include "text_internal.h"
+#include "verify_internal.h"
 
 /* The files of a run replace the fills while it lasts. */
 static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)

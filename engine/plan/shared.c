@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plan_internal.h"
+#include "shared_internal.h"
 
 kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error)
 {
@@ -151,6 +152,28 @@ void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes)
     return shared->staging;
 }
 
+static void free_comparer(kiln__shared *shared)
+{
+    if (!shared->comparer.module || atomic_load(&shared->engine->stuck))
+        return;
+    shared->engine->driver.cuMemFree_(shared->comparer.found);
+    shared->engine->driver.cuModuleUnload_(shared->comparer.module);
+    shared->comparer = (kiln__comparer){0};
+}
+
+static void free_counters(kiln__shared *shared)
+{
+    if (atomic_load(&shared->engine->stuck))
+        return;
+    for (size_t i = 0; i < KILN__COUNT(shared->counters); i++)
+        if (shared->counters[i].module)
+            shared->engine->driver.cuModuleUnload_(shared->counters[i].module);
+    if (shared->counted)
+        shared->engine->driver.cuMemFree_(shared->counted);
+    memset(shared->counters, 0, sizeof shared->counters);
+    shared->counted = 0;
+}
+
 void kiln__shared_free(kiln__shared *shared)
 {
     if (!shared)
@@ -158,8 +181,8 @@ void kiln__shared_free(kiln__shared *shared)
     CUcontext previous = NULL;
     bool device = shared->engine->device_open && kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
     if (device) {
-        kiln__comparer_free(shared);
-        kiln__counters_free(shared);
+        free_comparer(shared);
+        free_counters(shared);
     }
     if (device)
         kiln__shared_drop_device(shared); /* without a context its memory is gone already */

@@ -9,7 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arguments_internal.h"
+#include "calls_internal.h"
+#include "launch_internal.h"
+#include "layout_internal.h"
+#include "limit_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "steps_internal.h"
+#include "texture_internal.h"
 
 enum { PROGRAM_MOST = 1 << 16 }; /* most operations of a program; a longer one is walked every time */
 

@@ -3,6 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "arguments_internal.h"
+#include "launch_internal.h"
+#include "layout_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
 
 typedef struct making {

@@ -3,7 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "launch_internal.h"
+#include "layout_internal.h"
+#include "limit_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "texture_internal.h"
 
 typedef struct making {
     kiln_plan *plan;

@@ -3,7 +3,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "calls_internal.h"
+#include "count_internal.h"
+#include "layout_internal.h"
+#include "limit_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "reference_internal.h"
+#include "shared_internal.h"
+#include "steps_internal.h"
+#include "verify_internal.h"
 
 /* ---- references ----
  * Each is a list of arrays by output name, stored in the shared part under a key of everything that determines it:
@@ -501,14 +510,6 @@ kiln_status kiln__plan_open_references(kiln_plan *plan, kiln_error **error)
     return status;
 }
 
-void kiln__plan_close_references(kiln_plan *plan)
-{
-    for (size_t i = 0; plan->others && i < plan->spec->verify_count; i++)
-        kiln_plan_close(plan->others[i]);
-    kiln__free(plan->mem, plan->others);
-    plan->others = NULL;
-}
-
 kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -520,12 +521,6 @@ kiln_status kiln__plan_host_references(kiln_plan *plan, kiln_error **error)
 }
 
 /* ---- comparison ---- */
-
-void kiln__type_tolerance(kiln_type type, double *rtol, double *atol)
-{
-    *rtol = kiln__types[type].rtol;
-    *atol = kiln__types[type].atol;
-}
 
 static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got,
                               const kiln_array *want, kiln_error **error)
@@ -636,8 +631,10 @@ static kiln_status find_judgement(kiln_plan *plan, const kiln__verify *verify, c
     by->want = *want;
     if (!kiln__array_comparable(got, want, &by->want.type))
         return fail_shape(plan, verify, got, want, error);
-    if (!verify->exact && by->rtol == 0 && by->atol == 0)
-        kiln__type_tolerance(got->type, &by->rtol, &by->atol);
+    if (!verify->exact && by->rtol == 0 && by->atol == 0) {
+        by->rtol = kiln__types[got->type].rtol;
+        by->atol = kiln__types[got->type].atol;
+    }
     return KILN_OK;
 }
 

@@ -1,7 +1,7 @@
 /* budget.c - the options of a sweep, checked; its limits, and whether they are reached. */
 #include <math.h>
 
-#include "tune_internal.h"
+#include "budget_internal.h"
 
 #define IMPROVEMENT 0.01 /* default: an answer counts as better if it improves by more than this share */
 

@@ -12,7 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "tune_internal.h"
+#include "finals_internal.h"
+#include "trial_internal.h"
+#include "tuning_internal.h"
 
 #define SHARE 0.03         /* of the sweep's wall time, for the runs of one configuration */
 #define LEAST_SECONDS 0.25 /* or at least this */

@@ -4,7 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tune_internal.h"
+#include "config.h"
+#include "determine_internal.h"
+#include "trial_internal.h"
+#include "wire.h"
 
 /* ---- fields: length and bytes, so that no two lists of them look the same ---- */
 

@@ -4,53 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tune_internal.h"
+#include "estimate_internal.h"
+#include "known_internal.h"
+#include "model_internal.h"
+#include "source_internal.h"
+#include "tuning_internal.h"
 
 #define SHARE 0.1 /* of the time that the sweep may take */
 #define MOST 256  /* configurations */
-
-/* The folders of an engine as kiln_options take them. NULL: no memory. */
-static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
-{
-    const char *list = "";
-    for (size_t i = 0; list && i < engine->search_count; i++)
-        list = kiln__arena_printf(arena, "%s%s%s", list, i ? ":" : "", engine->search_path[i]);
-    return list;
-}
-
-/* Opens an engine of the simulated device with the options of `engine`. `as_on_gpu` makes it compile the code that the GPU
- * will get, so that the compiles fill the cache for the search. Fails if the device has no model of times. After a failure
- * the caller closes *model, which may be set. */
-kiln_status kiln__estimates_open(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
-                                 kiln_error **error)
-{
-    char nearest[32];
-    snprintf(nearest, sizeof nearest, "sim:sm_%d%d", engine->info.cc_major, engine->info.cc_minor);
-    const kiln_options options = {.size = sizeof options,
-                                  .device = strcmp(device, "sim") == 0 ? nearest : device,
-                                  .cache_dir = engine->cache_dir,
-                                  .search_path = list_folders(engine, arena),
-                                  .worker = engine->worker,
-                                  .jobs = engine->jobs,
-                                  .flags = engine->flags,
-                                  .compile_timeout = engine->compile_timeout,
-                                  .memory_limit = engine->memory_limit,
-                                  .allocator = engine->mem,
-                                  .log = engine->log.fn,
-                                  .log_user = engine->log.user,
-                                  .stop = engine->stop};
-    if (!options.search_path)
-        return kiln__fail_memory(error);
-    kiln_status status = kiln_engine_open(&options, model, error);
-    if (status == KILN_OK) {
-        (*model)->as_on_gpu = true;
-        status = kiln__engine_device(*model, error);
-    }
-    if (status == KILN_OK && !(*model)->driver.simulator->has_model())
-        status = kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "%s does not estimate times",
-                            (*model)->info.id);
-    return status;
-}
 
 static int look(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
@@ -79,7 +40,8 @@ static kiln_status give_hints(kiln__tune_source *source, const kiln_tuning *esti
  * memory, a wrong argument, a file that is not found. Any other failure is logged, and the search begins without
  * estimates. */
 kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                                 const kiln__asker *watch, kiln__tune_source *source, size_t *count, kiln_error **error)
+                                 const kiln__asker *watch, kiln__sweep *sweep, kiln__tune_source *source, size_t *count,
+                                 kiln_error **error)
 {
     *count = 0;
     if (engine->driver.simulator)
@@ -111,7 +73,7 @@ kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, con
         how.max_configurations = options->max_configurations;
     kiln_status status = kiln__estimates_open(engine, options->estimates, &arena, &model, &why);
     if (status == KILN_OK)
-        status = kiln__tune(model, spec, &how, &estimated, &why);
+        status = sweep(model, spec, &how, &estimated, &why);
     const bool ends = status == KILN_ERROR_MEMORY || status == KILN_ERROR_ARGUMENT || status == KILN_ERROR_NOT_FOUND;
     kiln_status hinted = give_hints(source, estimated, count, error);
     if (ends || hinted != KILN_OK)

@@ -9,7 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "tune_internal.h"
+#include "random.h"
+#include "finals_internal.h"
+#include "trial_internal.h"
+#include "tuning_internal.h"
 
 #define LEVEL 0.05
 #define MARGIN 0.005        /* a smaller difference does not matter */

@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tune_internal.h"
+#include "budget_internal.h"
+#include "config.h"
+#include "known_internal.h"
+#include "lead_internal.h"
+#include "model_internal.h"
+#include "plan.h"
 
 #define SLOW 10           /* times the best */
 #define NEAR 4            /* the farthest sizes whose times say which variant is slow: a factor of 16 */

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "tune_internal.h"
+#include "config.h"
+#include "objective_internal.h"
+#include "tuning_internal.h"
 
 /* The fields of a result; X as in KILN__MEASUREMENTS. */
 #define FIELDS(X)                                                                                                      \

@@ -4,7 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tune_internal.h"
+#include "config.h"
+#include "determine_internal.h"
+#include "known_internal.h"
+#include "plan.h"
+#include "record_internal.h"
+#include "sites_internal.h"
+#include "split_internal.h"
+#include "store.h"
+#include "trial_internal.h"
+#include "tuning_internal.h"
 
 typedef struct recorder_device {  /* a device of the sweep */
     const char *id, *uuid, *host; /* of its site */

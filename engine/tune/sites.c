@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ranks.h"
-#include "tune_internal.h"
+#include "sites_internal.h"
 
 /* Times of different models cannot be compared. */
 static bool same_model(const kiln_device_info *a, const kiln_device_info *b)

@@ -3,7 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "tune_internal.h"
+#include "budget_internal.h"
+#include "config.h"
+#include "known_internal.h"
+#include "lead_internal.h"
+#include "objective_internal.h"
+#include "record_internal.h"
+#include "search.h"
+#include "source_internal.h"
+#include "space.h"
+#include "trial_internal.h"
 
 typedef struct range {
     kiln__config *config; /* its scopes[1] knows device and sizes, for the constraints */

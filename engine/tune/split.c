@@ -2,7 +2,10 @@
  * the sweep's, where a few blocks do. */
 #include <string.h>
 
-#include "tune_internal.h"
+#include "config.h"
+#include "plan.h"
+#include "split_internal.h"
+#include "trial_internal.h"
 
 static kiln_status unsupported(const kiln_engine *engine, const kiln_spec *spec, const char *what, const char *why,
                                kiln_error **error)

@@ -33,8 +33,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "budget_internal.h"
+#include "config.h"
+#include "crew_internal.h"
+#include "estimate_internal.h"
+#include "finals_internal.h"
+#include "isolate_internal.h"
+#include "objective_internal.h"
+#include "plan.h"
+#include "record_internal.h"
+#include "sites_internal.h"
+#include "source_internal.h"
+#include "split_internal.h"
+#include "trial_internal.h"
 #include "tune_internal.h"
-#include "runner.h"
+#include "tuning_internal.h"
 
 /* How many compiles are kept ahead of the runner: enough that a slow one does not leave the workers idle, few enough
  * that stopping wastes little. A strategy that learns is asked only far enough ahead to keep the workers busy, and not
@@ -311,7 +324,7 @@ static kiln_status recall(sweep *s, kiln_error **error)
     size_t estimates = 0;
     const kiln__asker watch = {wants_end, s};
     if (s->options->estimates && kiln__tune_source_learns(s->source) && kiln__goals_by_time(s->options))
-        status = kiln__estimates_make(s->engine, s->spec, s->options, &watch, s->source, &estimates, error);
+        status = kiln__estimates_make(s->engine, s->spec, s->options, &watch, kiln__tune, s->source, &estimates, error);
     if (status == KILN_OK && kiln__tune_source_learns(s->source) && estimates == 0)
         status = kiln__tune_source_expect(s->source, s->recorder, error);
     if (status == KILN_OK && kiln__tune_source_learns(s->source))

@@ -1,7 +1,7 @@
 /* tuning.c - the outcome of a sweep: samples, ranked, and totals. */
 #include <stdlib.h>
 
-#include "tune_internal.h"
+#include "tuning_internal.h"
 
 kiln_tuning *kiln__tuning_new(const kiln_allocator *mem)
 {

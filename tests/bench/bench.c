@@ -12,7 +12,7 @@
 
 #include "engine.h"
 #include "kiln_catalogue.h"
-#include "tune_internal.h"
+#include "source_internal.h"
 
 static int compare(const void *a, const void *b)
 {

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "protocol_internal.h"
 
 static size_t sum; /* so that reading is not left out */
 

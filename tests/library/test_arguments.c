@@ -8,7 +8,7 @@
 #include "core/scratch.h"
 #include "plan/fake.h"
 #include "ranks_internal.h"
-#include "tune_internal.h"
+#include "tuning_internal.h"
 
 static const char spec_text[] =
     "kiln: 1\nname: fake\nsource: nowhere.cu\nsizes:\n  default: {N: 4}\n"

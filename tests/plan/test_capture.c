@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "calls_internal.h"
 #include "fake.h"
 
 static char folder[] = "/tmp/kiln-capture-XXXXXX"; /* sources and data */

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "count_internal.h"
+#include "layout_internal.h"
 #include "plan_internal.h"
+#include "shared_internal.h"
 
 static const char source[] = "extern \"C\" __global__ void twice(const float *x, float *y)\n"
                              "{\n"

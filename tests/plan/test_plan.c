@@ -1,6 +1,8 @@
 /* Plans on a fake driver (fake.h): configurations, verification, sharing, sizes, failing allocations. */
 #include <unistd.h>
 
+#include "layout_internal.h"
+#include "shared_internal.h"
 #include "plans.h"
 
 /* ---- configurations ---- */

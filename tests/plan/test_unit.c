@@ -1,4 +1,5 @@
 #include "check.h"
+#include "measure_internal.h"
 #include "plan_internal.h"
 
 static void units(void)

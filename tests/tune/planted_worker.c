@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "protocol_internal.h"
 
 static bool holds(const char *body, size_t length, const char *text)
 {

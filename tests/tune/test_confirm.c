@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "tune_internal.h"
+#include "finals_internal.h"
+#include "trial_internal.h"
+#include "tuning_internal.h"
 
 /* ---- with a device that is made up ---- */
 

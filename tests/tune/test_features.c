@@ -5,7 +5,7 @@
 #include <kiln_catalogue.h>
 
 #include "check.h"
-#include "tune_internal.h"
+#include "tuning_internal.h"
 
 typedef struct fixture {
     char folder[64];

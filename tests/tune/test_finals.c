@@ -3,8 +3,10 @@
 #include <time.h>
 
 #include "check.h"
+#include "finals_internal.h"
 #include "plan_internal.h"
-#include "tune_internal.h"
+#include "trial_internal.h"
+#include "tuning_internal.h"
 
 enum { MOST = 8 };
 

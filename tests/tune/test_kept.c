@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "store_internal.h"
-#include "tune_internal.h"
+#include "tuning_internal.h"
 
 typedef struct fixture {
     char folder[64], path[96];

@@ -5,8 +5,9 @@
 
 #include "check.h"
 #include "keys.h"
+#include "record_internal.h"
+#include "sites_internal.h"
 #include "store_internal.h"
-#include "tune_internal.h"
 
 static const char whole[] =
     "kiln: 1\n"

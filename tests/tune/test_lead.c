@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "tune_internal.h"
+#include "tuning_internal.h"
 
 /* `slow` and `hosted` come first in the spec, as in most families the simplest kernels do. */
 static const char source[] = "extern \"C\" __global__ void copy(const float *x, volatile float *z)\n"

@@ -2,8 +2,11 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "budget_internal.h"
 #include "check.h"
-#include "tune_internal.h"
+#include "objective_internal.h"
+#include "random.h"
+#include "tuning_internal.h"
 
 typedef struct fixture {
     kiln_engine *engine;

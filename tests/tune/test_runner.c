@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "runner.h"
+#include "crew_internal.h"
+#include "protocol_internal.h"
+#include "sites_internal.h"
 #include "store.h"
+#include "tuning_internal.h"
 
 /* ---- messages ---- */
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "tune_internal.h"
+#include "tuning_internal.h"
 
 static const char wide_only[] = "wide";
 static const char *const wide[] = {wide_only}, *const wrong[] = {"wrong"}, *const wide_and_plain[] = {"wide", "plain"};

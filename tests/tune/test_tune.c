@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "tune_internal.h"
+#include "source_internal.h"
+#include "tuning_internal.h"
 
 typedef struct fixture {
     char folder[64];

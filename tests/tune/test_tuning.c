@@ -1,6 +1,6 @@
 /* The outcome of a sweep: ranking, totals, copies. No device. */
 #include "check.h"
-#include "tune_internal.h"
+#include "tuning_internal.h"
 
 static const kiln_setting settings[] = {{"TILE", {KILN_INT, {.i = 16}}}, {"CACHE", {KILN_TEXT, {.text = "ca"}}}};
 

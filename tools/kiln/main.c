@@ -24,8 +24,8 @@ static int dispatch(cli *c, int argc, char **argv)
     const char *first = argc > 1 ? argv[1] : NULL;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         /* so that errors found before the option is parsed are printed as JSON too */
-        c->args.json |= strcmp(argv[i], "--json") == 0;
-    if (c->args.json)
+        c->output.json |= strcmp(argv[i], "--json") == 0;
+    if (c->output.json)
         out_start_json();
     if (!first) {
         cli_complain("no command; see 'kiln help'");
@@ -40,15 +40,16 @@ static int dispatch(cli *c, int argc, char **argv)
     c->command = cli_find_command(first);
     if (!c->command)
         return cli_usage(c, "unknown command '%s'%s", first, cli_suggest_command(first));
-    const bool maybe = c->args.json && c->command->passes_on; /* the text may be an argument of the program */
+    c->args = c->command->args_size ? cli_alloc(c->command->args_size) : NULL;
+    const bool maybe = c->output.json && c->command->passes_on; /* the text may be an argument of the program */
     if (maybe)
-        c->args.json = false;
+        c->output.json = false;
     if (!cli_parse(c, argc - 2, argv + 2))
         return CLI_USAGE;
-    if (maybe && !c->args.json)
+    if (maybe && !c->output.json)
         out_release();
-    if (c->args.help || c->args.help_all) {
-        help_print(c->command, c->args.help_all);
+    if (c->output.help || c->output.help_all) {
+        help_print(c->command, c->output.help_all);
         return 0;
     }
     return c->command->run(c);

@@ -1,7 +1,9 @@
-/* capture.h - private to capture.c, which takes contents, and capture_spec.c, which writes the spec for them. */
+/* capture.h - private to capture.c, which takes contents, capture_files.c, which names and writes their files, and
+ * capture_spec.c, which writes the spec for them. */
 #ifndef KILN_PLAN_CAPTURE_H
 #define KILN_PLAN_CAPTURE_H
 
+#include "capture_internal.h"
 #include "plan_internal.h"
 
 typedef struct kiln__captured {

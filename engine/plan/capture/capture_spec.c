@@ -3,8 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "calls_internal.h"
 #include "capture.h"
+#include "capture_internal.h"
 #include "edit.h"
+#include "layout_internal.h"
+#include "plan_internal.h"
 
 enum { SOURCE_LIMIT = 64 << 20, INPUT_ARGS = 255 }; /* number of arguments that an input of a spec may have */
 
@@ -368,11 +372,10 @@ static void write_verify(writer *w, size_t index)
     const kiln__plan_buffer *b = &w->c->plan->buffers[index];
     const kiln__verify *given = NULL;
     const char *rtol = NULL, *atol = NULL;
-    double relative, absolute;
     for (size_t i = 0; i < spec->verify_count; i++)
         if (strcmp(spec->verify[i].buffer, b->buffer->name) == 0)
             given = &spec->verify[i];
-    kiln__type_tolerance(b->type, &relative, &absolute);
+    const double relative = kiln__types[b->type].rtol, absolute = kiln__types[b->type].atol;
     bool silent = !given || (!given->exact && is_zero(given->rtol) && is_zero(given->atol));
     bool exact = given && given->exact;
     if (silent && relative == 0) {

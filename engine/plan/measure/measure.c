@@ -17,7 +17,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "layout_internal.h"
+#include "limit_internal.h"
+#include "measure_internal.h"
 #include "plan_internal.h"
+#include "shared_internal.h"
+#include "steps_internal.h"
 
 enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6

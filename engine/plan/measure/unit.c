@@ -1,6 +1,7 @@
 /* unit.c - reads from the PTX which units' arithmetic a kernel uses: this decides the bound of the roofline. */
 #include <string.h>
 
+#include "measure_internal.h"
 #include "plan_internal.h"
 
 static bool in_word(char c)

@@ -1,6 +1,9 @@
 /* watch.c - observes the device during a measurement: clocks, throttling, temperature, power and energy. All of it
  * comes from NVML, which is optional. */
+#include "limit_internal.h"
+#include "measure_internal.h"
 #include "plan_internal.h"
+#include "steps_internal.h"
 
 #define LOOK_NS 20000000u /* a query takes some tens of microseconds, so not every short group makes one */
 

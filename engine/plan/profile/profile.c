@@ -3,7 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls_internal.h"
+#include "layout_internal.h"
+#include "limit_internal.h"
+#include "names_internal.h"
 #include "plan_internal.h"
+#include "steps_internal.h"
+#include "text_internal.h"
+#include "verify_internal.h"
 
 struct kiln_profiling {
     const kiln_allocator *mem;

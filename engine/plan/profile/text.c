@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "plan_internal.h"
+#include "text_internal.h"
 
 void kiln__source_split(kiln__source_text *file, kiln__arena *arena)
 {

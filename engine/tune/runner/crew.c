@@ -1,7 +1,12 @@
 /* crew.c - the processes that measure for a sweep, one for each of its devices. */
 #include <unistd.h>
 
-#include "runner.h"
+#include "config.h"
+#include "crew_internal.h"
+#include "isolate_internal.h"
+#include "record_internal.h"
+#include "sites_internal.h"
+#include "trial_internal.h"
 
 #define TICK_SECONDS 0.1
 

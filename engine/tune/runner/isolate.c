@@ -25,7 +25,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "config.h"
+#include "isolate_internal.h"
+#include "protocol_internal.h"
+#include "record_internal.h"
+#include "sites_internal.h"
+#include "trial_internal.h"
 
 #define READY_SECONDS 120    /* opening a device of a host with many of them takes a while */
 #define PREPARE_SECONDS 3600 /* inputs and expected answers, which the host computes */

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "confine.h"
-#include "runner.h"
+#include "protocol_internal.h"
+#include "wire.h"
 
 /* ---- settings ---- */
 

@@ -6,7 +6,12 @@
 #include <string.h>
 
 #include "compile.h"
+#include "config.h"
+#include "plan.h"
+#include "protocol_internal.h"
 #include "runner.h"
+#include "trial_internal.h"
+#include "wire.h"
 
 typedef struct server {
     int fd;

@@ -2,7 +2,9 @@
  * than the best so far is stopped early. */
 #include <math.h>
 
-#include "tune_internal.h"
+#include "objective_internal.h"
+#include "plan.h"
+#include "trial_internal.h"
 
 /* Far enough above the best to be outside the noise of a few repetitions; near enough that most of a space is above
  * it. */

@@ -115,7 +115,7 @@ static char *receive_file(int fd, uint64_t bytes)
 
 static const char *output_path(const cli *c, uint64_t index)
 {
-    const char *equals = index < c->args.outputs.count ? strchr(c->args.outputs.items[index], '=') : NULL;
+    const char *equals = index < c->apart_outputs->count ? strchr(c->apart_outputs->items[index], '=') : NULL;
     return equals ? equals + 1 : NULL;
 }
 
@@ -146,7 +146,7 @@ int cli_apart_write(void *user, const char *path, const void *data, size_t bytes
 {
     cli *c = user;
     file_answer answer;
-    for (size_t i = 0; i < c->args.outputs.count; i++) {
+    for (size_t i = 0; i < c->apart_outputs->count; i++) {
         const file_header header = {.index = i, .bytes = bytes};
         if (strcmp(output_path(c, i), path) != 0)
             continue;
@@ -177,7 +177,7 @@ int cli_apart_error(const cli *c, kiln_error *error)
 
 /* Returns the longest time that the child can take without a defect; 0: any time. Only a kernel that has taken over
  * the child takes longer, because the simulated device ends all others. */
-static double longest(const cli_args *args)
+static double longest(const cli_run_args *args)
 {
     double limit = args->sample_timeout != 0 ? args->sample_timeout : USUAL_LIMIT + 2 * args->budget;
     if (limit <= 0)
@@ -186,11 +186,11 @@ static double longest(const cli_args *args)
 }
 
 /* Serves the child until it ends. */
-static int await(const cli *c, int fd)
+static int await(const cli *c, const cli_run_args *run, int fd)
 {
-    bool *written = cli_alloc(c->args.outputs.count + 1);
+    bool *written = cli_alloc(c->apart_outputs->count + 1);
     struct timespec begun, now;
-    double most = longest(&c->args);
+    double most = longest(run);
     bool late = false;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     for (bool open = true; open && !late;) {
@@ -229,20 +229,21 @@ static int await(const cli *c, int fd)
                     number == SIGKILL && !late ? " (the system does that when memory runs out)" : "");
 }
 
-bool cli_sandbox(cli *c)
+bool cli_sandbox(cli *c, const cli_engine_args *args)
 {
-    const char *mode = c->args.sandbox, *device = c->args.device ? c->args.device : cli_usual_device();
+    const char *mode = args->sandbox, *device = args->device ? args->device : cli_usual_device();
     c->sandbox = !mode || strcmp(mode, "auto") == 0 ? KILN_SANDBOX
                  : strcmp(mode, "required") == 0    ? KILN_SANDBOX_REQUIRED
                                                     : 0;
     return c->sandbox && (!device || strncmp(device, "cuda", 4) != 0);
 }
 
-int cli_apart(cli *c, int (*work)(cli *c, void *user), void *user)
+int cli_apart(cli *c, const cli_engine_args *args, const cli_run_args *run, int (*work)(cli *c, void *user), void *user)
 {
     int pair[2];
-    if (!cli_sandbox(c))
+    if (!cli_sandbox(c, args))
         return work(c, user);
+    c->apart_outputs = &run->outputs;
     out_flush();
     fflush(NULL);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -272,7 +273,7 @@ int cli_apart(cli *c, int (*work)(cli *c, void *user), void *user)
     sigprocmask(SIG_SETMASK, &usual, NULL);
     close(pair[1]);
     if (made > 0)
-        return await(c, pair[0]);
+        return await(c, run, pair[0]);
     close(pair[0]);
     return cli_fail(c, KILN_ERROR_IO, "no process for the kernels can be started: %s", strerror(failed));
 }

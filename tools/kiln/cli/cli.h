@@ -49,7 +49,7 @@ typedef enum cli_kind {
     CLI_WHOLE,    /* uint64_t, at least 1 */
     CLI_NUMBER,   /* double, above 0 */
     CLI_LIMIT,    /* double, above 0; the user writes 0 for no limit, which is stored as -1 */
-    CLI_BYTES,    /* uint64_t: 64M, 1.5GiB */
+    CLI_BYTES,    /* cli_amount: 64M, 1.5GiB */
     CLI_WORD      /* const char *: one of `words` */
 } cli_kind;
 
@@ -65,11 +65,17 @@ typedef enum cli_completes {
     CLI_WORDS
 } cli_completes;
 
+/* The value of an option of kind CLI_BYTES. */
+typedef struct cli_amount {
+    bool given; /* the user may write 0 */
+    uint64_t bytes;
+} cli_amount;
+
 typedef struct cli_option {
     const char *name; /* "variant" */
     char letter;      /* 'v', or 0 */
     cli_kind kind;
-    size_t offset;     /* offset of the field in cli_args */
+    size_t offset;     /* offset of the field in the struct of its group */
     const char *value; /* "NAME" in help; NULL for flags */
     cli_completes completes;
     const char *words; /* for CLI_WORD: the allowed words, "auto always never" */
@@ -81,38 +87,53 @@ typedef struct cli_group {
     const cli_option *options;
     size_t count;
 } cli_group;
+/* A group as a command uses it. `at` is the offset of the group's struct in the arguments of the command. */
+typedef struct cli_use {
+    const cli_group *group;
+    size_t at;
+} cli_use;
 typedef struct cli_example {
     const char *line, *says;
 } cli_example;
 
-typedef struct cli_args {
-    cli_list words; /* arguments that are not options */
-    const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
-    const char *over, *at_block, *store, *known, *export_to, *format;
-    const char *replay, *prior, *strategy, *plot, *estimates;
-    const char *report_to, *gnuplot, *charts, *compare, *vega;
-    const char *capture, *trace_to, *sandbox;
-    const char *kernel, *output_to, *space, *launch, *nvcc; /* options of `kiln init` */
-    cli_list stubs;
-    const char *source, *ptx, *cubin; /* files to write; NULL: do not write it, "-": standard output */
-    cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
-    bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, allow_commands, isolate,
-        no_isolate;
-    bool check, notes, json, quiet, help, help_all, names, metrics, all, show_source, show_ptx, page, schema, lines,
-        each, no_machine_code;
-    bool mpi, no_mpi, profile, counters, every_launch;
-    bool strict, no_store, fresh, failed, energy, no_early_stop, no_finals, lead_only, repeatable, png;
-    uint64_t jobs, top, repetitions, verify_runs, max_configurations, max_size, memory_limit, seed, seeds, finalists,
-        stagnation, devices;
-    bool has_max_size;
-    double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;
-    double max_roofline, improvement, lease;
-} cli_args;
+/* ---- arguments ----
+ *
+ * Each command has a struct of its own for the values of its options (`args` of cli). Options that several commands have
+ * store into these structs, which are members of the structs of the commands. A field is 0 or NULL if the user does not
+ * give the option, or if the command does not have it. */
+
+typedef struct cli_choice_args { /* the configuration */
+    const char *variant;
+    cli_list params, sizes; /* "NAME=VALUE"; in sizes also the name of a size set */
+} cli_choice_args;
+
+typedef struct cli_run_args { /* how to run it */
+    bool check, no_verify, no_measure, flush_l2, keep_l2, energy;
+    uint64_t verify_runs, repetitions;
+    double budget, precision, sample_timeout; /* seconds, share, seconds */
+    cli_list inputs, outputs;                 /* "BUFFER=FILE" */
+} cli_run_args;
+
+typedef struct cli_engine_args { /* device, compiler, cache; and the sandbox of the kernels */
+    const char *device, *cache_dir, *worker, *sandbox;
+    cli_list paths;
+    bool no_cache, no_workers, read_anywhere, allow_commands;
+    uint64_t jobs;
+    double compile_timeout; /* seconds */
+    cli_amount memory_limit;
+} cli_engine_args;
+
+typedef struct cli_output_args { /* every command has these */
+    bool json, quiet, help, help_all;
+    const char *log_level;
+} cli_output_args;
 
 typedef struct cli_command cli_command;
 typedef struct cli { /* one run of the command */
     const cli_command *command;
-    cli_args args;
+    cli_list words; /* arguments that are not options */
+    cli_output_args output;
+    void *args;          /* the struct of the command; NULL if it has none */
     const char *line;    /* the whole command line, quoted for a shell */
     kiln_engine *engine; /* from cli_engine(); closed by main */
     kiln_spec *spec;     /* from cli_spec(); freed by main */
@@ -121,6 +142,7 @@ typedef struct cli { /* one run of the command */
     bool stopped;        /* the sandboxed process was interrupted, and this one shows the results so far */
     bool apart;          /* this is the sandboxed process that cli_apart() made */
     int apart_fd;        /* in the sandboxed process: a socket to the command's own process */
+    const cli_list *apart_outputs; /* the files that the sandboxed process may write: "BUFFER=FILE" */
     /* in the sandboxed process: why the command could not write a file; NULL: no such error */
     const char *apart_why;
     kiln_status apart_status;
@@ -135,81 +157,84 @@ struct cli_command {
     const char *brief;  /* paragraphs */
     const char *common; /* names of options in the order of the help, with spaces between them */
     size_t min_words, max_words;
-    cli_completes completes;        /* kind of words, for completion */
-    const char *passes_on;          /* arguments after this first word and one more word are not options */
-    const char *words;              /* for CLI_WORDS: "list show gc"; with CLI_SPECS: the word before the spec */
-    const cli_group *const *groups; /* ends with NULL; the common ones are added by cli_groups() */
-    const cli_example *examples;    /* ends with a NULL line */
-    int (*run)(cli *c);             /* returns the exit code */
+    cli_completes completes;     /* kind of words, for completion */
+    const char *passes_on;       /* arguments after this first word and one more word are not options */
+    const char *words;           /* for CLI_WORDS: "list show gc"; with CLI_SPECS: the word before the spec */
+    size_t args_size;            /* size of the struct of its options */
+    const cli_use *groups;       /* ends with {0}; cli_groups() adds the common one */
+    const cli_example *examples; /* ends with a NULL line */
+    int (*run)(cli *c);          /* returns the exit code */
 };
 
-/* Groups of options that several commands have. */
+/* Groups of options that several commands have, for cli_choice_args, cli_run_args, cli_engine_args (two groups) and
+ * cli_output_args. */
 extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sandbox_group, cli_output_group;
-#define CLI_OPTION_FIELD(field) offsetof(cli_args, field)
 // clang-format off: it takes the braces in a macro for a block
 
-/* Rows of options that the tables of several commands have. */
-#define CLI_SIZE_OPTION                                                                                                \
+/* Rows of options that the tables of several commands have. `at` is the offset of the field, or of a cli_run_args. */
+#define CLI_SIZE_OPTION(at)                                                                                            \
     {                                                                                                                  \
-        "size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "SIZE", CLI_SIZES, NULL,                                       \
+        "size", 's', CLI_LIST, at, "SIZE", CLI_SIZES, NULL,                                                            \
             "A size set of the spec by name, or NAME=VALUE for a single size of it. Repeatable. "                      \
             "Default: the first set; on the simulated device the set `tiny`, if the spec has it."                      \
     }
-#define CLI_INPUT_OPTION                                                                                               \
+#define CLI_INPUT_OPTION(at)                                                                                           \
     {                                                                                                                  \
-        "input", 'i', CLI_LIST, CLI_OPTION_FIELD(inputs), "BUFFER=FILE", CLI_FILES, NULL,                              \
+        "input", 'i', CLI_LIST, at, "BUFFER=FILE", CLI_FILES, NULL,                                                    \
             "Fill a buffer from a .npy file, in place of the fill of the spec. Repeatable."                            \
     }
-#define CLI_RUN_OPTIONS                                                                                                \
-    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},      \
+#define CLI_RUN_OPTIONS(at)                                                                                            \
+    {"no-verify", 0,           CLI_FLAG, (at) + offsetof(cli_run_args, no_verify),                                     \
+     NULL,        CLI_NOTHING, NULL,     "Do not check the answer."},                                                  \
         {"verify-runs",                                                                                                \
          0,                                                                                                            \
          CLI_WHOLE,                                                                                                    \
-         CLI_OPTION_FIELD(verify_runs),                                                                                \
+         (at) + offsetof(cli_run_args, verify_runs),                                                                   \
          "COUNT",                                                                                                      \
          CLI_NOTHING,                                                                                                  \
          NULL,                                                                                                         \
          "Compare the answers of this many runs, each from the initial contents of the buffers. This "                 \
          "finds kernels that are right in most runs but not in all. Default: 1; `tune` runs the best "                 \
          "again at the end."},                                                                                         \
-        {"no-measure", 0,           CLI_FLAG, CLI_OPTION_FIELD(no_measure),                                            \
+        {"no-measure", 0,           CLI_FLAG, (at) + offsetof(cli_run_args, no_measure),                               \
          NULL,         CLI_NOTHING, NULL,     "Run once without measuring."},                                          \
-        {"budget",  'b',         CLI_NUMBER, CLI_OPTION_FIELD(budget),                                                 \
+        {"budget",  'b',         CLI_NUMBER, (at) + offsetof(cli_run_args, budget),                                    \
          "SECONDS", CLI_NOTHING, NULL,       "Repeat a configuration for at most this long. Default: 1 on a GPU."},    \
         {"precision", 0,                                                                                               \
-         CLI_NUMBER,  CLI_OPTION_FIELD(precision),                                                                     \
+         CLI_NUMBER,  (at) + offsetof(cli_run_args, precision),                                                        \
          "SHARE",     CLI_NOTHING,                                                                                     \
          NULL,        "Stop repeating when the median is known within this share of it. Default: 0.01."},              \
-        {"repetitions", 'n',         CLI_WHOLE, CLI_OPTION_FIELD(repetitions),                                         \
+        {"repetitions", 'n',         CLI_WHOLE, (at) + offsetof(cli_run_args, repetitions),                            \
          "COUNT",       CLI_NOTHING, NULL,      "Repeat exactly this many times."},                                    \
         {"flush-l2", 0,                                                                                                \
-         CLI_FLAG,   CLI_OPTION_FIELD(flush_l2),                                                                       \
+         CLI_FLAG,   (at) + offsetof(cli_run_args, flush_l2),                                                          \
          NULL,       CLI_NOTHING,                                                                                      \
          NULL,       "Flush the L2 cache before each repetition. Default: if the buffers fit in it."},                 \
-        {"keep-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(keep_l2), NULL, CLI_NOTHING, NULL, "Never flush the L2 cache."},     \
+        {"keep-l2", 0,           CLI_FLAG, (at) + offsetof(cli_run_args, keep_l2),                                     \
+         NULL,      CLI_NOTHING, NULL,     "Never flush the L2 cache."},                                               \
     {                                                                                                                  \
-        "energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                      \
+        "energy", 0, CLI_FLAG, (at) + offsetof(cli_run_args, energy), NULL, CLI_NOTHING, NULL,                         \
             "Measure energy too, if the GPU has an energy counter. This takes about one second more per "              \
             "configuration."                                                                                           \
     }
 
 /* Options of commands that run on a device; cli_take_arch() reads them. */
-#define CLI_ARCH_OPTION                                                                                                \
+#define CLI_ARCH_OPTION(at)                                                                                            \
     {                                                                                                                  \
-        "arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_89 sm_90",                   \
+        "arch", 'a', CLI_TEXT, at, "ARCH", CLI_WORDS, "sm_75 sm_80 sm_89 sm_90",                                       \
             "Estimate times for the simulated GPU that is nearest to this architecture. This is the same as --device " \
             "sim:ARCH."                                                                                                \
     }
 
-#define CLI_TIMEOUT_OPTION(more)                                                                                       \
+#define CLI_TIMEOUT_OPTION(at, more)                                                                                   \
     {                                                                                                                  \
-        "sample-timeout", 0, CLI_LIMIT, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,                \
+        "sample-timeout", 0, CLI_LIMIT, (at) + offsetof(cli_run_args, sample_timeout), "SECONDS", CLI_NOTHING, NULL,   \
             "Time limit for a configuration, from its first launch on. 0 means no limit. Default: 60" more             \
     }
 
-#define CLI_STORE_OPTION                                                                                               \
+#define CLI_STORE_OPTION(at)                                                                                           \
     {                                                                                                                  \
-        "store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                        \
+        "store", 0, CLI_TEXT, at, "FILE", CLI_FILES, NULL,                                                             \
             "The file in which samples are stored. Default: $KILN_STORE, or ~/.local/share/kiln/samples.db."           \
     }
 // clang-format on
@@ -217,11 +242,13 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
 /* ---- kernels in a sandbox (apart.c) ---- */
 
 /* Sets `sandbox` from --sandbox, for cli_engine(). Returns false if kernels will run without a sandbox, or on a GPU. */
-bool cli_sandbox(cli *c);
+bool cli_sandbox(cli *c, const cli_engine_args *args);
 /* Calls work(c, user) in a sandboxed child process and returns its exit code. Without a sandbox it calls work() in
  * this process. In the child the function also returns, with `apart` set; the command must then end without further
- * work. Call it before the library has opened a device or compiled anything. */
-int cli_apart(cli *c, int (*work)(cli *c, void *user), void *user);
+ * work. `run` tells how long the child may take, and which files it may write. Call the function before the library has
+ * opened a device or compiled anything. */
+int cli_apart(cli *c, const cli_engine_args *args, const cli_run_args *run, int (*work)(cli *c, void *user),
+              void *user);
 /* `write` of kiln_run_options in the sandboxed process */
 int cli_apart_write(void *c, const char *path, const void *data, size_t bytes);
 /* like cli_error(), but also reports a file that could not be written */
@@ -251,11 +278,11 @@ typedef struct cli_choice { /* -v, -p and -s in the form of the library */
 } cli_choice;
 /* Makes a choice from the options. Each value gets the kind of the spec's param. If `variant` is NULL, params of any
  * variant count. Returns false after cli_fail(). */
-bool cli_make_choice(cli *c, const char *variant, cli_choice *choice);
-/* Reads the sizes of -s without a spec, each as NAME=VALUE. */
-bool cli_make_sizes(cli *c, const kiln_setting **sizes);
+bool cli_make_choice(cli *c, const cli_choice_args *args, const char *variant, cli_choice *choice);
+/* Reads sizes without a spec, each as NAME=VALUE. */
+bool cli_make_sizes(cli *c, const cli_list *list, const kiln_setting **sizes);
 bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln_file_binding **files);
-void cli_make_run(cli *c, kiln_run_options *options);
+void cli_make_run(const cli_run_args *args, kiln_run_options *options);
 /* Completes a choice: returns all params of the variant, with defaults. */
 size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice *choice, kiln_setting **params);
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set,
@@ -277,8 +304,10 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 /* The log of an engine, and its user data; it may be called from any thread. */
 void cli_log(void *user, kiln_log_level level, const char *message);
 void *cli_log_to(const cli *c);
-int cli_engine(cli *c); /* opens the engine with the options */
-int cli_spec(cli *c);   /* opens the engine and loads the spec that the first word names */
+/* Opens the engine with the options of the command line, unless it is open. NULL: the default options. */
+int cli_engine(cli *c, const cli_engine_args *args);
+/* Opens the engine and loads the spec that the first word names. */
+int cli_spec(cli *c, const cli_engine_args *args);
 
 /* All devices of this machine. */
 typedef struct cli_devices {
@@ -287,7 +316,7 @@ typedef struct cli_devices {
 } cli_devices;
 kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
 /* Turns --arch into a device name. Returns false and reports an error if --arch and --device are both given. */
-bool cli_take_arch(cli *c);
+bool cli_take_arch(cli *c, const char *arch, cli_engine_args *args);
 const char *cli_usual_device(void);                        /* from KILN_DEVICE; NULL if it is not set */
 const char *cli_device_name(const kiln_device_info *info); /* the name, with a note for a simulated device */
 
@@ -419,7 +448,7 @@ void progress_line(const char *text); /* the whole line; from any thread */
 
 /* ---- the tables as text, for help, manual page and completion ---- */
 
-/* Returns the option groups of a command and the common groups, at most CLI_MAX_GROUPS. */
+/* Returns the option groups of a command and the common group, at most CLI_MAX_GROUPS. */
 #define CLI_MAX_GROUPS 8
 size_t cli_groups(const cli_command *command, const cli_group **groups);
 /* "-v, --variant NAME" */

@@ -36,9 +36,9 @@ void cli_log(void *user, kiln_log_level level, const char *message)
 
 static int least_level(const cli *c)
 {
-    const char *level = c->args.log_level;
+    const char *level = c->output.log_level;
     if (!level)
-        return c->args.quiet ? KILN_LOG_WARNING + 1 : KILN_LOG_WARNING;
+        return c->output.quiet ? KILN_LOG_WARNING + 1 : KILN_LOG_WARNING;
     return strcmp(level, "debug") == 0     ? KILN_LOG_DEBUG
            : strcmp(level, "info") == 0    ? KILN_LOG_INFO
            : strcmp(level, "warning") == 0 ? KILN_LOG_WARNING
@@ -49,17 +49,19 @@ void *cli_log_to(const cli *c)
 {
     log_to *to = cli_alloc(sizeof *to);
     to->least = least_level(c);
-    to->progress = progress_wanted(c) && !c->args.log_level;
+    to->progress = progress_wanted(c) && !c->output.log_level;
     return to;
 }
 
 /* Opens the engine with the options of the command line, unless it is open already. Returns 0, or the exit code after
  * a message. */
-int cli_engine(cli *c)
+int cli_engine(cli *c, const cli_engine_args *args)
 {
+    static const cli_engine_args usual = {0};
     if (c->engine)
         return 0;
-    const cli_args *args = &c->args;
+    if (!args)
+        args = &usual;
     char *path = NULL;
     for (size_t i = 0; i < args->paths.count; i++)
         path = path ? cli_printf("%s:%s", path, args->paths.items[i]) : cli_printf("%s", args->paths.items[i]);
@@ -74,7 +76,7 @@ int cli_engine(cli *c)
                  (args->no_workers ? KILN_NO_WORKERS : 0) | (args->allow_commands ? KILN_ALLOW_COMMANDS : 0) |
                  c->sandbox,
         .compile_timeout = args->compile_timeout,
-        .memory_limit = args->memory_limit,
+        .memory_limit = args->memory_limit.bytes,
         .log = cli_log,
         .log_user = cli_log_to(c),
         .stop = cli_interrupt_flag(),
@@ -88,10 +90,10 @@ int cli_engine(cli *c)
     return 0;
 }
 
-int cli_spec(cli *c)
+int cli_spec(cli *c, const cli_engine_args *args)
 {
     kiln_error *error = NULL;
-    const char *word = c->args.words.items[0], *dot = strrchr(word, '.');
+    const char *word = c->words.items[0], *dot = strrchr(word, '.');
     if (dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cuh") == 0 || strcmp(dot, ".py") == 0)) {
         const char *spec = cli_printf("%.*s.yaml", (int)(dot - word), word);
         return cli_usage(
@@ -100,10 +102,10 @@ int cli_spec(cli *c)
             "-o %s'",
             word, cli_shell_word(word), cli_shell_word(spec));
     }
-    int code = cli_engine(c);
+    int code = cli_engine(c, args);
     if (code)
         return code;
-    return kiln_spec_load(c->engine, c->args.words.items[0], &c->spec, &error) == KILN_OK ? 0 : cli_error(c, error);
+    return kiln_spec_load(c->engine, c->words.items[0], &c->spec, &error) == KILN_OK ? 0 : cli_error(c, error);
 }
 
 static int add_device(void *user, const kiln_device_info *info)
@@ -132,14 +134,14 @@ const char *cli_usual_device(void)
     return usual && *usual ? usual : NULL;
 }
 
-bool cli_take_arch(cli *c)
+bool cli_take_arch(cli *c, const char *arch, cli_engine_args *args)
 {
-    if (c->args.arch && c->args.device) {
+    if (arch && args->device) {
         cli_usage(c, "--arch and --device exclude each other");
         return false;
     }
-    if (c->args.arch)
-        c->args.device = cli_printf("sim:%s", c->args.arch);
+    if (arch)
+        args->device = cli_printf("sim:%s", arch);
     return true;
 }
 
@@ -229,9 +231,8 @@ static bool split(cli *c, const char *option, const char *wants, const char *tex
 
 /* Makes the library's choice from -v, -p and -s. -s takes the name of a size set or NAME=VALUE. The arrays live until
  * the command ends. */
-bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
+bool cli_make_choice(cli *c, const cli_choice_args *args, const char *variant, cli_choice *out)
 {
-    const cli_args *args = &c->args;
     memset(out, 0, sizeof *out);
     int index = variant ? kiln_spec_variant_find(c->spec, variant) : -1;
     out->variant = variant ? variant : kiln_spec_variant_name(c->spec, kiln_spec_variant_first(c->spec));
@@ -268,9 +269,8 @@ bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
     return true;
 }
 
-bool cli_make_sizes(cli *c, const kiln_setting **out)
+bool cli_make_sizes(cli *c, const cli_list *list, const kiln_setting **out)
 {
-    const cli_list *list = &c->args.sizes;
     kiln_setting *sizes = cli_alloc((list->count + 1) * sizeof *sizes);
     for (size_t i = 0; i < list->count; i++) {
         const char *value;
@@ -292,16 +292,14 @@ bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln
     return true;
 }
 
-void cli_make_run(cli *c, kiln_run_options *options)
+void cli_make_run(const cli_run_args *args, kiln_run_options *options)
 {
-    const cli_args *args = &c->args;
     unsigned exactly = args->repetitions < UINT32_MAX ? (unsigned)args->repetitions : UINT32_MAX;
     *options = (kiln_run_options){
         .size = sizeof *options,
         .flags = (args->no_verify ? KILN_RUN_NO_VERIFY : 0) | (args->no_measure ? KILN_RUN_NO_MEASURE : 0) |
                  (args->flush_l2 ? KILN_RUN_FLUSH_L2 : 0) | (args->keep_l2 ? KILN_RUN_KEEP_L2 : 0) |
-                 (args->check ? KILN_RUN_CHECK : 0) | (args->energy ? KILN_RUN_ENERGY : 0) |
-                 (args->no_machine_code ? KILN_RUN_NO_MACHINE_CODE : 0),
+                 (args->check ? KILN_RUN_CHECK : 0) | (args->energy ? KILN_RUN_ENERGY : 0),
         .budget = args->budget,
         .precision = args->precision,
         .min_repetitions = exactly,

@@ -27,7 +27,7 @@ void cli_complain(const char *text)
 
 static int fail(const cli *c, kiln_status status, const char *text)
 {
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "error", js_error(status, text));
         js_print(object);

@@ -11,77 +11,78 @@
 
 /* ---- groups of options for several commands ---- */
 
-#define FIELD CLI_OPTION_FIELD
-
 static const cli_option choice_options[] = {
-    {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_VARIANTS, NULL,
+    {"variant", 'v', CLI_TEXT, offsetof(cli_choice_args, variant), "NAME", CLI_VARIANTS, NULL,
      "The variant. Default: the spec's first contender."},
-    {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+    {"param", 'p', CLI_LIST, offsetof(cli_choice_args, params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Set a param. Repeatable. Other params have their defaults."},
-    CLI_SIZE_OPTION,
+    CLI_SIZE_OPTION(offsetof(cli_choice_args, sizes)),
 };
 const cli_group cli_choice_group = {"What to run", choice_options, CLI_COUNT(choice_options)};
 
 static const cli_option run_options[] = {
-    CLI_INPUT_OPTION,
-    {"output", 'o', CLI_LIST, FIELD(outputs), "BUFFER=FILE", CLI_FILES, NULL,
+    CLI_INPUT_OPTION(offsetof(cli_run_args, inputs)),
+    {"output", 'o', CLI_LIST, offsetof(cli_run_args, outputs), "BUFFER=FILE", CLI_FILES, NULL,
      "Write a buffer to a .npy file after the verified run. Repeatable."},
-    CLI_RUN_OPTIONS,
-    CLI_TIMEOUT_OPTION(", plus twice the budget, plus four times the first run for each of the --repetitions."),
+    CLI_RUN_OPTIONS(0),
+    CLI_TIMEOUT_OPTION(0, ", plus twice the budget, plus four times the first run for each of the --repetitions."),
 };
 const cli_group cli_run_group = {"Running", run_options, CLI_COUNT(run_options)};
 
 static const cli_option sandbox_options[] = {
-    {"sandbox", 0, CLI_WORD, FIELD(sandbox), "WHEN", CLI_WORDS, "auto off required",
+    {"sandbox", 0, CLI_WORD, offsetof(cli_engine_args, sandbox), "WHEN", CLI_WORDS, "auto off required",
      "Run kernels of the simulated device in a process that cannot write files, use the network or start programs. "
      "If the system does not support this, auto prints a warning, and required is an error. Default: auto."},
 };
 const cli_group cli_sandbox_group = {"Sandbox", sandbox_options, CLI_COUNT(sandbox_options)};
 
 static const cli_option engine_options[] = {
-    {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_DEVICES, NULL,
+    {"device", 'd', CLI_TEXT, offsetof(cli_engine_args, device), "DEVICE", CLI_DEVICES, NULL,
      "A GPU (cuda:0), a simulated GPU whose times are estimated (sim:PROFILE, or sim:sm_80 by its architecture), or "
      "the plain simulated device (sim). `kiln devices` lists them. Default: $KILN_DEVICE, or the first GPU, or "
      "sim:h200. Without a GPU, `check`, `profile` and `study` use sim."},
-    {"jobs", 'j', CLI_WHOLE, FIELD(jobs), "COUNT", CLI_NOTHING, NULL,
+    {"jobs", 'j', CLI_WHOLE, offsetof(cli_engine_args, jobs), "COUNT", CLI_NOTHING, NULL,
      "How many kernels to compile at once. Default: one per core."},
-    {"no-cache", 0, CLI_FLAG, FIELD(no_cache), NULL, CLI_NOTHING, NULL, "Do not read or write the disk cache."},
-    {"cache-dir", 0, CLI_TEXT, FIELD(cache_dir), "FOLDER", CLI_FOLDERS, NULL,
+    {"no-cache", 0, CLI_FLAG, offsetof(cli_engine_args, no_cache), NULL, CLI_NOTHING, NULL,
+     "Do not read or write the disk cache."},
+    {"cache-dir", 0, CLI_TEXT, offsetof(cli_engine_args, cache_dir), "FOLDER", CLI_FOLDERS, NULL,
      "The folder of the disk cache. Default: $KILN_CACHE_DIR."},
-    {"path", 'I', CLI_LIST, FIELD(paths), "FOLDER", CLI_FOLDERS, NULL,
+    {"path", 'I', CLI_LIST, offsetof(cli_engine_args, paths), "FOLDER", CLI_FOLDERS, NULL,
      "Search this folder first for specs, sources and headers. Repeatable."},
-    {"read-anywhere", 0, CLI_FLAG, FIELD(read_anywhere), NULL, CLI_NOTHING, NULL,
+    {"read-anywhere", 0, CLI_FLAG, offsetof(cli_engine_args, read_anywhere), NULL, CLI_NOTHING, NULL,
      "Let specs name files outside their own folder and the search path."},
-    {"allow-commands", 0, CLI_FLAG, FIELD(allow_commands), NULL, CLI_NOTHING, NULL,
+    {"allow-commands", 0, CLI_FLAG, offsetof(cli_engine_args, allow_commands), NULL, CLI_NOTHING, NULL,
      "Let specs run the commands that they name as references."},
-    {"no-workers", 0, CLI_FLAG, FIELD(no_workers), NULL, CLI_NOTHING, NULL,
+    {"no-workers", 0, CLI_FLAG, offsetof(cli_engine_args, no_workers), NULL, CLI_NOTHING, NULL,
      "Compile inside this process, without a time limit."},
-    {"worker", 0, CLI_TEXT, FIELD(worker), "FILE", CLI_FILES, NULL,
+    {"worker", 0, CLI_TEXT, offsetof(cli_engine_args, worker), "FILE", CLI_FILES, NULL,
      "The compile worker program. Default: $KILN_WORKER, or the installed one."},
-    {"compile-timeout", 0, CLI_NUMBER, FIELD(compile_timeout), "SECONDS", CLI_NOTHING, NULL,
+    {"compile-timeout", 0, CLI_NUMBER, offsetof(cli_engine_args, compile_timeout), "SECONDS", CLI_NOTHING, NULL,
      "Time limit for a compile. Default: 120."},
-    {"memory-limit", 0, CLI_BYTES, FIELD(memory_limit), "BYTES", CLI_NOTHING, NULL,
+    {"memory-limit", 0, CLI_BYTES, offsetof(cli_engine_args, memory_limit), "BYTES", CLI_NOTHING, NULL,
      "Refuse sizes whose buffers need more memory than this on the device or on the host, for example 512M or 4G."},
 };
 const cli_group cli_engine_group = {"Device, compiler, cache", engine_options, CLI_COUNT(engine_options)};
 
 static const cli_option output_options[] = {
-    {"json", 0, CLI_FLAG, FIELD(json), NULL, CLI_NOTHING, NULL,
+    {"json", 0, CLI_FLAG, offsetof(cli_output_args, json), NULL, CLI_NOTHING, NULL,
      "Print the results, and errors too, as one JSON "
      "object."},
-    {"quiet", 'q', CLI_FLAG, FIELD(quiet), NULL, CLI_NOTHING, NULL, "Print no progress line and no warnings."},
-    {"log-level", 0, CLI_WORD, FIELD(log_level), "LEVEL", CLI_WORDS, "debug info warning none",
+    {"quiet", 'q', CLI_FLAG, offsetof(cli_output_args, quiet), NULL, CLI_NOTHING, NULL,
+     "Print no progress line and no warnings."},
+    {"log-level", 0, CLI_WORD, offsetof(cli_output_args, log_level), "LEVEL", CLI_WORDS, "debug info warning none",
      "The messages on standard error: debug, info, warning or none. Default: warning."},
-    {"help", 'h', CLI_FLAG, FIELD(help), NULL, CLI_NOTHING, NULL, "Show the help of the command."},
-    {"help-all", 0, CLI_FLAG, FIELD(help_all), NULL, CLI_NOTHING, NULL, "Show the help with every option."},
+    {"help", 'h', CLI_FLAG, offsetof(cli_output_args, help), NULL, CLI_NOTHING, NULL, "Show the help of the command."},
+    {"help-all", 0, CLI_FLAG, offsetof(cli_output_args, help_all), NULL, CLI_NOTHING, NULL,
+     "Show the help with every option."},
 };
 const cli_group cli_output_group = {"Output", output_options, CLI_COUNT(output_options)};
 
 size_t cli_groups(const cli_command *command, const cli_group **groups)
 {
     size_t count = 0;
-    for (; command->groups && command->groups[count] && count + 1 < CLI_MAX_GROUPS; count++)
-        groups[count] = command->groups[count];
+    for (; command->groups && command->groups[count].group && count + 1 < CLI_MAX_GROUPS; count++)
+        groups[count] = command->groups[count].group;
     groups[count++] = &cli_output_group;
     return count;
 }
@@ -224,10 +225,18 @@ static void add_commas(cli_list *list, const char *text)
     }
 }
 
-/* Stores a value ("" for a flag). `as` is the spelling that the user wrote, for messages. */
-static bool store(cli *c, const cli_option *option, const char *as, const char *value)
+/* Returns the place of the value of an option that belongs to this group of the command. */
+static void *field_of(cli *c, size_t group, const cli_option *option)
 {
-    void *field = (char *)&c->args + option->offset;
+    const cli_use *use = c->command->groups ? &c->command->groups[group] : NULL;
+    if (!use || !use->group) /* the common group follows the groups of the command */
+        return (char *)&c->output + option->offset;
+    return (char *)c->args + use->at + option->offset;
+}
+
+/* Stores a value ("" for a flag) in the field. `as` is the spelling that the user wrote, for messages. */
+static bool store(cli *c, const cli_option *option, void *field, const char *as, const char *value)
+{
     bool fits = true;
     const char *wants = "";
     switch (option->kind) {
@@ -253,9 +262,8 @@ static bool store(cli *c, const cli_option *option, const char *as, const char *
         wants = "a number above 0, or 0 for none";
         break;
     case CLI_BYTES:
-        fits = parse_bytes(value, field);
+        fits = ((cli_amount *)field)->given = parse_bytes(value, &((cli_amount *)field)->bytes);
         wants = "a number of bytes, for example 512M or 1.5GiB";
-        c->args.has_max_size |= option->offset == FIELD(max_size);
         break;
     case CLI_WORD:
         fits = is_word_of(option->words, value);
@@ -275,7 +283,9 @@ typedef struct cursor {
     char **argv;
 } cursor;
 
-static const cli_option *find_option(const cli *c, const char *name, size_t length, char letter)
+/* Finds an option by its name, or by its letter if `name` is NULL, and sets *field to the place of its value. Returns
+ * NULL if the command has no such option. */
+static const cli_option *find_option(cli *c, const char *name, size_t length, char letter, void **field)
 {
     const cli_group *groups[CLI_MAX_GROUPS];
     size_t count = cli_groups(c->command, groups);
@@ -283,8 +293,10 @@ static const cli_option *find_option(const cli *c, const char *name, size_t leng
         for (size_t i = 0; i < groups[g]->count; i++) {
             const cli_option *option = &groups[g]->options[i];
             if (name ? strlen(option->name) == length && strncmp(option->name, name, length) == 0
-                     : option->letter == letter)
+                     : option->letter == letter) {
+                *field = field_of(c, g, option);
                 return option;
+            }
         }
     }
     return NULL;
@@ -336,13 +348,14 @@ static bool parse_long(cli *c, cursor *in, const char *text)
     size_t length = strcspn(text, "=");
     const char *value = text[length] == '=' ? text + length + 1 : NULL;
     const char *name = cli_strndup(text, length);
-    const cli_option *option = find_option(c, name, length, 0);
+    void *field = NULL;
+    const cli_option *option = find_option(c, name, length, 0, &field);
     if (!option)
         return unknown_option(c, cli_printf("--%s", name), name);
     const char *as = option_name(option, false);
     if (option->kind == CLI_FLAG) {
         if (!value)
-            return store(c, option, as, "");
+            return store(c, option, field, as, "");
         cli_usage(c, "%s takes no value", as);
         return false;
     }
@@ -354,18 +367,19 @@ static bool parse_long(cli *c, cursor *in, const char *text)
         cli_usage(c, "%s needs a value: %s", as, option->value);
         return false;
     }
-    return store(c, option, as, value);
+    return store(c, option, field, as, value);
 }
 
 static bool parse_short(cli *c, cursor *in, const char *text)
 {
     for (; *text; text++) {
-        const cli_option *option = find_option(c, NULL, 0, *text);
+        void *field = NULL;
+        const cli_option *option = find_option(c, NULL, 0, *text, &field);
         if (!option)
             return unknown_option(c, cli_printf("-%c", isprint((unsigned char)*text) ? *text : '?'), NULL);
         const char *as = option_name(option, true);
         if (option->kind == CLI_FLAG) {
-            if (!store(c, option, as, ""))
+            if (!store(c, option, field, as, ""))
                 return false;
             continue;
         }
@@ -374,7 +388,7 @@ static bool parse_short(cli *c, cursor *in, const char *text)
             cli_usage(c, "%s needs a value: %s", as, option->value);
             return false;
         }
-        return store(c, option, as, value);
+        return store(c, option, field, as, value);
     }
     return true;
 }
@@ -387,25 +401,24 @@ bool cli_parse(cli *c, int argc, char **argv)
     bool options = true;
     while (in.at < argc) {
         const char *text = argv[in.at++];
-        if (c->command->passes_on && c->args.words.count == 2 &&
-            strcmp(c->args.words.items[0], c->command->passes_on) == 0)
+        if (c->command->passes_on && c->words.count == 2 && strcmp(c->words.items[0], c->command->passes_on) == 0)
             options = false;
         if (!options || text[0] != '-' || !text[1]) {
-            cli_list_add(&c->args.words, text);
+            cli_list_add(&c->words, text);
         } else if (strcmp(text, "--") == 0) {
             options = false;
         } else if (!(text[1] == '-' ? parse_long(c, &in, text + 2) : parse_short(c, &in, text + 1))) {
             return false;
         }
     }
-    if (c->args.help || c->args.help_all)
+    if (c->output.help || c->output.help_all)
         return true;
-    if (c->args.words.count < c->command->min_words) {
+    if (c->words.count < c->command->min_words) {
         cli_usage(c, "an argument is missing: %s", c->command->arguments);
         return false;
     }
-    if (c->args.words.count > c->command->max_words) {
-        cli_usage(c, "one argument too many: '%s'", c->args.words.items[c->command->max_words]);
+    if (c->words.count > c->command->max_words) {
+        cli_usage(c, "one argument too many: '%s'", c->words.items[c->command->max_words]);
         return false;
     }
     return true;

@@ -13,7 +13,7 @@ static atomic_bool shown; /* warnings of other threads clear the line first */
 bool progress_wanted(const cli *c)
 {
     const char *term = getenv("TERM");
-    return !c->args.quiet && isatty(STDERR_FILENO) == 1 && term && strcmp(term, "dumb") != 0;
+    return !c->output.quiet && isatty(STDERR_FILENO) == 1 && term && strcmp(term, "dumb") != 0;
 }
 
 static size_t terminal_width(void)

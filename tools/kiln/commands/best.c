@@ -5,6 +5,15 @@
 #include "commands.h"
 #include "end_to_end.h"
 
+typedef struct best_args {
+    cli_choice_args choice;
+    cli_run_args run; /* of --tune */
+    cli_engine_args engine;
+    const char *known, *export_to, *store;
+    double tune_seconds;
+    bool no_store;
+} best_args;
+
 static const char *day(int64_t made)
 {
     time_t seconds = (time_t)(made / 1000000);
@@ -31,17 +40,18 @@ static void close_sources(sources *s)
 /* 0, or an exit code. A missing store counts as empty. */
 static int open_sources(cli *c, sources *s, bool writes)
 {
+    const best_args *args = c->args;
     kiln_error *error = NULL;
     kiln_status status = KILN_OK;
-    if (!c->args.no_store)
-        status = kiln_store_open(c->engine, c->args.store, writes ? 0 : KILN_STORE_READ, &s->store, &error);
-    if (status == KILN_ERROR_NOT_FOUND && !c->args.store) {
+    if (!args->no_store)
+        status = kiln_store_open(c->engine, args->store, writes ? 0 : KILN_STORE_READ, &s->store, &error);
+    if (status == KILN_ERROR_NOT_FOUND && !args->store) {
         kiln_error_free(error);
         error = NULL;
         status = KILN_OK;
     }
-    if (status == KILN_OK && c->args.known)
-        status = kiln_knowledge_load(c->engine, c->args.known, &s->known, &error);
+    if (status == KILN_OK && args->known)
+        status = kiln_knowledge_load(c->engine, args->known, &s->known, &error);
     if (status == KILN_OK)
         return 0;
     close_sources(s);
@@ -149,21 +159,22 @@ static void show_json(const kiln_device_info *device, const char *spec, const ki
  * a sweep if the sizes are not known. Returns the exit code. */
 static int find_best(cli *c)
 {
+    const best_args *args = c->args;
     cli_choice chosen;
     sources s = {0};
     const kiln_device_info *device = NULL;
     kiln_best *best = NULL;
     kiln_plan *plan = NULL;
     kiln_error *error = NULL;
-    cli_sandbox(c);
-    int code = cli_spec(c);
+    cli_sandbox(c, &args->engine);
+    int code = cli_spec(c, &args->engine);
     if (code)
         return code;
-    if (!cli_make_choice(c, c->args.variant, &chosen))
+    if (!cli_make_choice(c, &args->choice, args->choice.variant, &chosen))
         return CLI_USAGE;
     if (kiln_engine_device(c->engine, &device, &error) != KILN_OK)
         return cli_error(c, error);
-    code = open_sources(c, &s, c->args.tune_seconds > 0);
+    code = open_sources(c, &s, args->tune_seconds > 0);
     if (code)
         return code;
     kiln_run_options run;
@@ -171,15 +182,15 @@ static int find_best(cli *c)
                                  .store = s.store,
                                  .knowledge = s.known,
                                  .run = &run,
-                                 .tune_seconds = c->args.tune_seconds,
+                                 .tune_seconds = args->tune_seconds,
                                  .isolation = KILN_ISOLATE_GPU};
-    cli_make_run(c, &run);
+    cli_make_run(&args->run, &run);
     cli_catch_signals("");
-    kiln_status status = c->args.tune_seconds > 0
+    kiln_status status = args->tune_seconds > 0
                              ? kiln_plan_open_best(c->engine, c->spec, &chosen.choice, &options, &plan, &best, &error)
                              : kiln_best_find(c->engine, c->spec, &chosen.choice, &options, &best, &error);
     if (status == KILN_OK)
-        (c->args.json ? show_json : show_text)(device, kiln_spec_name(c->spec), best);
+        (c->output.json ? show_json : show_text)(device, kiln_spec_name(c->spec), best);
     kiln_plan_close(plan);
     kiln_best_free(best);
     close_sources(&s);
@@ -190,18 +201,19 @@ static int find_best(cli *c)
 
 static int export_known(cli *c)
 {
+    best_args *args = c->args;
     sources s = {0};
     kiln_knowledge *collected = NULL;
     kiln_error *error = NULL;
     uint64_t written = 0;
     kiln_store_filter filter = {.size = sizeof filter,
-                                .spec = c->args.words.count ? c->args.words.items[0] : NULL,
-                                .variant = c->args.variant,
-                                .device = c->args.device};
-    if (c->args.known)
+                                .spec = c->words.count ? c->words.items[0] : NULL,
+                                .variant = args->choice.variant,
+                                .device = args->engine.device};
+    if (args->known)
         return cli_usage(c, "--export writes the contents of the store; --known cannot be used with it");
-    c->args.device = NULL; /* it is a filter here, not the device to open */
-    int code = cli_engine(c);
+    args->engine.device = NULL; /* it is a filter here, not the device to open */
+    int code = cli_engine(c, &args->engine);
     if (!code && filter.spec)
         code = cli_stored_spec(c, filter.spec, &filter.spec, &filter.path);
     if (!code)
@@ -214,12 +226,12 @@ static int export_known(cli *c)
     }
     kiln_status status = kiln_knowledge_collect(c->engine, s.store, &filter, &collected, &error);
     if (status == KILN_OK)
-        status = kiln_knowledge_save(collected, c->args.export_to, &written, &error);
+        status = kiln_knowledge_save(collected, args->export_to, &written, &error);
     kiln_knowledge_free(collected);
     close_sources(&s);
     if (status != KILN_OK)
         return cli_error(c, error);
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "written", js_whole(written));
         js_print(object);
@@ -231,35 +243,38 @@ static int export_known(cli *c)
 
 static int best_run(cli *c)
 {
-    if (c->args.export_to)
+    const best_args *args = c->args;
+    if (args->export_to)
         return export_known(c);
-    if (c->args.words.count == 0)
+    if (c->words.count == 0)
         return cli_usage(c, "an argument is missing: SPEC");
     return find_best(c);
 }
 
+#define FIELD(field) offsetof(best_args, field)
+
 static const cli_option options[] = {
-    {"known", 0, CLI_TEXT, CLI_OPTION_FIELD(known), "FILE", CLI_FILES, NULL,
-     "Search this file too. --export writes such files."},
-    {"export", 0, CLI_TEXT, CLI_OPTION_FIELD(export_to), "FILE", CLI_FILES, NULL,
+    {"known", 0, CLI_TEXT, FIELD(known), "FILE", CLI_FILES, NULL, "Search this file too. --export writes such files."},
+    {"export", 0, CLI_TEXT, FIELD(export_to), "FILE", CLI_FILES, NULL,
      "Write the best configuration of each variant to a text file, for every device and set of sizes in the store, "
      "and for every spec or for SPEC. --device then selects devices by a part of their name."},
-    {"tune", 0, CLI_NUMBER, CLI_OPTION_FIELD(tune_seconds), "SECONDS", CLI_NOTHING, NULL,
+    {"tune", 0, CLI_NUMBER, FIELD(tune_seconds), "SECONDS", CLI_NOTHING, NULL,
      "If these sizes are not known on this device, run a sweep first, for at most this time."},
-    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL, "Do not use the store."},
-    CLI_STORE_OPTION,
+    {"no-store", 0, CLI_FLAG, FIELD(no_store), NULL, CLI_NOTHING, NULL, "Do not use the store."},
+    CLI_STORE_OPTION(FIELD(store)),
 };
 static const cli_group group = {"What is known", options, CLI_COUNT(options)};
 static const cli_option choice_options[] = {
-    {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_VARIANTS, NULL,
+    {"variant", 'v', CLI_TEXT, FIELD(choice.variant), "NAME", CLI_VARIANTS, NULL,
      "Only configurations of this "
      "variant."},
-    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+    {"param", 'p', CLI_LIST, FIELD(choice.params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Only configurations with this value of a param. Repeatable."},
-    CLI_SIZE_OPTION,
+    CLI_SIZE_OPTION(FIELD(choice.sizes)),
 };
 static const cli_group choice_group = {"For what", choice_options, CLI_COUNT(choice_options)};
-static const cli_option tune_options[] = {CLI_RUN_OPTIONS, CLI_TIMEOUT_OPTION(", plus twice the budget.")};
+static const cli_option tune_options[] = {CLI_RUN_OPTIONS(FIELD(run)),
+                                          CLI_TIMEOUT_OPTION(FIELD(run), ", plus twice the budget.")};
 static const cli_group tune_group = {"Tuning", tune_options, CLI_COUNT(tune_options)};
 
 const cli_command cli_best_command = {
@@ -281,8 +296,13 @@ const cli_command cli_best_command = {
         "it with a program, which loads it with kiln_knowledge_load().",
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&choice_group, &group, &tune_group, &cli_sandbox_group, &cli_engine_group,
-                                         NULL},
+    .args_size = sizeof(best_args),
+    .groups = (const cli_use[]){{&choice_group, 0},
+                                {&group, 0},
+                                {&tune_group, 0},
+                                {&cli_sandbox_group, FIELD(engine)},
+                                {&cli_engine_group, FIELD(engine)},
+                                {0}},
     .examples =
         (const cli_example[]){{"kiln best matmul -s M=4096 -s N=64 -s K=4096", "For one shape."},
                               {"kiln best matmul -s n2048 --tune 60", "After a sweep of one minute, if needed."},

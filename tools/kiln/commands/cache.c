@@ -5,6 +5,12 @@
 
 #include "commands.h"
 
+typedef struct cache_args {
+    cli_engine_args engine;
+    cli_amount max_size;
+    bool show_source, show_ptx;
+} cache_args;
+
 static json_t *entry_json(const kiln_cache_entry *entry, bool verified)
 {
     json_t *object = js_object();
@@ -73,7 +79,7 @@ static int cache_list(cli *c, bool verify, bool brief)
         json_decref(l.entries);
         return cli_error(c, error);
     }
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "folder", js_text(kiln_cache_dir(c->engine)));
         js_set(object, "entries", l.entries);
@@ -105,7 +111,8 @@ typedef struct shown {
 static int show_entry(void *user, const kiln_cache_entry *entry, const char *source, const char *ptx, size_t cubin)
 {
     const cli *c = ((shown *)user)->c;
-    if (c->args.json) {
+    const cache_args *args = c->args;
+    if (c->output.json) {
         json_t *object = entry_json(entry, false);
         js_set(object, "source_text", js_text(source));
         js_set(object, "ptx", js_text(ptx));
@@ -113,10 +120,10 @@ static int show_entry(void *user, const kiln_cache_entry *entry, const char *sou
         js_print(object);
         return 0;
     }
-    bool parts = c->args.show_source || c->args.show_ptx;
-    if (c->args.show_source)
+    bool parts = args->show_source || args->show_ptx;
+    if (args->show_source)
         out_write(source ? source : "", source ? strlen(source) : 0);
-    if (c->args.show_ptx)
+    if (args->show_ptx)
         out_write(ptx ? ptx : "", ptx ? strlen(ptx) : 0);
     if (parts)
         return 0;
@@ -152,13 +159,14 @@ static int cache_show(cli *c, const char *id)
 
 static int cache_gc(cli *c, bool clear)
 {
+    const cache_args *args = c->args;
     uint64_t removed = 0, kept = 0;
     kiln_error *error = NULL;
     kiln_status status = clear ? kiln_cache_clear(c->engine, &removed, &error)
-                               : kiln_cache_gc(c->engine, c->args.max_size, &removed, &kept, &error);
+                               : kiln_cache_gc(c->engine, args->max_size.bytes, &removed, &kept, &error);
     if (status != KILN_OK)
         return cli_error(c, error);
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "removed", js_whole(removed));
         js_set(object, "kept_bytes", js_whole(kept));
@@ -175,7 +183,8 @@ static int cache_gc(cli *c, bool clear)
 /* `kiln cache`: parses the action and runs it. Without an action it lists the entries. */
 static int cache_run(cli *c)
 {
-    const cli_list *words = &c->args.words;
+    const cache_args *args = c->args;
+    const cli_list *words = &c->words;
     static const char *const actions[] = {"list", "show", "gc", "clear", "verify"};
     const char *action = words->count ? words->items[0] : "list";
     bool is_show = strcmp(action, "show") == 0;
@@ -190,9 +199,9 @@ static int cache_run(cli *c)
         const char *near = cli_nearest(action, actions, CLI_COUNT(actions));
         return cli_usage(c, "unknown action '%s'%s", action, near ? cli_printf(" (did you mean '%s'?)", near) : "");
     }
-    if (strcmp(action, "gc") == 0 && !c->args.has_max_size)
+    if (strcmp(action, "gc") == 0 && !args->max_size.given)
         return cli_usage(c, "gc needs --max-size, for example --max-size 256M");
-    int code = cli_engine(c);
+    int code = cli_engine(c, &args->engine);
     if (code)
         return code;
     if (!kiln_cache_dir(c->engine))
@@ -206,12 +215,13 @@ static int cache_run(cli *c)
     return cache_gc(c, strcmp(action, "clear") == 0);
 }
 
+#define FIELD(field) offsetof(cache_args, field)
+
 static const cli_option options[] = {
-    {"max-size", 0, CLI_BYTES, CLI_OPTION_FIELD(max_size), "BYTES", CLI_NOTHING, NULL,
+    {"max-size", 0, CLI_BYTES, FIELD(max_size), "BYTES", CLI_NOTHING, NULL,
      "For gc: how much to keep, for example 256M."},
-    {"source", 0, CLI_FLAG, CLI_OPTION_FIELD(show_source), NULL, CLI_NOTHING, NULL,
-     "For show: print the filled source."},
-    {"ptx", 0, CLI_FLAG, CLI_OPTION_FIELD(show_ptx), NULL, CLI_NOTHING, NULL, "For show: print the PTX."},
+    {"source", 0, CLI_FLAG, FIELD(show_source), NULL, CLI_NOTHING, NULL, "For show: print the filled source."},
+    {"ptx", 0, CLI_FLAG, FIELD(show_ptx), NULL, CLI_NOTHING, NULL, "For show: print the PTX."},
 };
 static const cli_group group = {"Cache", options, CLI_COUNT(options)};
 
@@ -231,7 +241,8 @@ const cli_command cli_cache_command = {
     .max_words = 2,
     .completes = CLI_WORDS,
     .words = "list show gc clear verify",
-    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .args_size = sizeof(cache_args),
+    .groups = (const cli_use[]){{&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples =
         (const cli_example[]){{"kiln cache gc --max-size 256M", "Keeps the entries that were used most recently."},
                               {"kiln cache show 3f2a --ptx", "The PTX of one entry."},

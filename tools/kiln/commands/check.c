@@ -4,6 +4,17 @@
 #include "commands.h"
 #include "findings.h"
 
+typedef struct check_args {
+    cli_choice_args choice; /* without the variant */
+    cli_run_args run;
+    cli_engine_args engine;
+    cli_list variants;
+    uint64_t max_configurations, seed;
+    double max_seconds;
+    const char *strategy;
+    bool each, notes;
+} check_args;
+
 typedef struct check_view {
     findings found;
     cli_choice chosen;
@@ -43,9 +54,10 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
 
 static void show_text(const cli *c, const check_view *view)
 {
+    const check_args *args = c->args;
     size_t severe = findings_severe(&view->found), notes = view->found.count - severe;
-    findings_text(&view->found, c->args.notes, true);
-    if (view->found.count > (c->args.notes ? 0 : notes))
+    findings_text(&view->found, args->notes, true);
+    if (view->found.count > (args->notes ? 0 : notes))
         out_puts("\n");
     out_printf("%s%s%s  %s configuration%s checked, ", out_bold(), kiln_spec_name(c->spec), out_plain(),
                cli_whole(view->configurations), view->configurations == 1 ? "" : "s");
@@ -55,7 +67,7 @@ static void show_text(const cli *c, const check_view *view)
         out_puts("nothing found");
     if (notes)
         out_printf(", %s note%s%s", cli_whole(notes), notes == 1 ? "" : "s",
-                   c->args.notes ? "" : " (--notes shows them)");
+                   args->notes ? "" : " (--notes shows them)");
     out_puts("\n");
     if (view->uncounted)
         out_printf("  of a space too large to be counted in a short time%s\n",
@@ -84,9 +96,10 @@ static void show_json(const cli *c, const check_view *view)
 static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const char *const *variants, size_t count,
                          bool *ended, int *code)
 {
+    const check_args *args = c->args;
     kiln_tuning *tuning = NULL;
     kiln_error *error = NULL;
-    if (!cli_make_choice(c, count == 1 ? variants[0] : NULL, &view->chosen)) {
+    if (!cli_make_choice(c, &args->choice, count == 1 ? variants[0] : NULL, &view->chosen)) {
         *ended = true;
         *code = CLI_USAGE;
         return KILN_ERROR_ARGUMENT;
@@ -100,10 +113,10 @@ static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const 
         .size_set = view->chosen.choice.size_set,
         .sizes = view->chosen.choice.sizes,
         .size_count = view->chosen.choice.size_count,
-        .max_configurations = c->args.max_configurations,
-        .max_seconds = c->args.max_seconds,
-        .strategy = c->args.strategy,
-        .seed = c->args.seed,
+        .max_configurations = args->max_configurations,
+        .max_seconds = args->max_seconds,
+        .strategy = args->strategy,
+        .seed = args->seed,
         .run = run,
         .callback = on_progress,
         .user = view,
@@ -123,7 +136,7 @@ static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const 
     if (status != KILN_OK &&
         totals->end != KILN_END_EARLY) /* every configuration failed: `code` and the findings say how */
         status = KILN_OK;
-    if (status != KILN_OK && !c->args.json)
+    if (status != KILN_OK && !c->output.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far"
                                                       : kiln_error_message(error));
     kiln_tuning_free(tuning);
@@ -135,27 +148,28 @@ static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const 
  * findings. Returns 1 if a finding is more than a note. */
 static int check_run(cli *c)
 {
+    check_args *args = c->args;
     check_view view = {.progress = progress_wanted(c)};
-    c->args.check = c->args.no_measure = true;
-    if (!c->args.device)
-        c->args.device = "sim";
-    cli_sandbox(c);
-    int code = cli_spec(c);
+    args->run.check = args->run.no_measure = true;
+    if (!args->engine.device)
+        args->engine.device = "sim";
+    cli_sandbox(c, &args->engine);
+    int code = cli_spec(c, &args->engine);
     if (code)
         return code;
     kiln_run_options run;
-    cli_make_run(c, &run);
-    if (!cli_make_files(c, &c->args.inputs, "--input", &run.inputs))
+    cli_make_run(&args->run, &run);
+    if (!cli_make_files(c, &args->run.inputs, "--input", &run.inputs))
         return CLI_USAGE;
-    run.input_count = c->args.inputs.count;
+    run.input_count = args->run.inputs.count;
     run.check = findings_add;
     run.check_user = &view.found;
     cli_catch_signals("");
-    const char *const *names = c->args.variants.items;
-    size_t count = c->args.variants.count;
+    const char *const *names = args->variants.items;
+    size_t count = args->variants.count;
     bool ended = false;
     kiln_status status = KILN_OK;
-    if (!c->args.each) {
+    if (!args->each) {
         status = sweep(c, &view, &run, names, count, &ended, &code);
     } else {
         size_t all = count ? count : kiln_spec_variant_count(c->spec);
@@ -166,35 +180,36 @@ static int check_run(cli *c)
     }
     if (ended)
         return code;
-    if (c->args.json)
+    if (c->output.json)
         show_json(c, &view);
     else
         show_text(c, &view);
     return findings_severe(&view.found) ? CLI_FOUND : status != KILN_OK ? cli_exit_code(status) : view.code;
 }
 
+#define FIELD(field) offsetof(check_args, field)
+
 static const cli_option options[] = {
-    {"variants", 'v', CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
+    {"variants", 'v', CLI_COMMAS, FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
      "The variants to check, separated by commas. Repeatable. Default: all."},
-    {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
-    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+    {"variant", 0, CLI_COMMAS, FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
+    {"param", 'p', CLI_LIST, FIELD(choice.params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Give a param one value, in every variant that has this param. Repeatable."},
-    CLI_SIZE_OPTION,
-    CLI_INPUT_OPTION,
-    {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
+    CLI_SIZE_OPTION(FIELD(choice.sizes)),
+    CLI_INPUT_OPTION(FIELD(run.inputs)),
+    {"max-configurations", 'm', CLI_WHOLE, FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
      "Stop after this many configurations."},
-    {"each", 0, CLI_FLAG, CLI_OPTION_FIELD(each), NULL, CLI_NOTHING, NULL,
+    {"each", 0, CLI_FLAG, FIELD(each), NULL, CLI_NOTHING, NULL,
      "Check one variant after another. --max-configurations and --max-seconds then apply to each variant."},
-    {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "Stop after this time."},
-    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"max-seconds", 't', CLI_NUMBER, FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL, "Stop after this time."},
+    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "The order of the configurations, by a strategy of `kiln tune`. `random` spreads them over the space. Default: "
      "exhaustive, which takes them in order."},
-    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+    {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the strategy's random numbers. Default: 0."},
-    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not verify the answer."},
-    CLI_TIMEOUT_OPTION("."),
-    {"notes", 0, CLI_FLAG, CLI_OPTION_FIELD(notes), NULL, CLI_NOTHING, NULL,
+    {"no-verify", 0, CLI_FLAG, FIELD(run.no_verify), NULL, CLI_NOTHING, NULL, "Do not verify the answer."},
+    CLI_TIMEOUT_OPTION(FIELD(run), "."),
+    {"notes", 0, CLI_FLAG, FIELD(notes), NULL, CLI_NOTHING, NULL,
      "Also show findings that may be intended, such as two threads that write the same value to one place."},
 };
 static const cli_group group = {"What to check", options, CLI_COUNT(options)};
@@ -219,7 +234,9 @@ const cli_command cli_check_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&group, &cli_sandbox_group, &cli_engine_group, NULL},
+    .args_size = sizeof(check_args),
+    .groups =
+        (const cli_use[]){{&group, 0}, {&cli_sandbox_group, FIELD(engine)}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln check matmul", "All configurations, at the size `tiny`."},
                                       {"kiln check matmul -v tiled -s ragged -m 20", "Some of them, at another size."},
                                       {"kiln check matmul --each -m 3 --strategy random", "Three of each variant."},

@@ -390,7 +390,7 @@ static int completion_run(cli *c)
         const char *name;
         void (*print)(void);
     } shells[] = {{"bash", bash}, {"zsh", print_zsh}, {"fish", print_fish}};
-    const char *wanted = c->args.words.items[0];
+    const char *wanted = c->words.items[0];
     for (size_t i = 0; i < CLI_COUNT(shells); i++) {
         if (strcmp(shells[i].name, wanted) == 0) {
             shells[i].print();

@@ -3,6 +3,11 @@
 
 #include "commands.h"
 
+typedef struct devices_args { /* `kiln doctor` has them too, without `names` */
+    cli_engine_args engine;
+    bool names;
+} devices_args;
+
 /* ---- devices ---- */
 
 static void peak_cell(cli_table *table, double flops)
@@ -13,8 +18,9 @@ static void peak_cell(cli_table *table, double flops)
 /* `kiln devices`: lists the devices with their units, memory and peak rates. */
 static int devices_run(cli *c)
 {
+    const devices_args *args = c->args;
     kiln_error *error = NULL;
-    int code = cli_engine(c);
+    int code = cli_engine(c, &args->engine);
     if (code)
         return code;
     cli_devices list;
@@ -22,7 +28,7 @@ static int devices_run(cli *c)
         return cli_error(c, error);
     const kiln_device_info *infos = list.items;
     size_t count = list.count;
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object(), *devices = js_array();
         for (size_t i = 0; i < count; i++)
             js_add(devices, js_device(&infos[i]));
@@ -30,7 +36,7 @@ static int devices_run(cli *c)
         js_print(object);
         return 0;
     }
-    if (c->args.names) {
+    if (args->names) {
         out_word("sim");
         for (size_t i = 0; i < count; i++)
             out_word(infos[i].id);
@@ -63,9 +69,10 @@ static int devices_run(cli *c)
     return 0;
 }
 
+#define FIELD(field) offsetof(devices_args, field)
+
 static const cli_option options[] = {
-    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL,
-     "Only the names for --device, one per line."},
+    {"names", 0, CLI_FLAG, FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names for --device, one per line."},
 };
 static const cli_group group = {"Listing", options, CLI_COUNT(options)};
 
@@ -76,7 +83,8 @@ const cli_command cli_devices_command = {
     .about = "Lists every device for --device, the simulated ones last. kiln finds files NAME.profile with device "
              "profiles in the current folder, in the folders of --path, and in a folder `devices` inside these. "
              "sim:FILE.profile names any other file.",
-    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .args_size = sizeof(devices_args),
+    .groups = (const cli_use[]){{&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln devices --json", "With all properties that constraints can use."}, {0}},
     .run = devices_run,
 };
@@ -113,8 +121,9 @@ static int note(void *user, const kiln_finding *finding)
  * required part is missing. */
 static int doctor_run(cli *c)
 {
+    const devices_args *args = c->args;
     kiln_error *error = NULL;
-    int code = cli_engine(c);
+    int code = cli_engine(c, &args->engine);
     if (code)
         return code;
     findings f = {.list = js_array()};
@@ -123,7 +132,7 @@ static int doctor_run(cli *c)
         json_decref(f.list);
         return cli_error(c, error);
     }
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "ok", json_boolean(!f.broken));
         js_set(object, "findings", f.list);
@@ -150,6 +159,7 @@ const cli_command cli_doctor_command = {
         "Searches everything that kiln can use: the CUDA driver, devices, NVRTC, the CUDA headers, the compile worker, "
         "the disk cache. For each missing part it prints what to do.\n\n"
         "The exit code is 1 if something required is missing.",
-    .groups = (const cli_group *const[]){&cli_engine_group, NULL},
+    .args_size = sizeof(devices_args),
+    .groups = (const cli_use[]){{&cli_engine_group, FIELD(engine)}, {0}},
     .run = doctor_run,
 };

@@ -139,7 +139,9 @@ static int print_spec(cli *c)
 {
     out_wrapped(spec_text, 0, out_width());
     out_puts(spec_example);
-    return cli_spec_command.run(c);
+    cli spec = *c;
+    spec.args = cli_alloc(cli_spec_command.args_size);
+    return cli_spec_command.run(&spec);
 }
 
 static void print_host(const kiln_host_info *host, unsigned use, const char *gives)
@@ -230,11 +232,11 @@ static const struct {
 
 static int help_run(cli *c)
 {
-    if (c->args.words.count == 0) {
+    if (c->words.count == 0) {
         help_print(NULL, false);
         return 0;
     }
-    const char *name = c->args.words.items[0];
+    const char *name = c->words.items[0];
     for (size_t i = 0; i < CLI_COUNT(topics); i++)
         if (strcmp(name, topics[i].name) == 0)
             return topics[i].print(c);
@@ -268,7 +270,7 @@ const cli_command cli_help_command = {
 
 static int version_run(cli *c)
 {
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "version", js_text(kiln_version()));
         js_print(object);

@@ -58,10 +58,11 @@ static int by_value(const void *a, const void *b)
 /* Every value that a configuration of the recorded space has. 0, or the exit code. */
 static int read_space(cli *c, value_list *list)
 {
+    const init_args *args = c->args;
     kiln_recording *recording = NULL;
     kiln_error *error = NULL;
     kiln_replay_options options = {.size = sizeof options};
-    kiln_status status = kiln_recording_load(c->engine, c->args.space, &recording, &error);
+    kiln_status status = kiln_recording_load(c->engine, args->space, &recording, &error);
     if (status == KILN_OK)
         status = kiln_replay(recording, &options, take_step, list, &error);
     kiln_recording_free(recording);
@@ -88,8 +89,9 @@ kiln_value init_value(const char *text)
 /* "BLOCK=64,128". 0, or the exit code. */
 static int read_params(cli *c, value_list *list)
 {
-    for (size_t i = 0; i < c->args.params.count; i++) {
-        const char *name = c->args.params.items[i], *equals = strchr(name, '=');
+    const init_args *args = c->args;
+    for (size_t i = 0; i < args->params.count; i++) {
+        const char *name = args->params.items[i], *equals = strchr(name, '=');
         if (!equals || equals == name || !equals[1])
             return cli_usage(c, "--param needs NAME=VALUE,VALUE,... and got '%s'", name);
         name = cli_strndup(name, (size_t)(equals - name));
@@ -134,9 +136,10 @@ static bool ends_in(const char *path, const char *end)
 /* The folders that were needed here are needed there too. */
 static const char *with_paths(const cli *c)
 {
+    const init_args *args = c->args;
     const char *line = "";
-    for (size_t i = 0; i < c->args.paths.count; i++)
-        line = cli_printf("%s -I %s", line, cli_shell_word(c->args.paths.items[i]));
+    for (size_t i = 0; i < args->engine.paths.count; i++)
+        line = cli_printf("%s -I %s", line, cli_shell_word(args->engine.paths.items[i]));
     return line;
 }
 
@@ -144,11 +147,12 @@ static const char *with_paths(const cli *c)
  * from --space if it is given. */
 static int init_run(cli *c)
 {
+    init_args *args = c->args;
     struct stat there;
     drafted made = {0};
     value_list values = {0};
     kiln_error *error = NULL;
-    const char *source = c->args.words.items[0], *to = c->args.output_to, *folder = ".";
+    const char *source = c->words.items[0], *to = args->output_to, *folder = ".";
     if (ends_in(source, ".json") || ends_in(source, ".json.gz"))
         return cli_usage(c,
                          "%s is not a CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
@@ -160,32 +164,32 @@ static int init_run(cli *c)
         return cli_fail(c, KILN_ERROR_IO, "%s exists already, and is not overwritten", to);
     if (to && strrchr(to, '/'))
         folder = cli_strndup(to, (size_t)(strrchr(to, '/') - to) + 1);
-    if (!c->args.device)
-        c->args.device = "sim";
+    if (!args->engine.device)
+        args->engine.device = "sim";
     if (ends_in(source, ".py") &&
-        (c->args.params.count || c->args.space || c->args.launch || c->args.nvcc || c->args.stubs.count))
+        (args->params.count || args->space || args->launch || args->nvcc || args->stubs.count))
         return cli_usage(c, "%s is a script: --param, --space, --launch, --nvcc and --stub are for CUDA sources",
                          source);
     if (ends_in(source, ".py"))
         return init_from_script(c, source, to, folder);
     init_plan plan = {.folder = folder};
     int code = read_params(c, &values);
-    if (!code && c->args.nvcc)
+    if (!code && args->nvcc)
         code = init_read_nvcc(c, &plan);
     if (!code)
         code = init_make_stubs(c, &plan);
     if (!code)
-        code = cli_engine(c);
-    if (!code && c->args.space)
+        code = cli_engine(c, &args->engine);
+    if (!code && args->space)
         code = read_space(c, &values);
     if (code)
         return code;
     kiln_draft_options options = {.size = sizeof options,
-                                  .kernel = c->args.kernel,
+                                  .kernel = args->kernel,
                                   .source = name_from(source, folder),
                                   .values = values.items,
                                   .value_count = values.count,
-                                  .launch = c->args.launch,
+                                  .launch = args->launch,
                                   .includes = plan.includes.items,
                                   .include_count = plan.includes.count,
                                   .options = plan.options.items,
@@ -196,12 +200,12 @@ static int init_run(cli *c)
         return cli_error(c, error);
     if (to) {
         code = cli_write_file(c, to, made.text, made.length);
-        if (!code && !c->args.json)
+        if (!code && !c->output.json)
             out_printf("%s is written. Read its comments, then: kiln tune %s%s\n", to, to, with_paths(c));
-    } else if (!c->args.json) {
+    } else if (!c->output.json) {
         out_write(made.text, made.length);
     }
-    if (!code && c->args.json) {
+    if (!code && c->output.json) {
         json_t *object = js_object();
         js_set(object, "spec", js_text(made.text));
         js_set(object, "file", to ? js_text(to) : json_null());
@@ -210,23 +214,25 @@ static int init_run(cli *c)
     return code;
 }
 
+#define FIELD(field) offsetof(init_args, field)
+
 static const cli_option options[] = {
-    {"kernel", 'k', CLI_TEXT, CLI_OPTION_FIELD(kernel), "NAME", CLI_NOTHING, NULL,
+    {"kernel", 'k', CLI_TEXT, FIELD(kernel), "NAME", CLI_NOTHING, NULL,
      "The kernel, if the source has several. Default: the first."},
-    {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(output_to), "FILE", CLI_FILES, NULL,
+    {"output", 'o', CLI_TEXT, FIELD(output_to), "FILE", CLI_FILES, NULL,
      "Write the spec to this file, which must not exist. Default: standard output."},
-    {"launch", 0, CLI_TEXT, CLI_OPTION_FIELD(launch), "FILE", CLI_FILES, NULL,
+    {"launch", 0, CLI_TEXT, FIELD(launch), "FILE", CLI_FILES, NULL,
      "A file whose host code launches the kernel (<<<grid, block>>>). Default: the source itself."},
-    {"nvcc", 0, CLI_TEXT, CLI_OPTION_FIELD(nvcc), "LINE", CLI_NOTHING, NULL,
+    {"nvcc", 0, CLI_TEXT, FIELD(nvcc), "LINE", CLI_NOTHING, NULL,
      "The command line that compiles the source with nvcc, as one text. Its folders of headers (-I), macros (-D) and "
      "options such as -std and --use_fast_math go into the spec."},
-    {"stub", 0, CLI_LIST, CLI_OPTION_FIELD(stubs), "HEADER", CLI_NOTHING, NULL,
+    {"stub", 0, CLI_LIST, FIELD(stubs), "HEADER", CLI_NOTHING, NULL,
      "Make an empty header of this name in the folder 'stubs' beside the spec, for a library that only the host needs. "
      "Repeatable."},
-    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUES", CLI_NOTHING, NULL,
+    {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUES", CLI_NOTHING, NULL,
      "The values of a macro or of a template's parameter, separated by commas; the one in the middle is the default. "
      "Repeatable. Default: a guess."},
-    {"space", 0, CLI_TEXT, CLI_OPTION_FIELD(space), "FILE", CLI_FILES, NULL,
+    {"space", 0, CLI_TEXT, FIELD(space), "FILE", CLI_FILES, NULL,
      "Take params and their values from a recorded space: Kernel Tuner's cache file or T4 results, gzipped or not."},
 };
 static const cli_group group = {"The spec", options, CLI_COUNT(options)};
@@ -248,7 +254,8 @@ const cli_command cli_init_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_FILES,
-    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .args_size = sizeof(init_args),
+    .groups = (const cli_use[]){{&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples =
         (const cli_example[]){
             {"kiln init saxpy.cu > saxpy.yaml && kiln tune saxpy.yaml", "From a kernel to its best "

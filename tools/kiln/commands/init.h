@@ -4,6 +4,12 @@
 
 #include "cli.h"
 
+typedef struct init_args {
+    cli_engine_args engine;
+    const char *kernel, *output_to, *launch, *nvcc, *space;
+    cli_list stubs, params; /* params: "NAME=VALUES" */
+} init_args;
+
 /* Values for the spec that come from the command line. */
 typedef struct init_plan {
     const char *folder;         /* of the spec */

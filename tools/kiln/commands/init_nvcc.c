@@ -102,6 +102,7 @@ static const char *path_below(const char *folder, const char *base)
 
 static void add_include(cli *c, init_plan *plan, const char *folder)
 {
+    init_args *args = c->args;
     struct stat info;
     if (stat(cli_printf("%s/cuda_runtime.h", folder), &info) == 0) /* CUDA's own headers, which Kiln finds itself */
         return;
@@ -109,7 +110,7 @@ static void add_include(cli *c, init_plan *plan, const char *folder)
     if (below)
         cli_list_add(&plan->includes, below);
     else
-        cli_list_add(&c->args.paths, folder);
+        cli_list_add(&args->engine.paths, folder);
 }
 
 static void add_define(init_plan *plan, const char *text)
@@ -130,9 +131,10 @@ static void add_define(init_plan *plan, const char *text)
 
 int init_read_nvcc(cli *c, init_plan *plan)
 {
+    const init_args *args = c->args;
     cli_list words = {0};
     const char *left = "";
-    split_words(c->args.nvcc, &words);
+    split_words(args->nvcc, &words);
     for (size_t i = 0; i < words.count; i++) {
         const char *word = words.items[i], *value = NULL;
         bool taken = i == 0 && !strchr("-", *word); /* nvcc itself */
@@ -163,7 +165,7 @@ int init_read_nvcc(cli *c, init_plan *plan)
                     cli_list_add(&plan->options, kept[k].value ? cli_printf("%s=%s", kept[k].as, value) : kept[k].as);
                 taken = value != NULL;
             }
-        if (taken || !strcmp(word, c->args.words.items[0]))
+        if (taken || !strcmp(word, c->words.items[0]))
             continue;
         for (size_t k = 0; k < CLI_COUNT(with_value) && i + 1 < words.count; k++)
             if (strcmp(word, with_value[k]) == 0)
@@ -188,8 +190,9 @@ static bool make_folders(const char *path)
 
 int init_make_stubs(cli *c, init_plan *plan)
 {
-    for (size_t i = 0; i < c->args.stubs.count; i++) {
-        const char *name = c->args.stubs.items[i];
+    const init_args *args = c->args;
+    for (size_t i = 0; i < args->stubs.count; i++) {
+        const char *name = args->stubs.items[i];
         struct stat info;
         if (!*name || *name == '/' || strstr(name, "..") || name[strlen(name) - 1] == '/')
             return cli_usage(c, "--stub needs the name behind #include, such as 'glm/glm.hpp', and got '%s'", name);
@@ -207,7 +210,7 @@ int init_make_stubs(cli *c, init_plan *plan)
             return code;
         cli_complain(cli_printf("note: %s is an empty header. Declare there what a kernel needs of it", path));
     }
-    if (c->args.stubs.count)
+    if (args->stubs.count)
         cli_list_add(&plan->includes, "stubs");
     return 0;
 }

@@ -40,6 +40,7 @@ static int run_python(const char *script, const char *kernel, FILE *from, FILE *
 /* Reads the script. *answer is the JSON of kernel_tuner.py; the caller frees it. Returns 0 or the exit code. */
 static int read_script(cli *c, const char *script, json_t **answer)
 {
+    const init_args *args = c->args;
     struct stat info;
     FILE *from = tmpfile(), *to = tmpfile();
     int status = 0, code = 0, failed = 0;
@@ -48,7 +49,7 @@ static int read_script(cli *c, const char *script, json_t **answer)
                  fflush(from) == 0;
     if (ready)
         rewind(from);
-    failed = ready ? run_python(script, c->args.kernel, from, to, &status) : errno;
+    failed = ready ? run_python(script, args->kernel, from, to, &status) : errno;
     if (failed == ENOENT)
         code = cli_fail(c, KILN_ERROR_NOT_FOUND,
                         "%s is a script in Python, and reading it needs the program python3, which is not installed",
@@ -95,7 +96,7 @@ static int write_files(cli *c, json_t *files, const char *folder)
         int code = cli_write_file(c, path, json_string_value(text), json_string_length(text));
         if (code)
             return code;
-        if (!c->args.json)
+        if (!c->output.json)
             out_printf("%s is written too.\n", path);
     }
     return 0;
@@ -121,6 +122,7 @@ static void try_spec(cli *c, const kiln_spec *spec)
 
 int init_from_script(cli *c, const char *script, const char *to, const char *folder)
 {
+    const init_args *args = c->args;
     char whole[PATH_MAX], base[PATH_MAX];
     json_t *answer = NULL;
     kiln_spec *spec = NULL;
@@ -130,7 +132,7 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     if (to && realpath(source_folder, whole) && realpath(folder, base) && strcmp(whole, base) != 0)
         return cli_usage(c, "the spec of a script belongs into the script's folder, beside the kernel: -o %s/%s",
                          source_folder, strrchr(to, '/') ? strrchr(to, '/') + 1 : to);
-    int code = cli_engine(c);
+    int code = cli_engine(c, &args->engine);
     if (!code)
         code = read_script(c, script, &answer);
     json_t *files = json_object_get(answer, "files");
@@ -154,7 +156,7 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
             try_spec(c, spec);
         kiln_spec_free(spec);
     }
-    if (!code && c->args.json) {
+    if (!code && c->output.json) {
         js_set(answer, "file", to ? js_text(to) : json_null());
         js_print(json_incref(answer));
     } else if (!code && to) {

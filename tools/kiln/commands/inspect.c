@@ -5,6 +5,13 @@
 
 #include "commands.h"
 
+typedef struct inspect_args {
+    cli_choice_args choice;
+    cli_engine_args engine;
+    const char *arch;
+    const char *source, *ptx, *cubin; /* files to write; NULL: do not write it, "-": standard output */
+} inspect_args;
+
 /* Returns all figures of a compiled kernel as an object. */
 static json_t *kernel_json(const kiln_inspected_kernel *kernel)
 {
@@ -40,6 +47,7 @@ static json_t *kernel_json(const kiln_inspected_kernel *kernel)
 static void show_json(cli *c, const char *variant, const kiln_setting *params, size_t count,
                       const kiln_inspection *inspection)
 {
+    const inspect_args *args = c->args;
     size_t cubin = 0;
     json_t *object = js_object(), *kernels = js_array(), *findings = js_array();
     kiln_inspection_cubin(inspection, &cubin);
@@ -56,9 +64,9 @@ static void show_json(cli *c, const char *variant, const kiln_setting *params, s
         js_add(findings, js_text(finding));
     js_set(object, "findings", findings);
     js_set(object, "log", js_text(kiln_inspection_log(inspection)));
-    if (c->args.source && strcmp(c->args.source, "-") == 0)
+    if (args->source && strcmp(args->source, "-") == 0)
         js_set(object, "source", js_text(kiln_inspection_source(inspection)));
-    if (c->args.ptx && strcmp(c->args.ptx, "-") == 0)
+    if (args->ptx && strcmp(args->ptx, "-") == 0)
         js_set(object, "ptx", js_text(kiln_inspection_ptx(inspection)));
     js_print(object);
 }
@@ -132,7 +140,7 @@ static int put(const cli *c, const char *path, const void *data, size_t length)
 /* Writes the requested parts. *shown is set if one of them went to standard output. */
 static int put_parts(const cli *c, const kiln_inspection *inspection, bool *shown)
 {
-    const cli_args *args = &c->args;
+    const inspect_args *args = c->args;
     size_t cubin_length = 0;
     const void *cubin = kiln_inspection_cubin(inspection, &cubin_length);
     const char *source = kiln_inspection_source(inspection), *ptx = kiln_inspection_ptx(inspection);
@@ -149,9 +157,9 @@ static int put_parts(const cli *c, const kiln_inspection *inspection, bool *show
     *shown = false;
     for (size_t i = 0; i < CLI_COUNT(parts); i++) {
         bool to_stdout = parts[i].path && strcmp(parts[i].path, "-") == 0;
-        if (!parts[i].path || (to_stdout && args->json && parts[i].text))
+        if (!parts[i].path || (to_stdout && c->output.json && parts[i].text))
             continue;
-        if (to_stdout && !parts[i].text && (args->json || out_is_terminal()))
+        if (to_stdout && !parts[i].text && (c->output.json || out_is_terminal()))
             return cli_usage(c, "machine code cannot be shown on a terminal; name a file: --cubin=FILE");
         int code = put(c, parts[i].path, parts[i].data, parts[i].length);
         if (code)
@@ -163,22 +171,23 @@ static int put_parts(const cli *c, const kiln_inspection *inspection, bool *show
 
 static int inspect_run(cli *c)
 {
+    const inspect_args *args = c->args;
     cli_choice chosen;
     kiln_inspection *inspection = NULL;
     kiln_error *error = NULL;
-    int code = cli_spec(c);
+    int code = cli_spec(c, &args->engine);
     if (code)
         return code;
-    if (!cli_make_choice(c, c->args.variant, &chosen))
+    if (!cli_make_choice(c, &args->choice, args->choice.variant, &chosen))
         return CLI_USAGE;
-    if (kiln_inspect(c->engine, c->spec, &chosen.choice, c->args.arch, &inspection, &error) != KILN_OK)
+    if (kiln_inspect(c->engine, c->spec, &chosen.choice, args->arch, &inspection, &error) != KILN_OK)
         return cli_error(c, error);
     kiln_setting *params;
     int variant = kiln_spec_variant_find(c->spec, chosen.variant);
     size_t count = cli_whole_params(c->spec, variant < 0 ? 0 : (size_t)variant, &chosen.choice, &params);
     bool shown;
     code = put_parts(c, inspection, &shown);
-    if (!code && c->args.json)
+    if (!code && c->output.json)
         show_json(c, chosen.variant, params, count, inspection);
     else if (!code && !shown)
         show_text(c, chosen.variant, params, count, inspection);
@@ -186,14 +195,15 @@ static int inspect_run(cli *c)
     return code;
 }
 
+#define FIELD(field) offsetof(inspect_args, field)
+
 static const cli_option options[] = {
-    {"arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120",
+    {"arch", 'a', CLI_TEXT, FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120",
      "The architecture to compile for, for example sm_90. Default: the device's."},
-    {"source", 0, CLI_OPTIONAL, CLI_OPTION_FIELD(source), "FILE", CLI_FILES, NULL,
+    {"source", 0, CLI_OPTIONAL, FIELD(source), "FILE", CLI_FILES, NULL,
      "Write the source with all params set, to the file or to standard output."},
-    {"ptx", 0, CLI_OPTIONAL, CLI_OPTION_FIELD(ptx), "FILE", CLI_FILES, NULL,
-     "Write the PTX, to the file or to standard output."},
-    {"cubin", 0, CLI_OPTIONAL, CLI_OPTION_FIELD(cubin), "FILE", CLI_FILES, NULL,
+    {"ptx", 0, CLI_OPTIONAL, FIELD(ptx), "FILE", CLI_FILES, NULL, "Write the PTX, to the file or to standard output."},
+    {"cubin", 0, CLI_OPTIONAL, FIELD(cubin), "FILE", CLI_FILES, NULL,
      "Write the machine code, to the file or to standard output."},
 };
 static const cli_group group = {"Inspecting", options, CLI_COUNT(options)};
@@ -209,7 +219,9 @@ const cli_command cli_inspect_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
+    .args_size = sizeof(inspect_args),
+    .groups =
+        (const cli_use[]){{&cli_choice_group, FIELD(choice)}, {&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln inspect matmul -v coarsened -p UNROLL=8 --arch sm_90", "The table."},
                                       {"kiln inspect matmul -v tiled --ptx | less", "The PTX."},
                                       {"kiln inspect matmul --source=k.cu --cubin=k.cubin", "Files for other tools."},

@@ -4,6 +4,11 @@
 
 #include "commands.h"
 
+typedef struct list_args {
+    cli_engine_args engine;
+    bool all, names;
+} list_args;
+
 typedef struct found {
     cli_list names, titles, paths;
 } found;
@@ -20,14 +25,15 @@ static int note(void *user, const char *name, const char *title, const char *pat
 /* `kiln list`: lists the specs that are found by name, with --all also their paths. */
 static int list_run(cli *c)
 {
+    const list_args *args = c->args;
     found f = {0};
     kiln_error *error = NULL;
-    int code = cli_engine(c);
+    int code = cli_engine(c, &args->engine);
     if (code)
         return code;
     if (kiln_spec_list(c->engine, note, &f, &error) != KILN_OK)
         return cli_error(c, error);
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object(), *specs = js_array();
         for (size_t i = 0; i < f.names.count; i++) {
             json_t *spec = js_object();
@@ -40,7 +46,7 @@ static int list_run(cli *c)
         js_print(object);
         return 0;
     }
-    if (c->args.names) {
+    if (args->names) {
         for (size_t i = 0; i < f.names.count; i++)
             out_word(f.names.items[i]);
         return 0;
@@ -50,24 +56,26 @@ static int list_run(cli *c)
         return 0;
     }
     cli_table table;
-    table_start(&table, c->args.all ? "lll" : "ll");
+    table_start(&table, args->all ? "lll" : "ll");
     table_cell(&table, "name");
     table_cell(&table, "title");
-    if (c->args.all)
+    if (args->all)
         table_cell(&table, "file");
     for (size_t i = 0; i < f.names.count; i++) {
         table_cell(&table, "%s", f.names.items[i]);
         table_cell(&table, "%s", f.titles.items[i]);
-        if (c->args.all)
+        if (args->all)
             table_cell(&table, "%s", f.paths.items[i]);
     }
     table_print(&table, true);
     return 0;
 }
 
+#define FIELD(field) offsetof(list_args, field)
+
 static const cli_option options[] = {
-    {"all", 'a', CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "Show the files too."},
-    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names, one per line."},
+    {"all", 'a', CLI_FLAG, FIELD(all), NULL, CLI_NOTHING, NULL, "Show the files too."},
+    {"names", 0, CLI_FLAG, FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names, one per line."},
 };
 static const cli_group group = {"Listing", options, CLI_COUNT(options)};
 
@@ -77,7 +85,8 @@ const cli_command cli_list_command = {
     .arguments = "",
     .about = "Lists the specs of the search path: the folders of --path, of $KILN_PATH, and the installed ones. Each "
              "can be used by its name, without folder and .yaml.",
-    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .args_size = sizeof(list_args),
+    .groups = (const cli_use[]){{&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln list", "Names and titles."},
                                       {"kiln list -I ./specs --all",
                                        "Also the specs in a folder of your own, with their files."},

@@ -70,9 +70,9 @@ static void roff_command(const cli_command *command)
 {
     out_printf(".SS kiln %s%s%s\n", command->name, *command->arguments ? " " : "", command->arguments);
     roff_about(command->about);
-    for (const cli_group *const *group = command->groups; group && *group; group++)
-        if (!is_common(*group))
-            roff_group(*group);
+    for (const cli_use *use = command->groups; use && use->group; use++)
+        if (!is_common(use->group))
+            roff_group(use->group);
     for (const cli_example *example = command->examples; example && example->line; example++) {
         out_puts(".PP\n.RS\n.nf\n\\fB");
         roff(example->line);

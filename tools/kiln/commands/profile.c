@@ -5,6 +5,13 @@
 
 #include "commands.h"
 
+typedef struct profile_args {
+    cli_choice_args choice;
+    cli_run_args run;
+    cli_engine_args engine;
+    bool lines, no_machine_code;
+} profile_args;
+
 typedef struct profile_view {
     const kiln_device_info *device;
     const char *variant, *size_set;
@@ -85,12 +92,13 @@ static json_t *head_json(cli *c, const profile_view *view)
 
 static void show_json(cli *c, const profile_view *view, const kiln_profiling *p)
 {
+    const profile_args *args = c->args;
     json_t *object = head_json(c, view), *kernels = js_array(), *lines = js_array();
     js_set(object, "verified", json_boolean(kiln_profiling_verified(p)));
     for (size_t i = 0; i < kiln_profiling_kernel_count(p); i++)
         js_add(kernels, kernel_json(kiln_profiling_kernel(p, i)));
     js_set(object, "kernels", kernels);
-    for (size_t i = 0; c->args.lines && i < kiln_profiling_line_count(p); i++) {
+    for (size_t i = 0; args->lines && i < kiln_profiling_line_count(p); i++) {
         const kiln_profiled_line *line = kiln_profiling_line(p, i);
         json_t *one = js_object();
         js_set(one, "kernel", js_text(kiln_profiling_kernel(p, line->kernel)->name));
@@ -100,7 +108,7 @@ static void show_json(cli *c, const profile_view *view, const kiln_profiling *p)
         js_set(one, "counters", counters_json(line->counters));
         js_add(lines, one);
     }
-    if (c->args.lines)
+    if (args->lines)
         js_set(object, "lines", lines);
     else
         json_decref(lines);
@@ -417,20 +425,22 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
  * exit code. */
 static int run_counted(cli *c, const char *variant, profile_view *view, kiln_profiling **profiling)
 {
+    profile_args *args = c->args;
     kiln_run_options options;
     kiln_error *error = NULL;
     const char *device = cli_usual_device();
-    if (!c->args.device && (!device || strncmp(device, "sim", 3) != 0))
-        c->args.device = "sim"; /* only a simulated device can count */
-    cli_make_run(c, &options);
-    if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs))
+    if (!args->engine.device && (!device || strncmp(device, "sim", 3) != 0))
+        args->engine.device = "sim"; /* only a simulated device can count */
+    cli_make_run(&args->run, &options);
+    options.flags |= args->no_machine_code ? KILN_RUN_NO_MACHINE_CODE : 0;
+    if (!cli_make_files(c, &args->run.inputs, "--input", &options.inputs))
         return CLI_USAGE;
-    options.input_count = c->args.inputs.count;
-    int code = cli_spec(c);
+    options.input_count = args->run.inputs.count;
+    int code = cli_spec(c, &args->engine);
     if (code)
         return code;
     cli_choice chosen;
-    if (!cli_make_choice(c, variant, &chosen))
+    if (!cli_make_choice(c, &args->choice, variant, &chosen))
         return CLI_USAGE;
     cli_catch_signals("");
     kiln_status status = kiln_engine_device(c->engine, &view->device, &error);
@@ -447,19 +457,20 @@ static int run_counted(cli *c, const char *variant, profile_view *view, kiln_pro
 
 static int profile_here(cli *c, void *user)
 {
+    const profile_args *args = c->args;
     (void)user;
     profile_view view = {0};
     kiln_profiling *profiling = NULL;
-    int code = run_counted(c, c->args.variant, &view, &profiling);
+    int code = run_counted(c, args->choice.variant, &view, &profiling);
     if (code)
         return code;
-    if (c->args.json) {
+    if (c->output.json) {
         show_json(c, &view, profiling);
     } else {
         show_head(c, &view);
         for (size_t i = 0; i < kiln_profiling_kernel_count(profiling); i++) {
             show_kernel(kiln_profiling_kernel(profiling, i));
-            if (c->args.lines)
+            if (args->lines)
                 show_lines(profiling, i);
         }
     }
@@ -467,16 +478,22 @@ static int profile_here(cli *c, void *user)
     return 0;
 }
 
-static int profile_run(cli *c) { return cli_apart(c, profile_here, NULL); }
+static int profile_run(cli *c)
+{
+    const profile_args *args = c->args;
+    return cli_apart(c, &args->engine, &args->run, profile_here, NULL);
+}
+
+#define FIELD(field) offsetof(profile_args, field)
 
 static const cli_option options[] = {
-    {"lines", 'l', CLI_FLAG, CLI_OPTION_FIELD(lines), NULL, CLI_NOTHING, NULL,
+    {"lines", 'l', CLI_FLAG, FIELD(lines), NULL, CLI_NOTHING, NULL,
      "Show the counts of each source line too, beside the source."},
-    CLI_INPUT_OPTION,
-    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
-    {"no-machine-code", 0, CLI_FLAG, CLI_OPTION_FIELD(no_machine_code), NULL, CLI_NOTHING, NULL,
+    CLI_INPUT_OPTION(FIELD(run.inputs)),
+    {"no-verify", 0, CLI_FLAG, FIELD(run.no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
+    {"no-machine-code", 0, CLI_FLAG, FIELD(no_machine_code), NULL, CLI_NOTHING, NULL,
      "Compile to PTX only. This takes less time, and the number of registers is then an estimate."},
-    CLI_TIMEOUT_OPTION("."),
+    CLI_TIMEOUT_OPTION(FIELD(run), "."),
 };
 static const cli_group group = {"Profiling", options, CLI_COUNT(options)};
 
@@ -499,7 +516,12 @@ const cli_command cli_profile_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_sandbox_group, &cli_engine_group, NULL},
+    .args_size = sizeof(profile_args),
+    .groups = (const cli_use[]){{&cli_choice_group, FIELD(choice)},
+                                {&group, 0},
+                                {&cli_sandbox_group, FIELD(engine)},
+                                {&cli_engine_group, FIELD(engine)},
+                                {0}},
     .examples =
         (const cli_example[]){{"kiln profile matmul -v tiled", "By kernel."},
                               {"kiln profile matmul -v tiled -p TILE_WIDTH=16 --lines", "Also by line of the source."},

@@ -2,25 +2,32 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "replay.h"
 #include "report.h"
+#include "tune.h"
 
-/* 0, or the exit code after an error message. */
-static int load(cli *c, const char *path, kiln_recording **recording)
+typedef struct compare_args {
+    cli_list strategies;
+    uint64_t seeds;
+    const char *prior, *plot;
+} compare_args;
+
+/* Loads a recorded space, and gives it the times of `prior` as estimates (NULL: none). Returns 0, or the exit code after
+ * an error message. */
+static int load(cli *c, const cli_engine_args *engine, const char *path, const char *prior, kiln_recording **recording)
 {
     kiln_error *error = NULL;
-    int code = cli_engine(c);
+    int code = cli_engine(c, engine);
     if (code)
         return code;
-    kiln_recording *prior = NULL;
+    kiln_recording *other = NULL;
     if (kiln_recording_load(c->engine, path, recording, &error) != KILN_OK)
         return cli_error(c, error);
-    if (!c->args.prior)
+    if (!prior)
         return 0;
-    kiln_status status = kiln_recording_load(c->engine, c->args.prior, &prior, &error);
+    kiln_status status = kiln_recording_load(c->engine, prior, &other, &error);
     if (status == KILN_OK)
-        status = kiln_recording_set_prior(*recording, prior, &error);
-    kiln_recording_free(prior);
+        status = kiln_recording_set_prior(*recording, other, &error);
+    kiln_recording_free(other);
     return status == KILN_OK ? 0 : cli_error(c, error);
 }
 
@@ -77,7 +84,7 @@ static int on_step(void *user, const kiln_replay_step *step)
     v->failed += step->failure != NULL;
     if (step->best)
         v->best = step->seconds;
-    if (v->c->args.json) {
+    if (v->c->output.json) {
         json_t *object = js_object();
         js_set(object, "params", js_settings(step->params, step->param_count));
         js_set(object, "clock_seconds", js_real(step->clock));
@@ -110,12 +117,12 @@ static void replay_text(const replay_view *v, const kiln_recording_info *info)
  * result. */
 int replay_run(cli *c)
 {
-    const cli_args *args = &c->args;
+    const tune_args *args = c->args;
     kiln_recording *recording = NULL;
     kiln_error *error = NULL;
-    if (args->words.count)
+    if (c->words.count)
         return cli_usage(c, "--replay searches a recorded file: do not give a spec too");
-    int code = load(c, args->replay, &recording);
+    int code = load(c, &args->engine, args->replay, args->prior, &recording);
     if (code) {
         kiln_recording_free(recording);
         return code;
@@ -136,7 +143,7 @@ int replay_run(cli *c)
         table_cell(&view.table, "%s", heads[i]);
     cli_catch_signals("");
     kiln_status status = kiln_replay(recording, &options, on_step, &view, &error);
-    if (status == KILN_OK && args->json) {
+    if (status == KILN_OK && c->output.json) {
         json_t *object = js_object();
         js_set(object, "recording", info_json(info));
         js_set(object, "strategy", js_text(args->strategy ? args->strategy : kiln_strategy_name(0)));
@@ -286,10 +293,11 @@ static int compare_page(cli *c, const comparison *m, uint64_t seeds, const repor
 
 static void choose_strategies(const cli *c, comparison *m)
 {
+    const compare_args *args = c->args;
     size_t all = 0;
     while (kiln_strategy_name(all))
         all++;
-    const cli_list *asked = &c->args.strategies;
+    const cli_list *asked = &args->strategies;
     m->strategies = asked->count ? asked->count : all;
     m->names = cli_alloc(m->strategies * sizeof *m->names);
     for (size_t s = 0; s < m->strategies; s++)
@@ -298,8 +306,9 @@ static void choose_strategies(const cli *c, comparison *m)
 
 static int score_all(cli *c, comparison *m, uint64_t seeds)
 {
+    const compare_args *args = c->args;
     for (size_t f = 0; f < m->files; f++) {
-        int code = load(c, c->args.words.items[f], &m->recordings[f]);
+        int code = load(c, NULL, c->words.items[f], args->prior, &m->recordings[f]);
         if (code)
             return code;
         m->infos[f] = kiln_recording_describe(m->recordings[f]);
@@ -340,7 +349,7 @@ static int list_strategies(const cli *c)
         table_cell(&table, "%s", kiln_strategy_name(i));
         table_cell(&table, "%s", kiln_strategy_about(i));
     }
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "strategies", list);
         js_print(object);
@@ -356,12 +365,13 @@ static int list_strategies(const cli *c)
 
 static int compare_run(cli *c)
 {
-    if (c->args.words.count == 0)
+    const compare_args *args = c->args;
+    if (c->words.count == 0)
         return list_strategies(c);
-    comparison m = {.files = c->args.words.count};
-    if (c->args.prior && c->args.words.count > 1)
+    comparison m = {.files = c->words.count};
+    if (args->prior && c->words.count > 1)
         return cli_usage(c, "--prior needs exactly one recorded file");
-    uint64_t seeds = c->args.seeds ? c->args.seeds : 100;
+    uint64_t seeds = args->seeds ? args->seeds : 100;
     if (seeds > 1000000)
         return cli_usage(c, "--seeds must be at most 1,000,000");
     choose_strategies(c, &m);
@@ -369,15 +379,15 @@ static int compare_run(cli *c)
     m.recordings = cli_alloc(m.files * sizeof *m.recordings);
     m.scores = cli_alloc(m.files * m.strategies * sizeof *m.scores);
     report_library library = {0};
-    bool page = is_page(c->args.plot);
-    int code = page ? report_load_library(c, &library) : 0; /* first, as it may be missing */
+    bool page = is_page(args->plot);
+    int code = page ? report_load_library(c, NULL, &library) : 0; /* first, as it may be missing */
     code = code ? code : score_all(c, &m, seeds);
-    if (code == 0 && c->args.json)
+    if (code == 0 && c->output.json)
         compare_json(&m, seeds);
     else if (code == 0)
         compare_text(&m, seeds);
-    if (code == 0 && c->args.plot)
-        code = page ? compare_page(c, &m, seeds, &library, c->args.plot) : compare_plot(c, &m, c->args.plot);
+    if (code == 0 && args->plot)
+        code = page ? compare_page(c, &m, seeds, &library, args->plot) : compare_plot(c, &m, args->plot);
     for (size_t f = 0; f < m.files; f++)
         kiln_recording_free(m.recordings[f]);
     if (code == 0 && cli_interrupted()) {
@@ -388,14 +398,16 @@ static int compare_run(cli *c)
     return code;
 }
 
+#define FIELD(field) offsetof(compare_args, field)
+
 static const cli_option options[] = {
-    {"strategies", 0, CLI_COMMAS, CLI_OPTION_FIELD(strategies), "NAMES", CLI_NOTHING, NULL,
+    {"strategies", 0, CLI_COMMAS, FIELD(strategies), "NAMES", CLI_NOTHING, NULL,
      "The strategies to compare, separated by commas. Default: all."},
-    {"seeds", 0, CLI_WHOLE, CLI_OPTION_FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
+    {"seeds", 0, CLI_WHOLE, FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
      "Repeat each search with this many seeds. Default: 100."},
-    {"prior", 0, CLI_TEXT, CLI_OPTION_FIELD(prior), "FILE", CLI_FILES, NULL,
+    {"prior", 0, CLI_TEXT, FIELD(prior), "FILE", CLI_FILES, NULL,
      "A recorded file with the same params. The strategies take its times as estimates."},
-    {"plot", 0, CLI_TEXT, CLI_OPTION_FIELD(plot), "FILE", CLI_FILES, NULL,
+    {"plot", 0, CLI_TEXT, FIELD(plot), "FILE", CLI_FILES, NULL,
      "Draw the scores over time. If the file's name ends in .html, it is a page with Vega, as in `kiln report`. "
      "Otherwise it is a gnuplot script."},
 };
@@ -417,7 +429,8 @@ const cli_command cli_compare_command = {
     .min_words = 0,
     .max_words = 1000,
     .completes = CLI_FILES,
-    .groups = (const cli_group *const[]){&group, NULL},
+    .args_size = sizeof(compare_args),
+    .groups = (const cli_use[]){{&group, 0}, {0}},
     .examples =
         (const cli_example[]){{"kiln compare-strategies gemm.json.gz pnpoly.json.gz", "All strategies, 100 seeds."},
                               {"kiln compare-strategies gemm.json --strategies surrogate,random --plot score.gp",

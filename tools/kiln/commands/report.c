@@ -5,6 +5,19 @@
 #include "commands.h"
 #include "report.h"
 
+typedef struct report_args {
+    const char *report_to, *charts, *gnuplot, *vega;
+    cli_list objectives;
+    bool png;
+    /* which samples */
+    const char *variant, *device, *store, *compare;
+    cli_list sizes;
+    /* a recorded space in place of samples */
+    const char *replay, *strategy;
+    uint64_t seed, max_configurations;
+    double max_seconds;
+} report_args;
+
 /* ---- samples from the store ---- */
 
 typedef struct collecting {
@@ -107,7 +120,7 @@ static const char *base_name(const char *path)
 
 static int find_spec(cli *c, report *r, const char **path)
 {
-    const char *word = c->args.words.items[0];
+    const char *word = c->words.items[0];
     int code = cli_stored_spec(c, word, &r->spec, path);
     r->word = word;
     if (!c->spec)
@@ -122,6 +135,7 @@ static int find_spec(cli *c, report *r, const char **path)
 
 static int read_one(cli *c, report *r, const kiln_store_filter *filter, const char *name)
 {
+    const report_args *args = c->args;
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     size_t before = r->problem_count;
@@ -130,7 +144,7 @@ static int read_one(cli *c, report *r, const kiln_store_filter *filter, const ch
     const char *path = cli_printf("%s", kiln_store_path(store));
     const char *named = cli_printf("%s", base_name(path)); /* not where it lies: the page may go to others */
     r->source = r->source && strcmp(r->source, named) == 0 ? cli_printf("%s (the second)", named) : named;
-    collecting to = {r, &c->args.sizes};
+    collecting to = {r, &args->sizes};
     kiln_status status = kiln_store_list(store, filter, add_record, &to, &error);
     kiln_store_close(store);
     if (status != KILN_OK)
@@ -143,10 +157,9 @@ static int read_one(cli *c, report *r, const kiln_store_filter *filter, const ch
 
 static int read_store(cli *c, report *r)
 {
-    const cli_args *args = &c->args;
+    const report_args *args = c->args;
     kiln_store_filter filter = {.size = sizeof filter, .variant = args->variant, .device = args->device};
-    c->args.device = NULL; /* a filter, and not the device to open */
-    int code = cli_engine(c);
+    int code = cli_engine(c, NULL);
     code = code ? code : find_spec(c, r, &filter.path);
     if (code)
         return code;
@@ -216,12 +229,12 @@ static int add_step(void *user, const kiln_replay_step *step)
 /* A strategy's search of the space; without --strategy all of it, in the file's order. */
 static int read_replay(cli *c, report *r)
 {
-    const cli_args *args = &c->args;
+    const report_args *args = c->args;
     kiln_recording *recording = NULL;
     kiln_error *error = NULL;
-    if (args->words.count)
+    if (c->words.count)
         return cli_usage(c, "--replay reports on a recorded file: do not give a spec too");
-    int code = cli_engine(c);
+    int code = cli_engine(c, NULL);
     if (code)
         return code;
     if (kiln_recording_load(c->engine, args->replay, &recording, &error) != KILN_OK)
@@ -254,12 +267,13 @@ static int read_replay(cli *c, report *r)
  * standard output. */
 static int tell_result(const cli *c, const report *r, const char *path, uint64_t size, size_t charts)
 {
+    const report_args *args = c->args;
     size_t failed = 0;
     for (size_t i = 0; i < r->problem_count; i++)
         failed += r->problems[i].count - r->problems[i].ran;
     if (strcmp(path, "-") == 0)
         return 0;
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "file", js_text(path));
         js_set(object, "spec", js_text(r->spec));
@@ -267,13 +281,13 @@ static int tell_result(const cli *c, const report *r, const char *path, uint64_t
         js_set(object, "samples", js_whole(r->count));
         js_set(object, "failed", js_whole(failed));
         js_set(object, "bytes", size ? js_whole(size) : json_null());
-        if (c->args.charts)
+        if (args->charts)
             js_set(object, "charts", js_whole(charts));
         js_print(object);
         return 0;
     }
     out_puts(path);
-    if (c->args.charts)
+    if (args->charts)
         out_printf(": %s chart%s of", cli_whole(charts), charts == 1 ? "" : "s");
     else
         out_puts(":");
@@ -288,10 +302,11 @@ static int tell_result(const cli *c, const report *r, const char *path, uint64_t
 
 static int make(cli *c, report *r)
 {
-    const cli_args *args = &c->args;
+    const report_args *args = c->args;
     report_library library = {0};
     uint64_t size = 0;
-    int code = args->gnuplot ? 0 : report_load_library(c, &library); /* before the work: it may be missing */
+    int code = args->gnuplot ? 0
+                             : report_load_library(c, args->vega, &library); /* before the work: it may be missing */
     code = code ? code : args->replay ? read_replay(c, r) : read_store(c, r);
     if (code)
         return code;
@@ -312,15 +327,15 @@ static int make(cli *c, report *r)
                        : args->report_to ? args->report_to
                                          : "report.html";
     code = args->gnuplot  ? report_gnuplot(c, r, path)
-           : args->charts ? report_charts(c, r, &library, path, &charts)
+           : args->charts ? report_charts(c, r, &library, path, args->png, &charts)
                           : report_page(c, r, &library, path, &size);
     return code ? code : tell_result(c, r, path, size, charts);
 }
 
 static int report_run(cli *c)
 {
-    const cli_args *args = &c->args;
-    if (args->words.count == 0 && !args->replay)
+    const report_args *args = c->args;
+    if (c->words.count == 0 && !args->replay)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
     if (!args->replay && (args->strategy || args->seed || args->max_configurations || args->max_seconds > 0))
         return cli_usage(c, "--strategy, --seed and limits can only be used with --replay");
@@ -331,7 +346,7 @@ static int report_run(cli *c)
         return cli_usage(c, "--png needs --charts FOLDER");
     if (args->compare && args->replay)
         return cli_usage(c, "--compare names a store; with --replay there is none");
-    if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
+    if (c->output.json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {.objectives = args->objectives};
     cli_catch_signals("");
@@ -340,48 +355,48 @@ static int report_run(cli *c)
     return code;
 }
 
+#define FIELD(field) offsetof(report_args, field)
+
 static const cli_option options[] = {
-    {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
+    {"output", 'o', CLI_TEXT, FIELD(report_to), "FILE", CLI_FILES, NULL,
      "The file of the page; - is standard output. Default: report.html."},
-    {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "NAME", CLI_NOTHING, NULL,
+    {"objective", 0, CLI_LIST, FIELD(objectives), "NAME", CLI_NOTHING, NULL,
      "A quantity of the Pareto front: time, gflops, gbs, roofline, energy, power, error, compile, or a metric of the "
      "spec. Write min: or max: before it to choose the direction. Give the option twice. Default: time, and the "
      "first existing one of energy, error and the metrics."},
-    {"charts", 0, CLI_TEXT, CLI_OPTION_FIELD(charts), "FOLDER", CLI_FOLDERS, NULL,
+    {"charts", 0, CLI_TEXT, FIELD(charts), "FOLDER", CLI_FOLDERS, NULL,
      "Write every chart as an SVG file instead of the page. Needs Node.js (nodejs)."},
-    {"png", 0, CLI_FLAG, CLI_OPTION_FIELD(png), NULL, CLI_NOTHING, NULL,
+    {"png", 0, CLI_FLAG, FIELD(png), NULL, CLI_NOTHING, NULL,
      "With --charts: write every chart as a PNG file too. Needs rsvg-convert (librsvg2-bin)."},
-    {"gnuplot", 0, CLI_TEXT, CLI_OPTION_FIELD(gnuplot), "FOLDER", CLI_FOLDERS, NULL,
+    {"gnuplot", 0, CLI_TEXT, FIELD(gnuplot), "FOLDER", CLI_FOLDERS, NULL,
      "Write two gnuplot scripts with their data in place of the page, for papers. They show the best time so far, "
      "and the best of each variant."},
-    {"vega", 0, CLI_TEXT, CLI_OPTION_FIELD(vega), "PATH", CLI_FILES, NULL,
+    {"vega", 0, CLI_TEXT, FIELD(vega), "PATH", CLI_FILES, NULL,
      "The folder of Vega, or its vega.min.js. Default: $KILN_VEGA, or the folder of Debian's package."},
 };
 static const cli_group group = {"Report", options, CLI_COUNT(options)};
 
 static const cli_option which_options[] = {
-    {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only samples of this variant."},
-    {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "DEVICE", CLI_NOTHING, NULL,
+    {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only samples of this variant."},
+    {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_NOTHING, NULL,
      "Only samples of devices with this in their name, or with this id or uuid."},
-    {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL,
-     "Only samples with this size. Repeatable."},
-    CLI_STORE_OPTION,
-    {"compare", 0, CLI_TEXT, CLI_OPTION_FIELD(compare), "FILE", CLI_FILES, NULL,
+    {"size", 's', CLI_LIST, FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL, "Only samples with this size. Repeatable."},
+    CLI_STORE_OPTION(FIELD(store)),
+    {"compare", 0, CLI_TEXT, FIELD(compare), "FILE", CLI_FILES, NULL,
      "Show the samples of this store too, for example of an earlier sweep, and compare both."},
 };
 static const cli_group which_group = {"Which samples", which_options, CLI_COUNT(which_options)};
 
 static const cli_option replay_options[] = {
-    {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
+    {"replay", 0, CLI_TEXT, FIELD(replay), "FILE", CLI_FILES, NULL,
      "Report on a recorded space in place of stored samples. The file is Kernel Tuner's cache file or T4 results. "
      "With --strategy the page shows the search by this strategy."},
-    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "The strategy that searches. Without it the page shows the whole space in the order of the file."},
-    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
-     "The seed of the strategy's random numbers."},
-    {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
+    {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL, "The seed of the strategy's random numbers."},
+    {"max-configurations", 'm', CLI_WHOLE, FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
      "End the search after this many configurations."},
-    {"max-seconds", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
+    {"max-seconds", 0, CLI_NUMBER, FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
      "End the search after this time on the simulated clock."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
@@ -408,7 +423,8 @@ const cli_command cli_report_command = {
         "$KILN_VEGA. The page can save each chart as SVG or PNG.",
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&group, &which_group, &replay_group, NULL},
+    .args_size = sizeof(report_args),
+    .groups = (const cli_use[]){{&group, 0}, {&which_group, 0}, {&replay_group, 0}, {0}},
     .examples = (const cli_example[]){{"kiln report matmul -o matmul.html", "All devices and sizes."},
                                       {"kiln report matmul -d h200 -s N=4096", "One device and one size."},
                                       {"kiln report --replay gemm.json.gz -o gemm.html", "A recorded space."},

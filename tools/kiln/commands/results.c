@@ -8,6 +8,14 @@
 
 #include "tune.h"
 
+typedef struct results_args {
+    const char *variant, *device, *store, *csv, *format;
+    cli_list sizes;
+    bool failed, all;
+    double older; /* days */
+    uint64_t top;
+} results_args;
+
 /* A record, kept beyond the callback. */
 typedef struct kept {
     const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message, *run;
@@ -395,16 +403,17 @@ static void compare_text(const pair *pairs, size_t count, size_t top, const char
 
 static int compare(cli *c, kiln_store *store, const kiln_store_filter *filter, const char *const sides[2])
 {
+    const results_args *args = c->args;
     kiln_error *error = NULL;
     kept_list list = {0};
     if (kiln_store_list(store, filter, keep_record, &list, &error) != KILN_OK)
         return cli_error(c, error);
     pair *pairs = cli_alloc((list.count + 1) * sizeof *pairs);
     size_t count = make_pairs(&list, sides, pairs);
-    if (c->args.json)
+    if (c->output.json)
         compare_json(pairs, count);
     else
-        compare_text(pairs, count, c->args.top ? (size_t)c->args.top : 10, sides);
+        compare_text(pairs, count, args->top ? (size_t)args->top : 10, sides);
     return 0;
 }
 
@@ -412,7 +421,7 @@ static int compare(cli *c, kiln_store *store, const kiln_store_filter *filter, c
 
 static int say_count(cli *c, uint64_t count, const char *field, const char *text)
 {
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, field, js_whole(count));
         js_print(object);
@@ -424,7 +433,8 @@ static int say_count(cli *c, uint64_t count, const char *field, const char *text
 
 static kiln_format format_of(const cli *c)
 {
-    return c->args.format ? (kiln_format)kiln_format_find(c->args.format) : KILN_FORMAT_AUTO;
+    const results_args *args = c->args;
+    return args->format ? (kiln_format)kiln_format_find(args->format) : KILN_FORMAT_AUTO;
 }
 
 static int export_to(cli *c, kiln_store *store, const kiln_store_filter *filter, const char *path)
@@ -486,22 +496,23 @@ static const struct {
 static int run_action(cli *c, kiln_store *store, enum action action, const kiln_store_filter *filter,
                       const char *const *words)
 {
+    const results_args *args = c->args;
     switch (action) {
     case ACTION_compare: return compare(c, store, filter, words + 1);
     case ACTION_export: return export_to(c, store, filter, words[0]);
     case ACTION_import: return import_from(c, store, words[0]);
     case ACTION_prune: return prune(c, store, filter);
     default:
-        return c->args.csv ? export_to(c, store, filter, c->args.csv)
-                           : (c->args.json ? list_json : list_text)(c, store, filter);
+        return args->csv ? export_to(c, store, filter, args->csv)
+                         : (c->output.json ? list_json : list_text)(c, store, filter);
     }
 }
 
 static int results_run(cli *c)
 {
-    const cli_args *args = &c->args;
-    const char *const *words = args->words.items;
-    size_t count = args->words.count;
+    const results_args *args = c->args;
+    const char *const *words = c->words.items;
+    size_t count = c->words.count;
     enum action action = ACTION_list;
     for (size_t i = 0; i < ACTION_COUNT && count; i++)
         if (strcmp(words[0], actions[i].name) == 0)
@@ -525,7 +536,7 @@ static int results_run(cli *c)
                                 .variant = args->variant,
                                 .device = args->device,
                                 .failed = args->failed};
-    if (!cli_make_sizes(c, &filter.sizes))
+    if (!cli_make_sizes(c, &args->sizes, &filter.sizes))
         return CLI_USAGE;
     filter.size_count = args->sizes.count;
     if (args->older > 0) /* a limit before all samples stays one: 0 would be none */
@@ -534,8 +545,7 @@ static int results_run(cli *c)
         !filter.before && !filter.size_count)
         return cli_usage(
             c, "prune needs to know what to remove: SPEC, --variant, --size, --device, --failed, --older, or --all");
-    c->args.device = NULL; /* a filter, and not the device to open */
-    int code = cli_engine(c);
+    int code = cli_engine(c, NULL);
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     if (code)
@@ -556,25 +566,25 @@ static int results_run(cli *c)
     return code;
 }
 
+#define FIELD(field) offsetof(results_args, field)
+
 static const cli_option options[] = {
-    {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only samples of this variant."},
-    {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL,
-     "Only samples with this size. Repeatable."},
-    {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "DEVICE", CLI_NOTHING, NULL,
+    {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only samples of this variant."},
+    {"size", 's', CLI_LIST, FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL, "Only samples with this size. Repeatable."},
+    {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_NOTHING, NULL,
      "Only samples of devices with this in their name, or with this id or uuid."},
-    {"failed", 0, CLI_FLAG, CLI_OPTION_FIELD(failed), NULL, CLI_NOTHING, NULL, "Only samples that failed."},
-    {"older", 0, CLI_NUMBER, CLI_OPTION_FIELD(older), "DAYS", CLI_NOTHING, NULL,
-     "Only samples older than this many days."},
-    {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "For prune: remove every sample."},
-    {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
+    {"failed", 0, CLI_FLAG, FIELD(failed), NULL, CLI_NOTHING, NULL, "Only samples that failed."},
+    {"older", 0, CLI_NUMBER, FIELD(older), "DAYS", CLI_NOTHING, NULL, "Only samples older than this many days."},
+    {"all", 0, CLI_FLAG, FIELD(all), NULL, CLI_NOTHING, NULL, "For prune: remove every sample."},
+    {"top", 0, CLI_WHOLE, FIELD(top), "COUNT", CLI_NOTHING, NULL,
      "For compare: the number of lowest ratios, and of highest ratios, in the output. Default: 10."},
-    {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
+    {"csv", 0, CLI_TEXT, FIELD(csv), "FILE", CLI_FILES, NULL,
      "Write the listed samples to a file, in the format of export."},
-    {"format", 0, CLI_WORD, CLI_OPTION_FIELD(format), "FORMAT", CLI_WORDS, "auto csv t4 kernel-tuner",
+    {"format", 0, CLI_WORD, FIELD(format), "FORMAT", CLI_WORDS, "auto csv t4 kernel-tuner",
      "The format that export or convert writes: csv (export only), t4 or kernel-tuner. With the default, auto, "
      "export chooses t4 if the name ends in .json or .json.gz, and csv otherwise; convert chooses t4 if the name "
      "contains '.t4.', and the format of the input otherwise."},
-    CLI_STORE_OPTION,
+    CLI_STORE_OPTION(FIELD(store)),
 };
 static const cli_group group = {"Results", options, CLI_COUNT(options)};
 
@@ -599,7 +609,8 @@ const cli_command cli_results_command = {
     .max_words = 4,
     .completes = CLI_WORDS,
     .words = "list compare export import prune convert",
-    .groups = (const cli_group *const[]){&group, NULL},
+    .args_size = sizeof(results_args),
+    .groups = (const cli_use[]){{&group, 0}, {0}},
     .examples =
         (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
                               {"kiln results compare matmul h100 h200", "Which configurations became faster."},

@@ -5,6 +5,13 @@
 #include "end_to_end.h"
 #include "findings.h"
 
+typedef struct run_args {
+    cli_choice_args choice;
+    cli_run_args run;
+    cli_engine_args engine;
+    const char *arch, *capture;
+} run_args;
+
 typedef struct run_view {
     const kiln_device_info *device;
     const char *variant, *size_set;
@@ -17,6 +24,7 @@ typedef struct run_view {
 
 static void show_json(cli *c, const run_view *view, const kiln_result *result, const findings *found)
 {
+    const run_args *args = c->args;
     json_t *object = js_object(), *outputs = js_object();
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "variant", js_text(view->variant));
@@ -28,21 +36,22 @@ static void show_json(cli *c, const run_view *view, const kiln_result *result, c
     const whole_cost cost = whole_cost_of(view->variant, result);
     js_set(object, "end_to_end", whole_cost_json(&cost, 1, result->measured || result->estimated));
     js_set(object, "metrics", metrics_json(&view->metrics));
-    for (size_t i = 0; i < c->args.outputs.count; i++) {
-        const char *text = c->args.outputs.items[i];
+    for (size_t i = 0; i < args->run.outputs.count; i++) {
+        const char *text = args->run.outputs.items[i];
         size_t name = strcspn(text, "=");
         js_set(outputs, cli_strndup(text, name), js_text(text + name + 1));
     }
     js_set(object, "outputs", outputs);
     if (view->captured)
         js_set(object, "captured", js_text(view->captured));
-    if (c->args.check)
+    if (args->run.check)
         js_set(object, "findings", findings_json(found));
     js_print(object);
 }
 
 static const char *time_text(const cli *c, const run_view *view, const kiln_result *r)
 {
+    const run_args *args = c->args;
     if (r->measured && r->repetitions > 1)
         return cli_printf("%s, the median of %u (95 %% within %s to %s)", cli_seconds(r->seconds), r->repetitions,
                           cli_seconds(r->seconds_low), cli_seconds(r->seconds_high));
@@ -53,7 +62,7 @@ static const char *time_text(const cli *c, const run_view *view, const kiln_resu
     if (view->device->simulated)
         return cli_printf("simulated: %s of the interpreter's wall time, not a measurement",
                           cli_seconds(r->host_seconds));
-    return c->args.no_measure ? "not measured, as requested" : "not measured";
+    return args->run.no_measure ? "not measured, as requested" : "not measured";
 }
 
 /* Names the unit whose peak the roofline uses, if it is not fp32. */
@@ -114,6 +123,7 @@ static const char *others_text(const kiln_result *r)
 /* Prints the result of a run as a table. Rows without a value are left out. */
 static void show_text(cli *c, const run_view *view, const kiln_result *r)
 {
+    const run_args *args = c->args;
     out_printf("%s%s %s%s  %s\n", out_bold(), kiln_spec_name(c->spec), view->variant, out_plain(),
                cli_settings_text(view->params, view->param_count));
     cli_table table;
@@ -131,7 +141,7 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
                    r->worst_error == 0 ? "0" : cli_significant(r->worst_error, 3), others_text(r));
     else
         table_cell(&table, "%s",
-                   c->args.no_verify ? "not checked, as requested" : "not checked: nothing to compare with");
+                   args->run.no_verify ? "not checked, as requested" : "not checked: nothing to compare with");
     table_cell(&table, "time");
     table_cell(&table, "%s", time_text(c, view, r));
     bool timed = (r->measured || r->estimated) && r->seconds > 0;
@@ -167,8 +177,8 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
     table_cell(&table, "cache: %u hit%s, %u miss%s%s", r->cache_hits, r->cache_hits == 1 ? "" : "s", r->cache_misses,
                r->cache_misses == 1 ? "" : "es",
                r->compile_ns ? cli_printf("; compiled in %s", cli_seconds((double)r->compile_ns / 1e9)) : "");
-    for (size_t i = 0; i < c->args.outputs.count; i++) {
-        const char *text = c->args.outputs.items[i];
+    for (size_t i = 0; i < args->run.outputs.count; i++) {
+        const char *text = args->run.outputs.items[i];
         size_t name = strcspn(text, "=");
         table_cell(&table, "wrote");
         table_cell(&table, "%.*s to %s", (int)name, text, text + name + 1);
@@ -184,24 +194,27 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
     table_print(&table, false);
 }
 
+#define FIELD(field) offsetof(run_args, field)
+
 static const cli_option check_options[] = {
-    {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
+    {"check", 0, CLI_FLAG, FIELD(run.check), NULL, CLI_NOTHING, NULL,
      "Run with the checks of the simulated device, as `kiln check` does. The exit code is 1 if they find something."},
 };
 static const cli_group check_group = {"Checks", check_options, CLI_COUNT(check_options)};
 
 static const cli_option capture_options[] = {
-    {"capture", 0, CLI_TEXT, CLI_OPTION_FIELD(capture), "FOLDER", CLI_FOLDERS, NULL,
+    {"capture", 0, CLI_TEXT, FIELD(capture), "FOLDER", CLI_FOLDERS, NULL,
      "Capture the verified run in a new folder in FOLDER, as a spec with its data, for `kiln tune`."},
 };
 static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(capture_options)};
 
-static const cli_option estimate_options[] = {CLI_ARCH_OPTION};
+static const cli_option estimate_options[] = {CLI_ARCH_OPTION(FIELD(arch))};
 static const cli_group estimate_group = {"Estimating", estimate_options, CLI_COUNT(estimate_options)};
 
 /* One configuration, when the spec and the engine are open. 0, or the exit code. */
 static int run_variant(cli *c, const char *variant, kiln_run_options *options)
 {
+    const run_args *args = c->args;
     cli_choice chosen;
     run_view view = {0};
     kiln_plan *plan = NULL;
@@ -211,13 +224,13 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
     findings found = {0};
     options->check = findings_add;
     options->check_user = &found;
-    if (!cli_make_choice(c, variant, &chosen))
+    if (!cli_make_choice(c, &args->choice, variant, &chosen))
         return CLI_USAGE;
     kiln_status status = kiln_engine_device(c->engine, &view.device, &error);
     if (status == KILN_OK)
         status = kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, &error);
-    if (status == KILN_OK && c->args.capture)
-        status = kiln_plan_capture(plan, c->args.capture, &error);
+    if (status == KILN_OK && args->capture)
+        status = kiln_plan_capture(plan, args->capture, &error);
     cli_catch_signals("");
     if (status == KILN_OK)
         status = kiln_plan_run(plan, options, &ran, &error);
@@ -225,7 +238,7 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
         result = *ran;
     if (status == KILN_OK)
         status = metrics_read(plan, &view.metrics, &error);
-    if (status == KILN_OK && c->args.capture)
+    if (status == KILN_OK && args->capture)
         view.captured = cli_printf("%s", kiln_plan_captured(plan));
     for (size_t i = 0; status == KILN_OK && i < kiln_plan_kernel_count(plan); i++) {
         const kiln_kernel_info *kernel = kiln_plan_kernel(plan, i);
@@ -233,7 +246,7 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
             cli_list_add(&view.skipped, cli_printf("%s", kernel->name));
     }
     kiln_plan_close(plan);
-    if (status != KILN_OK && !c->args.json)
+    if (status != KILN_OK && !c->output.json)
         findings_text(&found, true, false);
     if (status != KILN_OK)
         return cli_apart_error(c, error);
@@ -242,11 +255,11 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
     view.variant = chosen.variant;
     view.param_count = cli_whole_params(c->spec, index < 0 ? 0 : (size_t)index, &chosen.choice, &view.params);
     view.size_count = cli_whole_sizes(c->spec, &chosen.choice, view.device->simulated, &view.size_set, &view.sizes);
-    if (c->args.json)
+    if (c->output.json)
         show_json(c, &view, &result, &found);
     else
         show_text(c, &view, &result);
-    if (!c->args.json)
+    if (!c->output.json)
         findings_text(&found, true, false);
     return findings_severe(&found) ? CLI_FOUND : 0;
 }
@@ -254,40 +267,42 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
 /* Runs the configuration of the options, in a sandboxed process if there is a sandbox. */
 static int run_one(cli *c, void *user)
 {
+    const run_args *args = c->args;
     (void)user;
     kiln_run_options options;
-    cli_make_run(c, &options);
-    if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs) ||
-        !cli_make_files(c, &c->args.outputs, "--output", &options.outputs))
+    cli_make_run(&args->run, &options);
+    if (!cli_make_files(c, &args->run.inputs, "--input", &options.inputs) ||
+        !cli_make_files(c, &args->run.outputs, "--output", &options.outputs))
         return CLI_USAGE;
-    options.input_count = c->args.inputs.count;
-    options.output_count = c->args.outputs.count;
+    options.input_count = args->run.inputs.count;
+    options.output_count = args->run.outputs.count;
     if (c->apart) {
         options.write = cli_apart_write;
         options.write_user = c;
     }
-    int code = c->spec ? 0 : cli_spec(c);
-    return code ? code : run_variant(c, c->args.variant, &options);
+    int code = c->spec ? 0 : cli_spec(c, &args->engine);
+    return code ? code : run_variant(c, args->choice.variant, &options);
 }
 
 static int run_run(cli *c)
 {
-    const char *names = c->args.variant;
+    run_args *args = c->args;
+    const char *names = args->choice.variant;
     bool several = names && strchr(names, ',');
-    if (c->args.flush_l2 && c->args.keep_l2)
+    if (args->run.flush_l2 && args->run.keep_l2)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
-    if (several && (c->args.json || c->args.outputs.count || c->args.capture))
+    if (several && (c->output.json || args->run.outputs.count || args->capture))
         return cli_usage(c, "--json, --output and --capture are for one variant, not '%s'", names);
-    if (!cli_take_arch(c))
+    if (!cli_take_arch(c, args->arch, &args->engine))
         return CLI_USAGE;
     if (!several)
-        return cli_apart(c, run_one, NULL);
+        return cli_apart(c, &args->engine, &args->run, run_one, NULL);
     int code = 0;
     for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         if (at != names)
             out_puts("\n");
-        c->args.variant = cli_strndup(at, strcspn(at, ","));
-        int now = cli_apart(c, run_one, NULL);
+        args->choice.variant = cli_strndup(at, strcspn(at, ","));
+        int now = cli_apart(c, &args->engine, &args->run, run_one, NULL);
         if (c->apart)
             return now;
         code = code ? code : now; /* a variant that fails does not keep the others from running */
@@ -312,8 +327,15 @@ const cli_command cli_run_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &estimate_group, &check_group,
-                                         &capture_group, &cli_sandbox_group, &cli_engine_group, NULL},
+    .args_size = sizeof(run_args),
+    .groups = (const cli_use[]){{&cli_choice_group, FIELD(choice)},
+                                {&cli_run_group, FIELD(run)},
+                                {&estimate_group, 0},
+                                {&check_group, 0},
+                                {&capture_group, 0},
+                                {&cli_sandbox_group, FIELD(engine)},
+                                {&cli_engine_group, FIELD(engine)},
+                                {0}},
     .examples =
         (const cli_example[]){
             {"kiln run matmul", "The first contender with its defaults."},

@@ -5,6 +5,13 @@
 
 #include "commands.h"
 
+typedef struct show_args {
+    cli_choice_args choice;
+    cli_engine_args engine;
+    const char *only;
+    bool names, metrics;
+} show_args;
+
 #define COUNT_SECONDS 5.0 /* for all variants together, */
 #define COUNT_LEAST 0.25  /* but at least this much for each */
 
@@ -98,8 +105,9 @@ static const char *type_of(const kiln_buffer_info *info)
 
 static int show_only(cli *c)
 {
-    const char *what = c->args.only;
-    int chosen = c->args.variant ? kiln_spec_variant_find(c->spec, c->args.variant) : -1;
+    const show_args *args = c->args;
+    const char *what = args->only;
+    int chosen = args->choice.variant ? kiln_spec_variant_find(c->spec, args->choice.variant) : -1;
     if (strcmp(what, "sizes") == 0) {
         for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++) {
             const kiln_size_set *set = kiln_spec_size_set(c->spec, i);
@@ -299,11 +307,12 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
  * inputs. */
 static int show_metrics(cli *c)
 {
+    const show_args *args = c->args;
     cli_choice chosen;
     metric_list metrics = {0};
     kiln_plan *plan = NULL;
     kiln_error *error = NULL;
-    if (!cli_make_choice(c, c->args.variant, &chosen))
+    if (!cli_make_choice(c, &args->choice, args->choice.variant, &chosen))
         return CLI_USAGE;
     kiln_status status = kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, &error);
     if (status == KILN_OK)
@@ -311,7 +320,7 @@ static int show_metrics(cli *c)
     kiln_plan_close(plan);
     if (status != KILN_OK)
         return cli_error(c, error);
-    if (c->args.json) {
+    if (c->output.json) {
         js_print(metrics_json(&metrics));
         return 0;
     }
@@ -331,28 +340,29 @@ static int show_metrics(cli *c)
 /* `kiln show`: loads a spec and shows all of it, or only the part that an option names. */
 static int show_run(cli *c)
 {
+    show_args *args = c->args;
     cli_choice asked;
-    int code = cli_spec(c);
+    int code = cli_spec(c, &args->engine);
     if (code)
         return code;
-    if (c->args.names)
-        c->args.only = "variants";
-    if (c->args.only)
+    if (args->names)
+        args->only = "variants";
+    if (args->only)
         return show_only(c);
-    int chosen = c->args.variant ? kiln_spec_variant_find(c->spec, c->args.variant) : -1;
-    if (c->args.variant && chosen < 0) {
+    int chosen = args->choice.variant ? kiln_spec_variant_find(c->spec, args->choice.variant) : -1;
+    if (args->choice.variant && chosen < 0) {
         cli_list names = {0};
         for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++)
             cli_list_add(&names, kiln_spec_variant_name(c->spec, v));
-        const char *near = cli_nearest(c->args.variant, names.items, names.count);
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'%s", kiln_spec_name(c->spec), c->args.variant,
-                        near ? cli_printf("; did you mean '%s'?", near) : "");
+        const char *near = cli_nearest(args->choice.variant, names.items, names.count);
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'%s", kiln_spec_name(c->spec),
+                        args->choice.variant, near ? cli_printf("; did you mean '%s'?", near) : "");
     }
-    if (c->args.metrics)
+    if (args->metrics)
         return show_metrics(c);
-    if (!cli_make_choice(c, c->args.variant, &asked))
+    if (!cli_make_choice(c, &args->choice, args->choice.variant, &asked))
         return CLI_USAGE;
-    if (c->args.json) {
+    if (c->output.json) {
         show_json(c, &asked, chosen);
         return 0;
     }
@@ -377,12 +387,13 @@ static int show_run(cli *c)
     return 0;
 }
 
+#define FIELD(field) offsetof(show_args, field)
+
 static const cli_option options[] = {
-    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL,
-     "Only the names of the variants, one per line."},
-    {"only", 0, CLI_WORD, CLI_OPTION_FIELD(only), "WHAT", CLI_WORDS, "variants params sizes",
+    {"names", 0, CLI_FLAG, FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names of the variants, one per line."},
+    {"only", 0, CLI_WORD, FIELD(only), "WHAT", CLI_WORDS, "variants params sizes",
      "Only the variants, the params with their values, or the size sets, one per line, for scripts."},
-    {"metrics", 0, CLI_FLAG, CLI_OPTION_FIELD(metrics), NULL, CLI_NOTHING, NULL,
+    {"metrics", 0, CLI_FLAG, FIELD(metrics), NULL, CLI_NOTHING, NULL,
      "Only the metrics of one configuration. kiln makes its inputs for this, but runs nothing."},
 };
 static const cli_group group = {"Showing", options, CLI_COUNT(options)};
@@ -397,7 +408,9 @@ const cli_command cli_show_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
+    .args_size = sizeof(show_args),
+    .groups =
+        (const cli_use[]){{&cli_choice_group, FIELD(choice)}, {&group, 0}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln show matmul", "Everything."},
                                       {"kiln show matmul -v coarsened --device sim", "One variant, counted for the "
                                                                                      "simulated device."},

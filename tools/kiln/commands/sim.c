@@ -92,12 +92,13 @@ static void page(const found *f)
  * and the special registers. */
 static int coverage(const cli *c)
 {
+    const sim_args *args = c->args;
     found f = {.runs = js_array(), .refused = js_array(), .registers = js_array()};
     table_start(&f.table, "lr");
     table_cell(&f.table, "instruction");
     table_cell(&f.table, "forms");
     kiln_sim_instructions(note, &f);
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "instructions", f.runs);
         js_set(object, "refused", f.refused);
@@ -108,7 +109,7 @@ static int coverage(const cli *c)
     json_decref(f.runs);
     json_decref(f.refused);
     json_decref(f.registers);
-    if (c->args.page) {
+    if (args->page) {
         page(&f);
         return 0;
     }
@@ -125,8 +126,8 @@ static int coverage(const cli *c)
 static int sim_profile_files(const cli *c)
 {
     cli_list files = {0};
-    for (size_t i = 1; i < c->args.words.count; i++)
-        cli_list_add(&files, c->args.words.items[i]);
+    for (size_t i = 1; i < c->words.count; i++)
+        cli_list_add(&files, c->words.items[i]);
     if (files.count == 0)
         return cli_usage(c, "an argument is missing: profile FILE...");
     return sim_profile_show(c, &files, NULL) ? 0 : cli_exit_code(KILN_ERROR_IO);
@@ -134,10 +135,11 @@ static int sim_profile_files(const cli *c)
 
 static int sim_run(cli *c)
 {
-    const cli_list *words = &c->args.words;
+    const sim_args *args = c->args;
+    const cli_list *words = &c->words;
     const char *action = words->items[0];
     enum { DEVICES_MOST = 16 };
-    if (c->args.devices > DEVICES_MOST)
+    if (args->devices > DEVICES_MOST)
         return cli_usage(c, "--devices takes 1 to %d", DEVICES_MOST);
     if (strcmp(action, "run") == 0)
         return words->count > 1 ? sim_run_program(c) : cli_usage(c, "an argument is missing: run PROGRAM [arguments]");
@@ -152,28 +154,30 @@ static int sim_run(cli *c)
     return cli_usage(c, "unknown action '%s'; use: run, env, profile, coverage", action);
 }
 
+#define FIELD(field) offsetof(sim_args, field)
+
 static const cli_option options[] = {
-    {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "PROFILE", CLI_DEVICES, NULL,
+    {"device", 'd', CLI_TEXT, FIELD(device), "PROFILE", CLI_DEVICES, NULL,
      "The device that the program sees: the name of a profile, such as `h200`, or the file of a profile. Default: "
      "`generic`. With --profile or --trace the default is `h200`, because `generic` has no figures for estimates."},
-    {"devices", 0, CLI_WHOLE, CLI_OPTION_FIELD(devices), "N", CLI_NOTHING, NULL,
+    {"devices", 0, CLI_WHOLE, FIELD(devices), "N", CLI_NOTHING, NULL,
      "The number of simulated devices, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},
-    {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
+    {"check", 0, CLI_FLAG, FIELD(check), NULL, CLI_NOTHING, NULL,
      "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
-    {"profile", 0, CLI_FLAG, CLI_OPTION_FIELD(profile), NULL, CLI_NOTHING, NULL,
+    {"profile", 0, CLI_FLAG, FIELD(profile), NULL, CLI_NOTHING, NULL,
      "When the program has ended, list its kernels on standard error, with the times that they would take on the "
      "device. With --json the list is JSON."},
-    {"counters", 0, CLI_FLAG, CLI_OPTION_FIELD(counters), NULL, CLI_NOTHING, NULL,
+    {"counters", 0, CLI_FLAG, FIELD(counters), NULL, CLI_NOTHING, NULL,
      "With --profile: show the counts of `kiln profile` too, for the launches that are estimated."},
-    {"every-launch", 0, CLI_FLAG, CLI_OPTION_FIELD(every_launch), NULL, CLI_NOTHING, NULL,
+    {"every-launch", 0, CLI_FLAG, FIELD(every_launch), NULL, CLI_NOTHING, NULL,
      "Estimate every launch. Without this option kiln estimates the first four launches of each kernel and launch "
      "shape, and then the launches whose number is a power of two. Every other launch takes the time of the last "
      "estimate before it."},
-    {"trace", 0, CLI_TEXT, CLI_OPTION_FIELD(trace_to), "FILE", CLI_FILES, NULL,
+    {"trace", 0, CLI_TEXT, FIELD(trace_to), "FILE", CLI_FILES, NULL,
      "Write an estimated timeline of the streams, for chrome://tracing or Perfetto."},
-    {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(output_to), "FILE", CLI_FILES, NULL,
+    {"output", 'o', CLI_TEXT, FIELD(output_to), "FILE", CLI_FILES, NULL,
      "Write the profile to this file in place of standard error."},
-    {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown, with all forms."},
+    {"page", 0, CLI_FLAG, FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown, with all forms."},
 };
 static const cli_group group = {"Simulated device", options, CLI_COUNT(options)};
 
@@ -202,7 +206,8 @@ const cli_command cli_sim_command = {
     .passes_on = "run",
     .completes = CLI_WORDS,
     .words = "run env profile coverage",
-    .groups = (const cli_group *const[]){&group, NULL},
+    .args_size = sizeof(sim_args),
+    .groups = (const cli_use[]){{&group, 0}, {0}},
     .examples =
         (const cli_example[]){{"kiln sim run ./program --size 100", "A program that nvcc built with -cudart shared."},
                               {"kiln sim run --device a100 --check python3 test.py", "On another device, with checks."},

@@ -3,6 +3,12 @@
 #define KILN_COMMANDS_SIM_H
 #include "commands.h"
 
+typedef struct sim_args {
+    const char *device, *trace_to, *output_to;
+    uint64_t devices;
+    bool check, profile, counters, every_launch, page;
+} sim_args;
+
 int sim_env(const cli *c);
 int sim_run_program(const cli *c); /* does not return if the program replaces this process */
 

@@ -232,6 +232,7 @@ static void show_counters(const process *p)
 
 static void show_process(const cli *c, const process *p)
 {
+    const sim_args *args = c->args;
     const bool known = json_is_true(json_object_get(p->head, "estimates"));
     const char *program = text_of(p->head, "program"), *slash = strrchr(program, '/');
     out_printf("%s (process %llu) on %s\n", cli_visible(slash ? slash + 1 : program),
@@ -248,7 +249,7 @@ static void show_process(const cli *c, const process *p)
     else
         out_puts("  no kernel was launched\n");
     show_copies(p);
-    if (c->args.counters)
+    if (args->counters)
         show_counters(p);
     if (known && p->estimated < p->launches)
         out_printf(
@@ -277,7 +278,7 @@ bool sim_profile_show(const cli *c, const cli_list *files, const sim_end *end)
         if (!array)
             continue;
         const process p = read_process(array);
-        if (c->args.json) {
+        if (c->output.json) {
             js_add(processes, process_json(&p));
         } else {
             out_puts(found ? "\n" : "");
@@ -291,7 +292,7 @@ bool sim_profile_show(const cli *c, const cli_list *files, const sim_end *end)
         js_set(object, "exit_code", end->signal ? json_null() : json_integer(end->code));
         js_set(object, "signal", end->signal ? json_integer(end->signal) : json_null());
     }
-    if (c->args.json && (end || found)) {
+    if (c->output.json && (end || found)) {
         js_print(object);
         return true;
     }

@@ -51,18 +51,24 @@ typedef struct setting {
 } setting;
 enum { SETTINGS_MOST = 11 };
 
-static bool records(const cli *c) { return c->args.profile || c->args.trace_to; }
+static bool records(const cli *c)
+{
+    const sim_args *args = c->args;
+    return args->profile || args->trace_to;
+}
 
 /* With an estimate it must be a device that has figures. */
 static const char *device_of(const cli *c)
 {
+    const sim_args *args = c->args;
     const char *set = getenv("KILN_SIM_DEVICE");
-    return c->args.device ? c->args.device : set && *set ? NULL : records(c) ? "h200" : NULL;
+    return args->device ? args->device : set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
 /* `profile` and `trace`: the files to write; NULL: none. */
 static size_t settings(const cli *c, const char *folder, const char *profile, const char *trace, setting *to)
 {
+    const sim_args *args = c->args;
     size_t count = 0;
     to[count++] = (setting){"LD_LIBRARY_PATH", in_front(folder, "LD_LIBRARY_PATH")};
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
@@ -72,15 +78,15 @@ static size_t settings(const cli *c, const char *folder, const char *profile, co
         to[count++] = (setting){"KILN_SIM_PROFILE", profile};
     if (trace)
         to[count++] = (setting){"KILN_SIM_TRACE", trace};
-    if (records(c) && c->args.counters)
+    if (records(c) && args->counters)
         to[count++] = (setting){"KILN_SIM_PROFILE_COUNTERS", "1"};
-    if (records(c) && c->args.every_launch)
+    if (records(c) && args->every_launch)
         to[count++] = (setting){"KILN_SIM_PROFILE_LAUNCHES", "0"};
-    if (c->args.devices)
-        to[count++] = (setting){"KILN_SIM_DEVICES", cli_printf("%u", (unsigned)c->args.devices)};
-    if (c->args.check)
+    if (args->devices)
+        to[count++] = (setting){"KILN_SIM_DEVICES", cli_printf("%u", (unsigned)args->devices)};
+    if (args->check)
         to[count++] = (setting){"KILN_SIM_CHECK", "1"};
-    if (c->args.check && !getenv("KILN_SIM_CHECK_EXIT")) /* as of `kiln check` */
+    if (args->check && !getenv("KILN_SIM_CHECK_EXIT")) /* as of `kiln check` */
         to[count++] = (setting){"KILN_SIM_CHECK_EXIT", "1"};
     return count;
 }
@@ -111,12 +117,13 @@ static const char *quoted(const char *value)
 
 int sim_env(const cli *c)
 {
+    const sim_args *args = c->args;
     setting all[SETTINGS_MOST];
     const char *folder = library_folder();
     if (!folder)
         return no_libraries();
-    const char *to = c->args.output_to ? c->args.output_to : "kiln-profile.%p.json";
-    size_t count = settings(c, folder, c->args.profile ? to : NULL, c->args.trace_to, all);
+    const char *to = args->output_to ? args->output_to : "kiln-profile.%p.json";
+    size_t count = settings(c, folder, args->profile ? to : NULL, args->trace_to, all);
     for (size_t i = 0; i < count; i++)
         out_printf("export %s=%s\n", all[i].name, quoted(all[i].value));
     return 0;
@@ -193,11 +200,12 @@ static const char *described(const program *p)
 /* Why it cannot be run with these options, or NULL. */
 static const char *wrong_options(const cli *c)
 {
-    if (c->args.counters && !c->args.profile)
+    const sim_args *args = c->args;
+    if (args->counters && !args->profile)
         return "--counters is for --profile";
-    if (c->args.every_launch && !records(c))
+    if (args->every_launch && !records(c))
         return "--every-launch is for --profile and --trace";
-    if (c->args.output_to && !c->args.profile)
+    if (args->output_to && !args->profile)
         return "--output is for --profile";
     return NULL;
 }
@@ -302,12 +310,13 @@ static int open_result(const char *path)
 /* Shows the result. Our standard output belongs to the program, so this output goes to `to`. */
 static void show(const cli *c, const char *folder, int to, int trace, const sim_end *end)
 {
+    const sim_args *args = c->args;
     cli_list profiles = {0}, traces = {0};
     list_files(folder, "profile.", &profiles);
     list_files(folder, "trace.", &traces);
-    if (c->args.profile && dup2(to, STDOUT_FILENO) >= 0) {
+    if (args->profile && dup2(to, STDOUT_FILENO) >= 0) {
         out_start(); /* it may be a terminal, or not be one */
-        if (c->args.json)
+        if (c->output.json)
             out_start_json();
         sim_profile_show(c, &profiles, end);
         out_flush();
@@ -321,9 +330,10 @@ static void show(const cli *c, const char *folder, int to, int trace, const sim_
 
 static int run_recorded(const cli *c, const char *folder, const char *path, char **arguments)
 {
-    const int to = c->args.output_to ? open_result(c->args.output_to) : STDERR_FILENO;
-    const int trace = c->args.trace_to ? open_result(c->args.trace_to) : -1;
-    if (to < 0 || (c->args.trace_to && trace < 0))
+    const sim_args *args = c->args;
+    const int to = args->output_to ? open_result(args->output_to) : STDERR_FILENO;
+    const int trace = args->trace_to ? open_result(args->trace_to) : -1;
+    if (to < 0 || (args->trace_to && trace < 0))
         return NOT_STARTED;
     sim_end end = {0};
     const bool ran = run_program(path, arguments, &end);
@@ -347,7 +357,7 @@ static const char *make_folder(void)
 /* Finds the file to run. Returns NULL after a message, with the exit code in *code. */
 static const char *choose_program(const cli *c, const char *folder, program *p, int *code)
 {
-    const char *word = c->args.words.items[1], *path = find_program(word);
+    const char *word = c->words.items[1], *path = find_program(word);
     *code = NOT_FOUND;
     if (!path) {
         fprintf(stderr, "kiln sim run: %s: there is no such program in $PATH\n", word);
@@ -365,7 +375,8 @@ static const char *choose_program(const cli *c, const char *folder, program *p, 
 
 int sim_run_program(const cli *c)
 {
-    const cli_list *words = &c->args.words;
+    const sim_args *args = c->args;
+    const cli_list *words = &c->words;
     setting all[SETTINGS_MOST];
     program p;
     int code = 0;
@@ -377,8 +388,8 @@ int sim_run_program(const cli *c)
     const char *files = records(c) ? make_folder() : NULL;
     if (records(c) && !files)
         return NOT_STARTED;
-    const char *profile = c->args.profile ? cli_printf("%s/profile.%%p.json", files) : NULL,
-               *trace = c->args.trace_to ? cli_printf("%s/trace.%%p.json", files) : NULL;
+    const char *profile = args->profile ? cli_printf("%s/profile.%%p.json", files) : NULL,
+               *trace = args->trace_to ? cli_printf("%s/trace.%%p.json", files) : NULL;
     size_t count = settings(c, folder, profile, trace, all);
     for (size_t i = 0; i < count; i++)
         setenv(all[i].name, all[i].value, 1);
@@ -390,7 +401,7 @@ int sim_run_program(const cli *c)
     }
     if (p.has_rpath && p.kind == PROGRAM_SHARED) /* which the loader prefers to LD_LIBRARY_PATH */
         setenv("LD_PRELOAD", cli_printf("%s/libcuda.so.1:%s/%s", folder, folder, p.runtime), 1);
-    if (!c->args.quiet)
+    if (!c->output.quiet)
         fprintf(stderr, "kiln sim run: %s: %s%s; device %s\n", path, described(&p), p.ptx ? ", kernels with PTX" : "",
                 device && *device ? device : "generic");
     char **arguments = cli_alloc((words->count + 1) * sizeof *arguments);

@@ -3,6 +3,10 @@
 
 #include "commands.h"
 
+typedef struct spec_args {
+    bool schema, page;
+} spec_args;
+
 static const char *need_text(const kiln_spec_key_info *key)
 {
     switch (key->need) {
@@ -128,9 +132,10 @@ static void print_json(void)
 
 static int spec_run(cli *c)
 {
+    const spec_args *args = c->args;
     const kiln_spec_key_info *key;
-    if (c->args.schema || c->args.json || c->args.page) {
-        (c->args.schema ? print_schema : c->args.json ? print_json : print_page)();
+    if (args->schema || c->output.json || args->page) {
+        (args->schema ? print_schema : c->output.json ? print_json : print_page)();
         return 0;
     }
     cli_table table;
@@ -154,10 +159,12 @@ static int spec_run(cli *c)
     return 0;
 }
 
+#define FIELD(field) offsetof(spec_args, field)
+
 static const cli_option options[] = {
-    {"schema", 0, CLI_FLAG, CLI_OPTION_FIELD(schema), NULL, CLI_NOTHING, NULL,
+    {"schema", 0, CLI_FLAG, FIELD(schema), NULL, CLI_NOTHING, NULL,
      "Print a JSON schema (draft 2020-12). Editors use it to check and complete specs."},
-    {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown."},
+    {"page", 0, CLI_FLAG, FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown."},
 };
 static const cli_group group = {"Format", options, CLI_COUNT(options)};
 
@@ -167,7 +174,8 @@ const cli_command cli_spec_command = {
     .arguments = "",
     .about = "Lists the keys that a spec may have. For each mapping it shows the keys, whether they are required, "
              "and their values.",
-    .groups = (const cli_group *const[]){&group, NULL},
+    .args_size = sizeof(spec_args),
+    .groups = (const cli_use[]){{&group, 0}, {0}},
     .examples = (const cli_example[]){{"kiln spec", "The keys."},
                                       {"kiln spec --schema > kiln.schema.json", "For an editor's YAML checker."},
                                       {0}},

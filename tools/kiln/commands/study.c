@@ -17,54 +17,58 @@ static const struct study {
 static int study_here(cli *c, void *user)
 {
     const struct study *study = user;
-    int code = cli_spec(c);
+    const study_args *args = c->args;
+    int code = cli_spec(c, &args->engine);
     if (code)
         return code;
     cli_catch_signals("");
     code = study->run(c);
     if (code || !(cli_interrupted() || c->stopped))
         return code;
-    if (!c->args.json)
+    if (!c->output.json)
         cli_complain("interrupted; showing the results so far");
     return cli_exit_code(KILN_ERROR_INTERRUPTED);
 }
 
 static int study_run(cli *c)
 {
+    study_args *args = c->args;
     cli_list names = {0};
-    const char *wanted = c->args.words.items[0];
+    const char *wanted = c->words.items[0];
     for (size_t i = 0; i < CLI_COUNT(studies); i++) {
         cli_list_add(&names, studies[i].name);
         if (strcmp(studies[i].name, wanted) != 0)
             continue;
-        c->args.words.items[0] = c->args.words.items[1]; /* the spec */
+        c->words.items[0] = c->words.items[1]; /* the spec */
         const char *usual = cli_usual_device();
-        if (!c->args.device && (!usual || strncmp(usual, "sim", 3) != 0))
-            c->args.device = "sim"; /* no other device counts */
+        if (!args->engine.device && (!usual || strncmp(usual, "sim", 3) != 0))
+            args->engine.device = "sim"; /* no other device counts */
         void *study = (void *)(uintptr_t)&studies[i];
         if (studies[i].run != study_tiles &&
             studies[i].run != study_occupancy) /* a process for each value; no kernels */
-            return cli_apart(c, study_here, study);
-        cli_sandbox(c);
+            return cli_apart(c, &args->engine, &args->run, study_here, study);
+        cli_sandbox(c, &args->engine);
         return study_here(c, study);
     }
     const char *near = cli_nearest(wanted, names.items, names.count);
     return cli_usage(c, "unknown study '%s'%s", wanted, near ? cli_printf(" (did you mean '%s'?)", near) : "");
 }
 
+#define FIELD(field) offsetof(study_args, field)
+
 static const cli_option options[] = {
-    {"over", 0, CLI_TEXT, CLI_OPTION_FIELD(over), "PARAM", CLI_NOTHING, NULL,
+    {"over", 0, CLI_TEXT, FIELD(over), "PARAM", CLI_NOTHING, NULL,
      "For occupancy and tiles: the param to vary. Default: the first param named BLOCK* or TILE*, or the first param."},
-    {"arch", 'a', CLI_TEXT, CLI_OPTION_FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120",
+    {"arch", 'a', CLI_TEXT, FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120",
      "For occupancy: the architecture to compile for, for example sm_90. Default: the device's."},
-    {"block", 0, CLI_TEXT, CLI_OPTION_FIELD(at_block), "NUMBER", CLI_NOTHING, NULL,
+    {"block", 0, CLI_TEXT, FIELD(at_block), "NUMBER", CLI_NOTHING, NULL,
      "For access and carveout: the number of the block in the grid. Default: 0."},
-    {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
+    {"all", 0, CLI_FLAG, FIELD(all), NULL, CLI_NOTHING, NULL,
      "For access: also show shared, local and constant memory."},
-    {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
+    {"top", 0, CLI_WHOLE, FIELD(top), "COUNT", CLI_NOTHING, NULL,
      "For access: the number of threads and steps of a kernel in the table. Default: 64."},
-    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
-    CLI_TIMEOUT_OPTION("."),
+    {"no-verify", 0, CLI_FLAG, FIELD(run.no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
+    CLI_TIMEOUT_OPTION(FIELD(run), "."),
 };
 static const cli_group group = {"Studying", options, CLI_COUNT(options)};
 
@@ -89,7 +93,12 @@ const cli_command cli_study_command = {
     .max_words = 2,
     .completes = CLI_SPECS,
     .words = "occupancy tiles access transactions carveout",
-    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_sandbox_group, &cli_engine_group, NULL},
+    .args_size = sizeof(study_args),
+    .groups = (const cli_use[]){{&cli_choice_group, FIELD(choice)},
+                                {&group, 0},
+                                {&cli_sandbox_group, FIELD(engine)},
+                                {&cli_engine_group, FIELD(engine)},
+                                {0}},
     .examples =
         (const cli_example[]){
             {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80",

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "replay.h"
 #include "tune.h"
 
 /* Without a GPU, a device by name, and a limit: most of a minute is compiling, and more is for those who ask for it. */
@@ -65,10 +64,10 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
 /* The params that a sweep fixes, and its variants. */
 static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tune_options *options)
 {
-    const cli_args *args = &c->args;
-    if (args->variants.count == 1 && !args->variant)
+    const tune_args *args = c->args;
+    if (args->variants.count == 1)
         view->only = args->variants.items[0];
-    if (!cli_make_choice(c, view->only, &view->chosen))
+    if (!cli_make_choice(c, &args->choice, view->only, &view->chosen))
         return CLI_USAGE;
     *options = (kiln_tune_options){
         .size = sizeof *options,
@@ -98,11 +97,11 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
         .command = c->line,
     };
     options->isolation = args->no_isolate ? KILN_ISOLATE_NEVER : args->isolate ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_GPU;
-    options->sample_timeout = args->sample_timeout;
-    cli_make_run(c, run);
-    if (!cli_make_files(c, &args->inputs, "--input", &run->inputs))
+    options->sample_timeout = args->run.sample_timeout;
+    cli_make_run(&args->run, run);
+    if (!cli_make_files(c, &args->run.inputs, "--input", &run->inputs))
         return CLI_USAGE;
-    run->input_count = args->inputs.count;
+    run->input_count = args->run.inputs.count;
     options->run = run;
     return 0;
 }
@@ -113,9 +112,10 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
  * a profile may contain commas. */
 static void split_devices(cli *c, cli_list *devices)
 {
-    if (!c->args.device)
+    tune_args *args = c->args;
+    if (!args->engine.device)
         return;
-    char *text = cli_printf("%s", c->args.device), *from = text;
+    char *text = cli_printf("%s", args->engine.device), *from = text;
     for (char *comma = text; (comma = strchr(comma, ',')); comma++)
         if (strncmp(comma + 1, "cuda", 4) == 0 || strncmp(comma + 1, "sim", 3) == 0) {
             *comma = '\0';
@@ -125,7 +125,7 @@ static void split_devices(cli *c, cli_list *devices)
     if (devices->count == 0)
         return;
     cli_list_add(devices, from);
-    c->args.device = devices->items[0];
+    args->engine.device = devices->items[0];
 }
 
 /* `--device all`: every GPU of this machine. */
@@ -143,15 +143,16 @@ static int list_gpus(cli *c, cli_list *devices)
 
 static int choose_devices(cli *c, cli_list *devices)
 {
-    bool all = c->args.device && strcmp(c->args.device, "all") == 0;
+    tune_args *args = c->args;
+    bool all = args->engine.device && strcmp(args->engine.device, "all") == 0;
     if (all)
-        c->args.device = "cuda:0";
+        args->engine.device = "cuda:0";
     else
         split_devices(c, devices);
-    if (c->args.no_isolate && (all || devices->count > 0))
+    if (args->no_isolate && (all || devices->count > 0))
         return cli_usage(
             c, "with several devices, each is measured by a process of its own: --no-isolate is not possible");
-    int code = cli_spec(c);
+    int code = cli_spec(c, &args->engine);
     return code || !all ? code : list_gpus(c, devices);
 }
 
@@ -180,10 +181,10 @@ static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *optio
  * times estimated at a GPU's default sizes. */
 static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, kiln_tune_options *options)
 {
-    const cli_args *args = &c->args;
+    const tune_args *args = c->args;
     const char *large = kiln_spec_size_set(c->spec, 0)->name;
     view->small = NULL;
-    if (!view->device->simulated || view->device_named || args->sizes.count || args->isolate || run->flags ||
+    if (!view->device->simulated || view->device_named || args->choice.sizes.count || args->isolate || run->flags ||
         run->input_count || c->ranks)
         return;
     for (size_t i = 1; i < kiln_spec_size_set_count(c->spec); i++)
@@ -219,41 +220,42 @@ static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *option
     return kiln_tune(c->engine, c->spec, options, tuning, error);
 }
 
-static bool has_limit(const cli_args *args)
+static bool has_limit(const tune_args *args)
 {
     return args->max_configurations || args->max_seconds > 0 || args->max_roofline > 0 || args->stagnation;
 }
 
 static int tune_run(cli *c)
 {
+    tune_args *args = c->args;
     cli_list devices = {0};
     tune_view view = {
-        .progress = progress_wanted(c), .space = UINT64_MAX, .device_named = c->args.device || cli_usual_device()};
+        .progress = progress_wanted(c), .space = UINT64_MAX, .device_named = args->engine.device || cli_usual_device()};
     kiln_run_options run;
     kiln_tune_options options;
     kiln_tuning *tuning = NULL;
     kiln_error *error = NULL;
     kiln_store *store = NULL;
-    if (c->args.flush_l2 && c->args.keep_l2)
+    if (args->run.flush_l2 && args->run.keep_l2)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
-    if (c->args.all && has_limit(&c->args))
+    if (args->all && has_limit(args))
         return cli_usage(c, "--all and a limit exclude each other");
-    if (c->args.estimates && (!has_limit(&c->args) || c->args.replay))
+    if (args->estimates && (!has_limit(args) || args->replay))
         return cli_usage(c, "--estimates are for a search of a spec: give a limit, such as --max-seconds");
-    if (c->args.isolate && c->args.no_isolate)
+    if (args->isolate && args->no_isolate)
         return cli_usage(c, "--isolate and --no-isolate exclude each other");
-    if (c->args.no_isolate && c->args.sandbox && strcmp(c->args.sandbox, "required") == 0)
+    if (args->no_isolate && args->engine.sandbox && strcmp(args->engine.sandbox, "required") == 0)
         return cli_usage(c, "--no-isolate measures in this process, which --sandbox=required excludes");
-    if (!c->args.no_isolate)
-        cli_sandbox(c);
-    if (c->args.replay && (c->args.objectives.count || c->args.max_roofline > 0 || c->args.stagnation))
+    if (!args->no_isolate)
+        cli_sandbox(c, &args->engine);
+    if (args->replay && (args->objectives.count || args->max_roofline > 0 || args->stagnation))
         return cli_usage(
             c, "--objective, --roofline and --stagnation cannot be used with --replay: a recorded file has only times");
-    if (c->args.replay)
+    if (args->replay)
         return replay_run(c);
-    if (!cli_take_arch(c))
+    if (!cli_take_arch(c, args->arch, &args->engine))
         return CLI_USAGE;
-    if (c->args.words.count == 0)
+    if (c->words.count == 0)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
     int code;
     if (tune_join(c, &code))
@@ -267,12 +269,12 @@ static int tune_run(cli *c)
     options.device_count = devices.count;
     if (kiln_engine_device(c->engine, &view.device, &error) != KILN_OK)
         return cli_error(c, error);
-    view.first = view.device->simulated && !view.device_named && !c->args.all && !has_limit(&c->args);
+    view.first = view.device->simulated && !view.device_named && !args->all && !has_limit(args);
     if (view.first)
         options.max_seconds = FIRST_LIMIT;
     view.limit = options.max_seconds;
     view.most = options.max_configurations;
-    if (!c->args.no_store && kiln_store_open(c->engine, c->args.store, 0, &store, &error) != KILN_OK) {
+    if (!args->no_store && kiln_store_open(c->engine, args->store, 0, &store, &error) != KILN_OK) {
         code = cli_exit_code(kiln_error_status(error));
         cli_fail(c, kiln_error_status(error), "%s; use --store FILE for another file, or --no-store",
                  kiln_error_message(error));
@@ -293,19 +295,19 @@ static int tune_run(cli *c)
     code = cli_exit_code(status);
     view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
     view.status = status;
-    int csv = c->args.csv ? tune_csv(c, tuning, c->args.csv) : 0;
+    int csv = args->csv ? tune_csv(c, tuning, args->csv) : 0;
     if (csv)
         code = csv;
-    else if (c->args.json)
+    else if (c->output.json)
         tune_json(c, &view, tuning);
     else
         tune_text(c, &view, tuning);
-    if (status != KILN_OK && !c->args.json)
+    if (status != KILN_OK && !c->output.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far" : view.ended);
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
         code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed, for several reasons */
-    for (size_t i = 0; c->args.strict && code == 0 && i < kiln_tuning_count(tuning); i++)
+    for (size_t i = 0; args->strict && code == 0 && i < kiln_tuning_count(tuning); i++)
         code = cli_exit_code(kiln_tuning_sample(tuning, i)->status); /* the first that failed */
     kiln_tuning_free(tuning);
     kiln_error_free(error);
@@ -319,104 +321,106 @@ static int tune_all(cli *c)
     return code;
 }
 
+#define FIELD(field) offsetof(tune_args, field)
+
 static const cli_option options[] = {
-    {"variants", 'v', CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
+    {"variants", 'v', CLI_COMMAS, FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
      "The variants to sweep, separated by commas. Repeatable. Default: all."},
-    {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
-    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+    {"variant", 0, CLI_COMMAS, FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
+    {"param", 'p', CLI_LIST, FIELD(choice.params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Give a param one value, in every variant that has this param. Repeatable."},
-    CLI_SIZE_OPTION,
-    CLI_ARCH_OPTION,
-    {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
+    CLI_SIZE_OPTION(FIELD(choice.sizes)),
+    CLI_ARCH_OPTION(FIELD(arch)),
+    {"max-configurations", 'm', CLI_WHOLE, FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
      "Stop after this many configurations. Samples that are reused from earlier sweeps do not count, so the same "
      "command continues where the last one stopped."},
-    {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
+    {"max-seconds", 't', CLI_NUMBER, FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
      "Stop after this time. Without a GPU the default is 60, unless you give a device or another limit."},
-    {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
+    {"all", 0, CLI_FLAG, FIELD(all), NULL, CLI_NOTHING, NULL,
      "Try all configurations, without a limit of time. This is the default on a GPU and on a device that --device "
      "names."},
-    {"roofline", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_roofline), "SHARE", CLI_NOTHING, NULL,
+    {"roofline", 0, CLI_NUMBER, FIELD(max_roofline), "SHARE", CLI_NOTHING, NULL,
      "Stop when a configuration reaches this share of the roofline, for example 0.9."},
-    {"stagnation", 0, CLI_WHOLE, CLI_OPTION_FIELD(stagnation), "COUNT", CLI_NOTHING, NULL,
+    {"stagnation", 0, CLI_WHOLE, FIELD(stagnation), "COUNT", CLI_NOTHING, NULL,
      "Stop after this many configurations in a row that are not better than the best so far."},
-    {"improvement", 0, CLI_NUMBER, CLI_OPTION_FIELD(improvement), "SHARE", CLI_NOTHING, NULL,
+    {"improvement", 0, CLI_NUMBER, FIELD(improvement), "SHARE", CLI_NOTHING, NULL,
      "For --stagnation: a configuration is better if it improves the best by more than this share. Default: 0.01."},
-    {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "EXPR", CLI_NOTHING, NULL,
+    {"objective", 0, CLI_LIST, FIELD(objectives), "EXPR", CLI_NOTHING, NULL,
      "The quantity to optimise: time, gflops, gbs, roofline, energy, power, compile, error, median_error, "
      "p999_error, a metric of the spec, or an expression of these, params and sizes. Write min: or max: before it to "
      "choose the direction. The errors are the largest, the median and the 99.9th percentile over the elements of "
      "the answer, in units of the tolerance. If you repeat the option, kiln shows the Pareto front and ranks it by "
      "the first objective. Default: time."},
-    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "The search strategy; `kiln compare-strategies` lists them. Default: surrogate if there is a limit; without a "
      "limit exhaustive, which tries everything in order."},
-    {"estimates", 0, CLI_TEXT, CLI_OPTION_FIELD(estimates), "DEVICE", CLI_NOTHING, NULL,
+    {"estimates", 0, CLI_TEXT, FIELD(estimates), "DEVICE", CLI_NOTHING, NULL,
      "On a GPU: begin the search with a simulated device's estimates of random configurations, for at most a tenth "
      "of --max-seconds. 'sim' takes the profile that is nearest to the GPU. Any simulated device of --device is "
      "possible, such as sim:h200."},
-    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+    {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the search's random numbers. Default: 0. The search also depends on the times at which compiles "
      "end. With --repeatable the same seed and the same measured times give the same search."},
-    {"repeatable", 0, CLI_FLAG, CLI_OPTION_FIELD(repeatable), NULL, CLI_NOTHING, NULL,
+    {"repeatable", 0, CLI_FLAG, FIELD(repeatable), NULL, CLI_NOTHING, NULL,
      "Search in an order that does not depend on the times of compiles, on the machine, or on earlier sweeps. A "
      "stored sample is reused when its turn comes. The sweep compiles fewer configurations ahead, and measures on "
      "one device."},
-    {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
-     "The number of rows of the table. Default: 10."},
-    {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
+    {"top", 0, CLI_WHOLE, FIELD(top), "COUNT", CLI_NOTHING, NULL, "The number of rows of the table. Default: 10."},
+    {"csv", 0, CLI_TEXT, FIELD(csv), "FILE", CLI_FILES, NULL,
      "Write every sample to a file as comma-separated values."},
-    {"fresh", 0, CLI_FLAG, CLI_OPTION_FIELD(fresh), NULL, CLI_NOTHING, NULL,
+    {"fresh", 0, CLI_FLAG, FIELD(fresh), NULL, CLI_NOTHING, NULL,
      "Measure every configuration again. Without this option kiln reuses a stored sample with the same code, sizes, "
      "inputs, device, driver and run options."},
-    {"strict", 0, CLI_FLAG, CLI_OPTION_FIELD(strict), NULL, CLI_NOTHING, NULL,
+    {"strict", 0, CLI_FLAG, FIELD(strict), NULL, CLI_NOTHING, NULL,
      "If any configuration failed, end with the exit code of the first failure. Without this option the sweep does "
      "so only if all configurations failed."},
-    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL,
+    {"no-store", 0, CLI_FLAG, FIELD(no_store), NULL, CLI_NOTHING, NULL,
      "Do not store samples, and do not reuse stored ones."},
-    CLI_STORE_OPTION,
+    CLI_STORE_OPTION(FIELD(store)),
 };
 static const cli_option replay_options[] = {
-    {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
+    {"replay", 0, CLI_TEXT, FIELD(replay), "FILE", CLI_FILES, NULL,
      "Search a recorded space instead of a spec. The file is Kernel Tuner's cache file or T4 results, gzipped or "
      "not. No device is needed: the clock is simulated, and each configuration takes its recorded time. Default "
      "limit: the time that `kiln compare-strategies` uses."},
-    {"prior", 0, CLI_TEXT, CLI_OPTION_FIELD(prior), "FILE", CLI_FILES, NULL,
+    {"prior", 0, CLI_TEXT, FIELD(prior), "FILE", CLI_FILES, NULL,
      "With --replay: another recorded file with the same params. The search takes its times as estimates."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
 static const cli_group group = {"The sweep", options, CLI_COUNT(options)};
 
 static const cli_option ranks_options[] = {
-    {"mpi", 0, CLI_FLAG, CLI_OPTION_FIELD(mpi), NULL, CLI_NOTHING, NULL,
+    {"mpi", 0, CLI_FLAG, FIELD(mpi), NULL, CLI_NOTHING, NULL,
      "Join the other processes of this job, even if kiln does not recognise the launcher. Without this option kiln "
      "joins them if mpirun or srun started several processes."},
-    {"no-mpi", 0, CLI_FLAG, CLI_OPTION_FIELD(no_mpi), NULL, CLI_NOTHING, NULL,
+    {"no-mpi", 0, CLI_FLAG, FIELD(no_mpi), NULL, CLI_NOTHING, NULL,
      "Sweep in this process alone, even if mpirun or srun started several processes."},
-    {"lease", 0, CLI_NUMBER, CLI_OPTION_FIELD(lease), "SECONDS", CLI_NOTHING, NULL,
+    {"lease", 0, CLI_NUMBER, FIELD(lease), "SECONDS", CLI_NOTHING, NULL,
      "If a process sends no message for this time, the other processes do its work. Default: 30."},
-    {"lead-only", 0, CLI_FLAG, CLI_OPTION_FIELD(lead_only), NULL, CLI_NOTHING, NULL,
+    {"lead-only", 0, CLI_FLAG, FIELD(lead_only), NULL, CLI_NOTHING, NULL,
      "Rank 0 searches, compiles and stores the samples. The other ranks measure, so start one process more than "
      "there are GPUs."},
 };
 static const cli_group ranks_group = {"Many machines", ranks_options, CLI_COUNT(ranks_options)};
 
 static const cli_option run_options[] = {
-    CLI_INPUT_OPTION,
-    CLI_RUN_OPTIONS,
-    {"isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(isolate), NULL, CLI_NOTHING, NULL,
+    CLI_INPUT_OPTION(FIELD(run.inputs)),
+    CLI_RUN_OPTIONS(FIELD(run)),
+    {"isolate", 0, CLI_FLAG, FIELD(isolate), NULL, CLI_NOTHING, NULL,
      "Measure in a separate process. Kiln replaces it after a kernel that faults or never ends. This is the default "
      "on a GPU."},
-    {"no-isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(no_isolate), NULL, CLI_NOTHING, NULL,
+    {"no-isolate", 0, CLI_FLAG, FIELD(no_isolate), NULL, CLI_NOTHING, NULL,
      "Measure inside this process. On a GPU a fault then ends the sweep."},
-    {"no-early-stop", 0, CLI_FLAG, CLI_OPTION_FIELD(no_early_stop), NULL, CLI_NOTHING, NULL,
+    {"no-early-stop", 0, CLI_FLAG, FIELD(no_early_stop), NULL, CLI_NOTHING, NULL,
      "Measure every configuration in full. Without this option kiln stops the measurement of a configuration early "
      "if it is clearly slower than the best so far."},
-    {"finalists", 0, CLI_WHOLE, CLI_OPTION_FIELD(finalists), "COUNT", CLI_NOTHING, NULL,
+    {"finalists", 0, CLI_WHOLE, FIELD(finalists), "COUNT", CLI_NOTHING, NULL,
      "The number of fastest configurations that are measured again, in turn, before the best is chosen. At most 16. "
      "Default: 5 on a GPU, and none on a simulated device."},
-    {"no-finals", 0, CLI_FLAG, CLI_OPTION_FIELD(no_finals), NULL, CLI_NOTHING, NULL,
+    {"no-finals", 0, CLI_FLAG, FIELD(no_finals), NULL, CLI_NOTHING, NULL,
      "Do not measure the fastest configurations again."},
     CLI_TIMEOUT_OPTION(
+        FIELD(run),
         ", plus twice the budget. In a separate process the limit shrinks once kiln knows the time of configurations "
         "that work."),
 };
@@ -461,8 +465,14 @@ const cli_command cli_tune_command = {
     .min_words = 0,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &ranks_group, &cli_sandbox_group,
-                                         &cli_engine_group, NULL},
+    .args_size = sizeof(tune_args),
+    .groups = (const cli_use[]){{&group, 0},
+                                {&replay_group, 0},
+                                {&run_group, 0},
+                                {&ranks_group, 0},
+                                {&cli_sandbox_group, FIELD(engine)},
+                                {&cli_engine_group, FIELD(engine)},
+                                {0}},
     .examples =
         (const cli_example[]){
             {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},

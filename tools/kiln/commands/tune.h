@@ -4,6 +4,35 @@
 
 #include "commands.h"
 
+typedef struct tune_args {
+    cli_choice_args choice; /* without the variant */
+    cli_run_args run;
+    cli_engine_args engine;
+    cli_list variants;
+    const char *arch;
+    /* limits of the sweep; 0: no limit */
+    uint64_t max_configurations, stagnation;
+    double max_seconds, max_roofline, improvement;
+    bool all;
+    /* the search */
+    const char *strategy, *estimates;
+    cli_list objectives;
+    uint64_t seed;
+    bool repeatable;
+    /* the measurements */
+    bool isolate, no_isolate, no_early_stop, no_finals;
+    uint64_t finalists;
+    /* the samples */
+    const char *store, *csv;
+    bool fresh, strict, no_store;
+    uint64_t top;
+    /* a recorded space in place of a spec */
+    const char *replay, *prior;
+    /* several processes */
+    bool mpi, no_mpi, lead_only;
+    double lease; /* seconds */
+} tune_args;
+
 typedef struct tune_view {
     const kiln_device_info *device;
     cli_choice chosen; /* fixed params and sizes */
@@ -33,6 +62,7 @@ bool tune_join(cli *c, int *code);
 /* If the job has devices of several models, shows the results of all sweeps after this one has ended. Used with
  * --json. */
 void tune_collect(cli *c);
+int replay_run(cli *c);                         /* kiln tune --replay (replay.c); returns the exit code */
 double tune_seconds(const kiln_result *result); /* the time for the ranking */
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning);
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning);

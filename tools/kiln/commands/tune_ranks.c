@@ -8,14 +8,15 @@
  * GPU alone, it is that. */
 static int choose_device(cli *c)
 {
-    if (c->args.device || cli_usual_device())
+    tune_args *args = c->args;
+    if (args->engine.device || cli_usual_device())
         return 0;
     kiln_error *error = NULL;
     kiln_engine *engine = c->engine;
     cli_devices list;
     size_t gpus = 0;
     c->engine = NULL;
-    int code = cli_engine(c);
+    int code = cli_engine(c, &args->engine);
     if (!code && cli_list_devices(c, &list, &error) != KILN_OK)
         code = cli_error(c, error);
     for (size_t i = 0; !code && i < list.count; i++)
@@ -23,17 +24,18 @@ static int choose_device(cli *c)
     kiln_engine_close(c->engine);
     c->engine = engine;
     if (gpus)
-        c->args.device = cli_printf("cuda:%zu", (size_t)kiln_ranks_local(c->ranks) % gpus);
+        args->engine.device = cli_printf("cuda:%zu", (size_t)kiln_ranks_local(c->ranks) % gpus);
     return code;
 }
 
 /* Serves the leader until the sweep ends, or until this rank leads a sweep itself. Returns the exit code. */
 static int serve(cli *c)
 {
+    tune_args *args = c->args;
     kiln_error *error = NULL;
     signal(SIGINT, SIG_IGN); /* a terminal sends it to all; rank 0 ends the job */
-    int code = cli_engine(c);
-    c->args.lead_only = false; /* only for rank 0: a rank that leads the ranks of another GPU model measures too */
+    int code = cli_engine(c, &args->engine);
+    args->lead_only = false; /* only for rank 0: a rank that leads the ranks of another GPU model measures too */
     if (!code && kiln_ranks_serve(c->ranks, c->engine, &error) != KILN_OK)
         code = cli_error(c, error);
     signal(SIGINT, SIG_DFL);
@@ -45,25 +47,24 @@ static int serve(cli *c)
 /* Continues without other ranks: this process is the only one of its job. */
 static bool alone(cli *c, int *code)
 {
-    if (c->args.lead_only)
+    const tune_args *args = c->args;
+    if (args->lead_only)
         *code = cli_usage(c, "--lead-only leaves the measuring to other processes: start several with mpirun or srun");
     return *code;
 }
 
 bool tune_join(cli *c, int *code)
 {
+    const tune_args *args = c->args;
     kiln_error *error = NULL;
-    const kiln_ranks_options options = {.size = sizeof options,
-                                        .required = c->args.mpi,
-                                        .lease = c->args.lease,
-                                        .log = cli_log,
-                                        .log_user = cli_log_to(c)};
+    const kiln_ranks_options options = {
+        .size = sizeof options, .required = args->mpi, .lease = args->lease, .log = cli_log, .log_user = cli_log_to(c)};
     *code = 0;
-    if (c->args.mpi && c->args.no_mpi) {
+    if (args->mpi && args->no_mpi) {
         *code = cli_usage(c, "--mpi and --no-mpi exclude each other");
         return true;
     }
-    if (c->args.no_mpi)
+    if (args->no_mpi)
         return alone(c, code);
     if (kiln_ranks_open(&options, &c->ranks, &error) != KILN_OK) {
         *code = cli_exit_code(kiln_error_status(error));
@@ -73,20 +74,20 @@ bool tune_join(cli *c, int *code)
     }
     if (!c->ranks)
         return alone(c, code);
-    const char *device = c->args.device;
-    const bool json = c->args.json, first = kiln_ranks_rank(c->ranks) == 0;
-    c->args.json = json && first; /* what goes wrong in another process is no part of the answer */
+    const char *device = args->engine.device;
+    const bool json = c->output.json, first = kiln_ranks_rank(c->ranks) == 0;
+    c->output.json = json && first; /* what goes wrong in another process is no part of the answer */
     if (device && (strcmp(device, "all") == 0 || strchr(device, ',')))
         *code = cli_usage(c, "each of several processes measures on one device: leave out --device, or name one");
-    else if (c->args.no_isolate)
+    else if (args->no_isolate)
         *code = cli_usage(c, "each of several processes measures in a separate process: --no-isolate is not possible");
     else
         *code = choose_device(c);
     if (!*code && !first)
         *code = serve(c);
     const bool over = *code || kiln_ranks_rank(c->ranks) > 0;
-    c->args.json = json && (first || !over);
-    if (c->args.json)
+    c->output.json = json && (first || !over);
+    if (c->output.json)
         out_keep_json();
     return over;
 }

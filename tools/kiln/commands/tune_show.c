@@ -23,22 +23,22 @@ static const kiln_sample *best_of(const kiln_tuning *tuning)
 /* The command line that runs a sample again. */
 static const char *again(const cli *c, const tune_view *view, const kiln_sample *sample)
 {
-    char *line = cli_printf("kiln run %s -v %s", cli_shell_word(c->args.words.items[0]),
-                            cli_shell_word(sample->variant));
+    const tune_args *args = c->args;
+    char *line = cli_printf("kiln run %s -v %s", cli_shell_word(c->words.items[0]), cli_shell_word(sample->variant));
     for (size_t i = 0; i < sample->param_count; i++)
         line = cli_printf(
             "%s -p %s", line,
             cli_shell_word(cli_printf("%s=%s", sample->params[i].name, cli_value_text(sample->params[i].value))));
-    for (size_t i = 0; i < c->args.sizes.count; i++)
-        line = cli_printf("%s -s %s", line, cli_shell_word(c->args.sizes.items[i]));
+    for (size_t i = 0; i < args->choice.sizes.count; i++)
+        line = cli_printf("%s -s %s", line, cli_shell_word(args->choice.sizes.items[i]));
     if (view->small)
         line = cli_printf("%s -s %s --no-verify", line, cli_shell_word(view->size_set));
-    for (size_t i = 0; i < c->args.inputs.count; i++)
-        line = cli_printf("%s -i %s", line, cli_shell_word(c->args.inputs.items[i]));
-    for (size_t i = 0; i < c->args.paths.count; i++)
-        line = cli_printf("%s -I %s", line, cli_shell_word(c->args.paths.items[i]));
-    bool several = c->args.device && (strchr(c->args.device, ',') || strcmp(c->args.device, "all") == 0);
-    const char *device = several ? sample->device : c->args.device;
+    for (size_t i = 0; i < args->run.inputs.count; i++)
+        line = cli_printf("%s -i %s", line, cli_shell_word(args->run.inputs.items[i]));
+    for (size_t i = 0; i < args->engine.paths.count; i++)
+        line = cli_printf("%s -I %s", line, cli_shell_word(args->engine.paths.items[i]));
+    bool several = args->engine.device && (strchr(args->engine.device, ',') || strcmp(args->engine.device, "all") == 0);
+    const char *device = several ? sample->device : args->engine.device;
     return device && *device ? cli_printf("%s -d %s", line, cli_shell_word(device)) : line;
 }
 
@@ -78,6 +78,7 @@ typedef struct rows {
  * unit of time by the best sample. */
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
+    const tune_args *args = c->args;
     const char *unit = cli_time_unit(tune_seconds(best->result), &r->unit);
     const kiln_verdict *verdict = kiln_tuning_verdict(tuning);
     r->rank = rank;
@@ -90,7 +91,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
         r->bytes |= sample->status == KILN_OK && sample->result->bytes > 0;
         r->roofline |= sample->status == KILN_OK && sample->result->roofline > 0;
     }
-    r->objectives = &c->args.objectives;
+    r->objectives = &args->objectives;
     char *align = cli_printf("r");
     for (size_t i = 0; i < r->objectives->count; i++)
         align = cli_printf("%s%s", align, has_column(r->objectives->items[i]) ? "r" : "");
@@ -153,9 +154,10 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
 
 static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
+    const tune_args *args = c->args;
     rows r;
     start_rows(&r, c, tuning, best, true);
-    uint64_t top = c->args.top ? c->args.top : 10;
+    uint64_t top = args->top ? args->top : 10;
     size_t count = kiln_tuning_count(tuning), right = 0;
     for (size_t i = 0; i < count; i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
@@ -234,8 +236,9 @@ static whole_cost *whole_costs(const kiln_tuning *tuning, size_t *count)
 /* With several objectives: the Pareto front, ordered by the first one. */
 static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
+    const tune_args *args = c->args;
     rows r;
-    if (c->args.objectives.count < 2)
+    if (args->objectives.count < 2)
         return;
     start_rows(&r, c, tuning, best, true);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
@@ -398,10 +401,9 @@ static void show_totals(const cli *c, const kiln_tuning *tuning)
     uint64_t unchecked = t->configurations - t->verified - t->failed;
     table_cell(&table, "%s: %s verified, %s failed%s", cli_whole(t->configurations), cli_whole(t->verified),
                cli_whole(t->failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
-    if (t->verified && c->args.words.count > 0) { /* a right answer says nothing about these */
+    if (t->verified && c->words.count > 0) { /* a right answer says nothing about these */
         table_cell(&table, "not looked at");
-        table_cell(&table, "races, barriers, accesses past arrays: kiln check %s",
-                   cli_shell_word(c->args.words.items[0]));
+        table_cell(&table, "races, barriers, accesses past arrays: kiln check %s", cli_shell_word(c->words.items[0]));
     }
     if (t->reused) {
         table_cell(&table, "kept");
@@ -443,13 +445,14 @@ static void show_totals(const cli *c, const kiln_tuning *tuning)
  * verified. */
 static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
+    const tune_args *args = c->args;
     size_t none = 0;
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         none += is_untimed(kiln_tuning_sample(tuning, i), true);
     out_puts("  estimated by the simulator's model, not measured\n");
     if (none)
         out_printf("  %s could not be estimated: ranked behind the others\n", cli_whole(none));
-    if (!view->device_named && !c->args.arch)
+    if (!view->device_named && !args->arch)
         out_puts("  there is no GPU here: --arch sm_80, or --device, chooses another one to estimate\n");
     const kiln_size_set *set = kiln_spec_size_set(c->spec, 0); /* a GPU's default */
     if (view->small)
@@ -462,7 +465,7 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
         out_printf("%s%s", i ? ", " : "  left out, as they do not take these sizes: ", view->unverifiable.items[i]);
     if (view->unverifiable.count > 0)
         out_printf(" (-s %s --no-verify tries them)\n", set->name);
-    if (!view->small && c->args.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
+    if (!view->small && args->choice.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
         out_printf(
             "  for the small sizes of a simulated device: -s %s --no-verify estimates the full ones, unchecked\n",
             set->name);
@@ -472,13 +475,14 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
  * trying them. */
 static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_totals *t)
 {
+    const tune_args *args = c->args;
     const uint64_t made = t->configurations - t->reused;
     if (t->end != KILN_END_SECONDS || view->space == UINT64_MAX || view->space <= t->configurations)
         return;
     out_printf("\nTried %s of %s configurations", cli_whole(t->configurations), cli_whole(view->space));
     if (view->first)
         out_printf(" in %.0f s, the default limit of a simulated device", view->limit);
-    out_printf(". %s%s tries all%s.\n", c->args.no_store ? "" : "The same command searches on; ",
+    out_printf(". %s%s tries all%s.\n", args->no_store ? "" : "The same command searches on; ",
                view->first ? "--all" : "a sweep without --max-seconds",
                made ? cli_printf(", in about %s more",
                                  cli_duration(t->seconds / (double)made * (double)(view->space - t->configurations)))
@@ -564,6 +568,7 @@ static json_t *verdict_json(const kiln_tuning *tuning)
 /* Prints the results of a sweep as one JSON object. It has the same parts as tune_text(), with every sample. */
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
+    const tune_args *args = c->args;
     const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
     const kiln_sample *best = best_of(tuning);
     json_t *object = js_object(), *samples = js_array(), *totals = js_object();
@@ -587,11 +592,11 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
                    : best->result->host_seconds > 0 ? "wall time of the simulator, not measured"
                                                     : NULL));
     json_t *objectives = js_array();
-    for (size_t i = 0; i < c->args.objectives.count; i++)
-        js_add(objectives, js_text(c->args.objectives.items[i]));
+    for (size_t i = 0; i < args->objectives.count; i++)
+        js_add(objectives, js_text(args->objectives.items[i]));
     js_set(object, "objectives", objectives);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
-        js_add(samples, sample_json(kiln_tuning_sample(tuning, i), c->args.objectives.count));
+        js_add(samples, sample_json(kiln_tuning_sample(tuning, i), args->objectives.count));
     js_set(object, "samples", samples);
     js_set(object, "left_out", left_out_json(tuning));
     size_t costs;

@@ -154,10 +154,10 @@ static int draw(cli *c, const report *r, const report_library *library, FILE *pr
                        "save them in the page, which needs no program but the browser");
 }
 
-int report_charts(cli *c, const report *r, const report_library *library, const char *folder, size_t *count)
+int report_charts(cli *c, const report *r, const report_library *library, const char *folder, bool png, size_t *count)
 {
     int code = report_make_folder(c, folder);
-    if (!code && c->args.png)
+    if (!code && png)
         code = find_rsvg(c);
     if (code)
         return code;
@@ -170,7 +170,7 @@ int report_charts(cli *c, const report *r, const report_library *library, const 
         code = cli_fail(c, KILN_ERROR_IO, "node: its output cannot be read, or is above %s", cli_bytes(LARGEST_OUTPUT));
     for (char *at = text; !code && *at; ++*count) {
         size_t length = strcspn(at, "\n");
-        code = put_chart(c, at, length, folder, c->args.png);
+        code = put_chart(c, at, length, folder, png);
         at += length + (at[length] == '\n');
         if (!code && cli_interrupted())
             code = cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted; not all charts were written");

@@ -208,8 +208,8 @@ typedef struct report_library {
     const char *folder, *licence;
     bool interprets;
 } report_library;
-/* Finds and reads Vega. Returns 0, or the exit code after a message. */
-int report_load_library(cli *c, report_library *library);
+/* Finds and reads Vega; `named` is the folder or file of --vega, or NULL. Returns 0, or the exit code after a message. */
+int report_load_library(cli *c, const char *named, report_library *library);
 
 void report_escape(FILE *to, const char *text); /* escapes text for HTML and for a quoted attribute */
 void report_put(FILE *to, const char *format, ...) CLI_PRINTF(2, 3); /* escaped */
@@ -236,8 +236,8 @@ int report_write(cli *c, const char *path, const char *data, size_t size);
     "it makes PNGs of SVGs; run 'apt-get install librsvg2-bin' (Debian, Ubuntu), or leave out --png"
 /* Makes a folder if it does not exist. */
 int report_make_folder(cli *c, const char *folder);
-/* Writes each chart as NAME.svg into `folder`, and with --png as NAME.png too. *count gets the number of charts. */
-int report_charts(cli *c, const report *r, const report_library *library, const char *folder, size_t *count);
+/* Writes each chart as NAME.svg into `folder`, and if `png` is set as NAME.png too. *count gets the number of charts. */
+int report_charts(cli *c, const report *r, const report_library *library, const char *folder, bool png, size_t *count);
 
 /* ---- the page of kiln compare-strategies ---- */
 

@@ -90,9 +90,9 @@ static const char *read_folder(report_library *library, const char *folder)
 
 /* Finds Vega in the path of --vega or $KILN_VEGA, or in the usual folders, and reads it. The path is a folder of
  * modules or a single file. Returns 0, or the exit code after a message. */
-int report_load_library(cli *c, report_library *library)
+int report_load_library(cli *c, const char *named, report_library *library)
 {
-    const char *named = c->args.vega, *by = "--vega";
+    const char *by = "--vega";
     if (!named) {
         named = getenv("KILN_VEGA");
         by = "$KILN_VEGA";

@@ -10,7 +10,8 @@ enum { MOST_ACCESSES = 1 << 20 }; /* the most accesses of one block that are kep
 
 static int block_number(cli *c, uint64_t *number)
 {
-    const char *text = c->args.at_block;
+    const study_args *args = c->args;
+    const char *text = args->at_block;
     char *end;
     *number = 0;
     if (!text)
@@ -90,13 +91,14 @@ static int keep_access(void *user, const kiln_traced_access *a)
 
 static int trace(cli *c, const cli_choice *chosen, keeper *k)
 {
+    const study_args *args = c->args;
     kiln_error *error = NULL;
     kiln_run_options options;
     uint64_t block;
     int code = block_number(c, &block);
     if (code)
         return code;
-    cli_make_run(c, &options);
+    cli_make_run(&args->run, &options);
     if (kiln_trace(c->engine, c->spec, &chosen->choice, &options, block, keep_access, k, &error) != KILN_OK)
         return cli_error(c, error);
     if (k->full)
@@ -105,7 +107,7 @@ static int trace(cli *c, const cli_choice *chosen, keeper *k)
                         cli_whole(MOST_ACCESSES));
     if (k->count == 0)
         return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no block %s, or it does not access memory",
-                        c->args.at_block ? c->args.at_block : "0");
+                        args->at_block ? args->at_block : "0");
     return 0;
 }
 
@@ -241,14 +243,15 @@ static json_t *access_json(const kept *row)
 /* `kiln study access`: traces one block and shows which thread accesses which element in which step. */
 int study_access(cli *c)
 {
+    const study_args *args = c->args;
     cli_choice chosen;
-    keeper k = {.all = c->args.all, .top = c->args.top ? c->args.top : SHOWN};
-    if (!cli_make_choice(c, c->args.variant, &chosen))
+    keeper k = {.all = args->all, .top = args->top ? args->top : SHOWN};
+    if (!cli_make_choice(c, &args->choice, args->choice.variant, &chosen))
         return CLI_USAGE;
     int code = trace(c, &chosen, &k);
     if (code)
         return code;
-    if (c->args.json) {
+    if (c->output.json) {
         json_t *object = js_object(), *rows = js_array();
         js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
         js_set(object, "variant", js_text(chosen.variant));
@@ -259,7 +262,7 @@ int study_access(cli *c)
         return 0;
     }
     out_printf("%s%s %s%s  block %s; a step is an access of the thread's warp\n", out_bold(), kiln_spec_name(c->spec),
-               chosen.variant, out_plain(), c->args.at_block ? c->args.at_block : "0");
+               chosen.variant, out_plain(), args->at_block ? args->at_block : "0");
     const char *last = NULL;
     for (size_t i = 0; i < k.count; i++) {
         bool shown = false;
@@ -334,17 +337,18 @@ static const char *const moved_heads[] = {"line",    "access", "L1",         "by
  * lines that it moves, and the share that it uses. */
 int study_transactions(cli *c)
 {
+    const study_args *args = c->args;
     cli_choice chosen;
     kiln_profiling *p = NULL;
     kiln_error *error = NULL;
     kiln_run_options options;
-    cli_make_run(c, &options);
-    if (!cli_make_choice(c, c->args.variant, &chosen))
+    cli_make_run(&args->run, &options);
+    if (!cli_make_choice(c, &args->choice, args->choice.variant, &chosen))
         return CLI_USAGE;
     if (kiln_profile(c->engine, c->spec, &chosen.choice, &options, &p, &error) != KILN_OK)
         return cli_error(c, error);
     json_t *rows = js_array();
-    if (!c->args.json)
+    if (!c->output.json)
         out_printf("%s%s %s%s  requests to global memory: the bytes that one moves, and the share that the threads "
                    "asked for\n",
                    out_bold(), kiln_spec_name(c->spec), chosen.variant, out_plain());
@@ -373,7 +377,7 @@ int study_transactions(cli *c)
             table_cell(&table, "%s", insn->ptx);
             shown++;
         }
-        if (c->args.json)
+        if (c->output.json)
             continue;
         out_printf("\n%s%s%s%s\n", out_bold(), kiln_profiling_kernel(p, k)->name, out_plain(),
                    shown ? "" : ": no access to global memory");
@@ -381,7 +385,7 @@ int study_transactions(cli *c)
             table_print(&table, true);
     }
     kiln_profiling_free(p);
-    if (!c->args.json) {
+    if (!c->output.json) {
         json_decref(rows);
         out_puts("\nsectors and lines: a request, of 32 and of 128 bytes. L1: whether the cache may serve it.\n");
         return 0;
@@ -556,14 +560,15 @@ static void show_carve(const split *of, const kiln_profiled_kernel *kernel, cons
  * memory have in common, for each kernel. */
 int study_carveout(cli *c)
 {
+    const study_args *args = c->args;
     cli_choice chosen;
     kiln_profiling *p = NULL;
     kiln_error *error = NULL;
     kiln_run_options options;
     const kiln_device_info *device = NULL;
     keeper k = {0};
-    cli_make_run(c, &options);
-    if (!cli_make_choice(c, c->args.variant, &chosen))
+    cli_make_run(&args->run, &options);
+    if (!cli_make_choice(c, &args->choice, args->choice.variant, &chosen))
         return CLI_USAGE;
     if (kiln_engine_device(c->engine, &device, &error) != KILN_OK)
         return cli_error(c, error);
@@ -580,13 +585,13 @@ int study_carveout(cli *c)
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "variant", js_text(chosen.variant));
     js_set(object, "rows", rows);
-    if (!c->args.json)
+    if (!c->output.json)
         out_printf("%s%s %s%s  sm_%d%d, %u KiB of L1 and shared memory an SM; to first order\n", out_bold(),
                    kiln_spec_name(c->spec), chosen.variant, out_plain(), device->cc_major, device->cc_minor, of->total);
     for (size_t i = 0; i < kiln_profiling_kernel_count(p); i++)
-        show_carve(of, kiln_profiling_kernel(p, i), &k, c->args.json, rows);
+        show_carve(of, kiln_profiling_kernel(p, i), &k, c->output.json, rows);
     kiln_profiling_free(p);
-    if (c->args.json) {
+    if (c->output.json) {
         js_print(object);
         return 0;
     }

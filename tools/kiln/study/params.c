@@ -18,7 +18,8 @@ typedef struct sweep {
  * `usual`, otherwise the first one. Returns 0 or the exit code. */
 static int sweep_start(cli *c, const char *usual, sweep *s)
 {
-    if (!cli_make_choice(c, c->args.variant, &s->chosen))
+    const study_args *args = c->args;
+    if (!cli_make_choice(c, &args->choice, args->choice.variant, &s->chosen))
         return CLI_USAGE;
     int variant = kiln_spec_variant_find(c->spec, s->chosen.variant);
     if (variant < 0)
@@ -29,15 +30,15 @@ static int sweep_start(cli *c, const char *usual, sweep *s)
     for (size_t i = 0; i < count; i++) {
         s->param = kiln_spec_param(c->spec, s->variant, i);
         cli_list_add(&names, s->param->name);
-        bool fits = c->args.over ? strcmp(s->param->name, c->args.over) == 0
-                                 : strncmp(s->param->name, usual, strlen(usual)) == 0;
+        bool fits = args->over ? strcmp(s->param->name, args->over) == 0
+                               : strncmp(s->param->name, usual, strlen(usual)) == 0;
         found = fits && found == count ? i : found;
     }
     if (count == 0)
         return cli_usage(c, "%s %s has no params to vary", kiln_spec_name(c->spec), s->chosen.variant);
-    if (c->args.over && found == count) {
-        const char *near = cli_nearest(c->args.over, names.items, names.count);
-        return cli_usage(c, "%s has no param '%s'%s", s->chosen.variant, c->args.over,
+    if (args->over && found == count) {
+        const char *near = cli_nearest(args->over, names.items, names.count);
+        return cli_usage(c, "%s has no param '%s'%s", s->chosen.variant, args->over,
                          near ? cli_printf(" (did you mean '%s'?)", near) : "");
     }
     s->param = kiln_spec_param(c->spec, s->variant, found == count ? 0 : found);
@@ -140,6 +141,7 @@ static const char *const occupancy_heads[] = {"",         "kernel",    "threads"
 
 int study_occupancy(cli *c)
 {
+    const study_args *args = c->args;
     sweep s;
     cli_table table;
     kiln_error *error = NULL;
@@ -156,7 +158,7 @@ int study_occupancy(cli *c)
         kiln_inspection *inspection = NULL;
         s.setting->value = s.param->values[i];
         const char *value = cli_value_text(s.param->values[i]);
-        kiln_status status = kiln_inspect(c->engine, c->spec, &s.chosen.choice, c->args.arch, &inspection, &error);
+        kiln_status status = kiln_inspect(c->engine, c->spec, &s.chosen.choice, args->arch, &inspection, &error);
         if (status == KILN_ERROR_CONSTRAINT) {
             cli_list_add(&refused, value);
             kiln_error_free(error);
@@ -195,7 +197,7 @@ int study_occupancy(cli *c)
     }
     js_set(object, "arch", js_text(arch));
     js_set(object, "rows", rows);
-    if (c->args.json) {
+    if (c->output.json) {
         js_print(object);
         return 0;
     }
@@ -344,6 +346,7 @@ static int make_tile(cli *c, void *user)
  * no row. */
 int study_tiles(cli *c)
 {
+    const study_args *args = c->args;
     sweep s;
     cli_table table;
     int code = sweep_start(c, "TILE", &s);
@@ -351,7 +354,7 @@ int study_tiles(cli *c)
         return code;
     json_t *object = sweep_json(c, &s), *rows = js_array();
     kiln_run_options options;
-    cli_make_run(c, &options);
+    cli_make_run(&args->run, &options);
     bool any = false;
     tile_answer *answer = mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (answer == MAP_FAILED)
@@ -363,7 +366,7 @@ int study_tiles(cli *c)
         s.setting->value = s.param->values[i];
         tile_work work = {&s, &options, s.param->values[i], answer};
         *answer = (tile_answer){.made = false};
-        code = cli_apart(c, make_tile, &work);
+        code = cli_apart(c, &args->engine, &args->run, make_tile, &work);
         c->stopped = code == cli_exit_code(KILN_ERROR_INTERRUPTED);
         if (c->apart || (code && !c->stopped)) {
             json_decref(object);
@@ -390,7 +393,7 @@ int study_tiles(cli *c)
         return cli_fail(c, KILN_ERROR_CONSTRAINT, "no value of %s satisfies the constraints of %s", s.param->name,
                         s.chosen.variant);
     }
-    if (c->args.json) {
+    if (c->output.json) {
         js_print(object);
         return 0;
     }

@@ -5,6 +5,15 @@
 
 #include "cli.h"
 
+typedef struct study_args {
+    cli_choice_args choice;
+    cli_run_args run;
+    cli_engine_args engine;
+    const char *over, *arch, *at_block;
+    bool all;
+    uint64_t top;
+} study_args;
+
 #define STUDIES(X) X(occupancy) X(tiles) X(access) X(transactions) X(carveout)
 #define CLI_X(name) int study_##name(cli *c);
 STUDIES(CLI_X)

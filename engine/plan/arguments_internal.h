@@ -1,0 +1,26 @@
+/* arguments_internal.h - the argument values of launches (arguments.c, tensor_map.c). */
+#ifndef KILN_PLAN_ARGUMENTS_INTERNAL_H
+#define KILN_PLAN_ARGUMENTS_INTERNAL_H
+
+#include "launch_internal.h"
+
+/* A list of pointers in device memory that is never written again. */
+typedef struct kiln__pointers {
+    CUdeviceptr device, *items;
+    size_t count;
+} kiln__pointers;
+
+/* Returns how many 8-byte words the argument values of a launch take. */
+size_t kiln__arguments_words(const kiln__step *step);
+/* Evaluates the arguments into `values`, and points pointers[i] to each. The memory of buffers must exist. */
+kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
+                                const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error);
+void kiln__arguments_free(kiln_plan *plan); /* frees lists of pointers; the context must be current */
+
+/* ---- tensor_map.c ---- */
+/* Makes the tensor map of an argument, which begins at `address`, in the 128 bytes at `to`. */
+kiln_status kiln__tensor_map_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
+                                  size_t number, const kiln__scope *scope, CUdeviceptr address, void *to,
+                                  kiln_error **error);
+
+#endif

@@ -1,0 +1,50 @@
+/* layout_internal.h - the buffers of a plan: shapes, memory, contents (layout.c). */
+#ifndef KILN_PLAN_LAYOUT_INTERNAL_H
+#define KILN_PLAN_LAYOUT_INTERNAL_H
+
+#include "call.h"
+#include "driver.h"
+#include "plan.h"
+#include "shared_internal.h"
+
+/* The owner of a buffer's memory. */
+typedef enum kiln__owner { KILN__OWNER_NONE, KILN__OWNER_PLAN, KILN__OWNER_CALLER } kiln__owner;
+typedef struct kiln__plan_buffer {
+    const kiln__buffer *buffer;
+    kiln_type type;
+    int dims;
+    uint64_t shape[KILN_MAX_DIMS];
+    uint64_t bytes, elements;
+    kiln__owner owner;
+    CUdeviceptr pointer; /* 0 if the buffer has no bytes */
+    bool filled;         /* it has its initial content, or the result of a run */
+    bool custom;         /* the caller gave the content: it bound or wrote the buffer */
+    const char *file;    /* file of --input, which replaces the fill during a run */
+    char *key;           /* key of its initial content; NULL until computed */
+    double copied;       /* seconds of copying its content from the host */
+} kiln__plan_buffer;
+
+kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);   /* makes inputs and computes shapes */
+kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error); /* also allocates memory */
+/* also fills buffers; again: even if they are filled */
+kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error);
+/* poisons outputs and scratch without a fill */
+kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);
+/* Gives every buffer that a run may change its initial content again. */
+kiln_status kiln__plan_refill(kiln_plan *plan, kiln_error **error);
+void kiln__plan_forget(kiln_plan *plan);                             /* drops shapes, programs and keys */
+void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer); /* gives the buffer's memory back */
+/* for messages of the simulator */
+void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *buffer, bool on);
+/* Returns the initial content as a host array, from an entry or an input. If *temporary is set, the caller must free
+ * it. */
+kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_array *array, bool *temporary,
+                               kiln_error **error);
+kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,
+                                kiln_error **error);
+/* Finds the entry of a .npy file, under the rules of trust. The file is `file` as given to a run. If that is NULL, it
+ * is the file that the spec names (with `path`, if that is not NULL). */
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, const kiln__template *path,
+                            kiln__plan_entry **entry, kiln_error **error);
+
+#endif

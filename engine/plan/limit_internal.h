@@ -1,0 +1,35 @@
+/* limit_internal.h - the time limit of kernels, and the caller's request to stop (limit.c). */
+#ifndef KILN_PLAN_LIMIT_INTERNAL_H
+#define KILN_PLAN_LIMIT_INTERNAL_H
+
+#include "driver.h"
+#include "plan.h"
+
+typedef enum kiln__late { KILN__IN_TIME, KILN__LATE, KILN__STOPPED } kiln__late;
+typedef struct kiln__limit {
+    bool on, usual;           /* on: between start and end. usual: the caller gave no time */
+    bool first;               /* the first run of the steps: any of them may hang */
+    double seconds;           /* 0: no limit */
+    uint64_t begun, deadline; /* 0: none */
+    const volatile int *stop; /* the caller's flag; NULL: none */
+    kiln__late late;          /* the reason why waiting ended */
+} kiln__limit;
+
+/* Sets the limit of a run from its options. The time counts from kiln__limit_start(), which may be called again, to
+ * kiln__limit_end(). The launching thread calls both. */
+kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, kiln_error **error);
+void kiln__limit_start(kiln_plan *plan);
+void kiln__limit_extend(kiln_plan *plan, double seconds); /* extends the default limit, but not a given one */
+void kiln__limit_end(kiln_plan *plan);
+kiln__late kiln__limit_late(const kiln_plan *plan);
+kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error);
+/* Like cuEventSynchronize() and similar functions. CUDA_ERROR_TIMEOUT: the limit is reached; on a GPU the engine is
+ * `stuck` from then on. */
+CUresult kiln__limit_wait_event(kiln_plan *plan, CUevent event);
+CUresult kiln__limit_wait_stream(kiln_plan *plan, CUstream stream);
+CUresult kiln__limit_wait_all(kiln_plan *plan);
+/* Like kiln__driver_fail(), but with KILN_ERROR_TIMEOUT or KILN_ERROR_INTERRUPTED if that was the cause. */
+kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
+    KILN__PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,34 @@
+/* measure_internal.h - measures a plan (measure/). */
+#ifndef KILN_PLAN_MEASURE_INTERNAL_H
+#define KILN_PLAN_MEASURE_INTERNAL_H
+
+#include "nvml.h"
+#include "plan.h"
+
+kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
+                               kiln_error **error);
+/* Makes the result of a run that took `first` seconds and is not repeated. */
+kiln_status kiln__plan_cut(kiln_plan *plan, double first, kiln_result *result, kiln_error **error);
+/* Copies the times of a run's repetitions before kiln__median() sorts them. False: no memory. */
+bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
+/* Observations of the device between the repetitions of a measurement (watch.c). One thread at a time. */
+typedef struct kiln__watch {
+    kiln__nvml *nvml;        /* NULL: no observations */
+    double sm_hz, memory_hz; /* sums over all observations */
+    unsigned looks, throttle;
+    uint64_t looked;
+} kiln__watch;
+void kiln__watch_begin(kiln__watch *watch, kiln_engine *engine);
+void kiln__watch_look(kiln__watch *watch); /* called while the device is busy; limits its own rate */
+void kiln__watch_end(kiln__watch *watch, kiln_result *result);
+/* Repeats the steps, which take result->seconds each, until the energy counter gives a result. Does nothing without a
+ * counter. */
+kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *result, kiln_error **error);
+/* Sets the roofline: the share of the bound that result->seconds reaches, from flops, bytes and the device's peaks, and
+ * the unit that bounds it. */
+void kiln__plan_roofline(const kiln_plan *plan, kiln_result *result);
+/* Returns the unit (KILN_UNIT_...) with the highest peak among the units whose arithmetic the PTX uses. Without any
+ * arithmetic it is fp32. */
+unsigned kiln__fastest_unit(const kiln_device_info *info, const char *ptx, size_t length);
+
+#endif

@@ -1,0 +1,27 @@
+/* reference_internal.h - references by commands, and references that are kept on disk (command.c, reference.c). */
+#ifndef KILN_PLAN_REFERENCE_INTERNAL_H
+#define KILN_PLAN_REFERENCE_INTERNAL_H
+
+#include "calls_internal.h"
+
+/* ---- command.c ---- */
+/* Runs the command of a reference. `args` begin with the buffers of the spec. *outputs has arrays for its outputs;
+ * outputs that the command did not write are dropped. */
+kiln_status kiln__command_reference(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
+                                    kiln__export **outputs, kiln_error **error);
+
+/* ---- reference.c ---- */
+/* These write the key of a reference: of a host function that sees the first `count` arguments, of one that sees the
+ * others from `first` on too, and of a command. They return false if the reference cannot be kept, or memory is exhausted. */
+bool kiln__reference_host_key(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args, size_t count,
+                              kiln__text *key);
+bool kiln__reference_extend_key(kiln_plan *plan, const kiln__call_args *args, size_t first, kiln__text *key);
+bool kiln__reference_command_key(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args,
+                                 kiln__text *key);
+/* Returns true if the reference was on disk. *exports then points into *unit, and the caller frees both. */
+bool kiln__reference_find(kiln_plan *plan, const kiln__text *key, kiln__unit *unit, kiln__export **exports);
+/* Keeps a reference that took `seconds`, if reading it is expected to take less. */
+void kiln__reference_keep(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key,
+                          const kiln__export *exports, double seconds);
+
+#endif

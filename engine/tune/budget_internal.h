@@ -1,0 +1,23 @@
+/* budget_internal.h - the options of a sweep, and its limits (budget.c). */
+#ifndef KILN_TUNE_BUDGET_INTERNAL_H
+#define KILN_TUNE_BUDGET_INTERNAL_H
+
+#include "plan.h"
+
+typedef struct kiln__budget {
+    const kiln_tune_options *options;
+    uint64_t start;  /* kiln__now_ns() */
+    uint64_t stale;  /* samples since one was better */
+    double mark;     /* the best value at that time */
+    bool any;        /* one worked */
+    double roofline; /* the nearest */
+    kiln_end end;    /* why it is over */
+} kiln__budget;
+bool kiln__budget_any(const kiln_tune_options *options); /* whether there is a limit */
+void kiln__budget_note(kiln__budget *budget, const kiln_sample *sample, double value);
+bool kiln__budget_over(kiln__budget *budget);
+/* Checks the caller's options and copies them; `run` gets a copy of the run options to which they point. */
+kiln_status kiln__tune_take(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
+                            kiln_tune_options *options, kiln_run_options *run, kiln_error **error);
+
+#endif

@@ -1,0 +1,16 @@
+/* known_internal.h - what is known of a configuration. */
+#ifndef KILN_TUNE_KNOWN_INTERNAL_H
+#define KILN_TUNE_KNOWN_INTERNAL_H
+
+#include "plan.h"
+#include "space.h"
+
+/* A configuration with a time from the store, from estimates or from files. It need not be a sample that this sweep would
+ * make; only kiln__recorder_find() can tell that. */
+typedef struct kiln__known {
+    const char *variant;
+    kiln__settings params;
+    double seconds; /* HUGE_VAL: it failed */
+} kiln__known;
+
+#endif

@@ -1,0 +1,31 @@
+/* lead_internal.h - what a search begins with (lead.c). */
+#ifndef KILN_TUNE_LEAD_INTERNAL_H
+#define KILN_TUNE_LEAD_INTERNAL_H
+
+#include "known_internal.h"
+
+typedef struct kiln__lead_question {
+    const kiln_spec *spec;
+    const kiln_tune_options *options;
+    const kiln__variant *const *variants; /* of the sweep */
+    size_t count;
+    kiln__settings sizes;
+    bool leaves_slow; /* variants that are known or estimated to be slow are left out */
+} kiln__lead_question;
+typedef struct kiln__lead {
+    kiln__known *items; /* configurations to try first, in order; not all need be valid */
+    size_t count;
+    const char *whence;  /* where they come from: "the defaults of the variants" */
+    bool shipped;        /* true: `items` are known to be good; false: they are defaults */
+    kiln_left_out *slow; /* variants to leave out */
+    size_t slow_count;
+} kiln__lead;
+/* Whether a variant has a step that runs on the host. */
+bool kiln__lead_is_host(const kiln__variant *variant);
+/* Whether the sweep leaves such variants out: it has a limit, names no variants, and there are others. */
+bool kiln__lead_leaves_host(const kiln_spec *spec, const kiln_tune_options *options);
+/* The configurations to begin with, in `arena`. None is no failure. */
+kiln_status kiln__lead_find(kiln_engine *engine, const kiln__lead_question *question, kiln__arena *arena,
+                            kiln__lead *lead, kiln_error **error);
+
+#endif

@@ -1,0 +1,28 @@
+/* crew_internal.h - the side of the sweep: a process for each of its devices (crew.c). */
+#ifndef KILN_TUNE_CREW_INTERNAL_H
+#define KILN_TUNE_CREW_INTERNAL_H
+
+#include "isolate_internal.h"
+
+typedef struct kiln__crew kiln__crew;
+/* A runner for each site; waits until all are ready. */
+kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                            const kiln__sites *sites, kiln__crew **crew, kiln_error **error);
+void kiln__crew_close(kiln__crew *crew); /* NULL is fine */
+size_t kiln__crew_count(const kiln__crew *crew);
+kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index); /* NULL: it is no longer used */
+void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a device that can measure no more */
+/* Waits until a runner's socket is ready, a deadline has passed, a compile has ended (if `compiles`), or `seconds` are
+ * over. Then all runners must be stepped. */
+void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds);
+/* Retries a sample whose process ended, once, while nothing else is at work. Returns true if a sample is being retried, or
+ * waits until running samples and compiles have ended. The caller then begins no other sample, and waiting compiles are
+ * held. Call it whenever the runners were stepped. */
+bool kiln__crew_alone(kiln__crew *crew);
+/* Measures one sample and waits for it, while all runners are idle. `tick` is called about ten times a second; false stops
+ * the sample. Returns the outcome as kiln__runner_take() does. */
+kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sample, const kiln__trial *trial,
+                           const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
+                           kiln_result *result, bool *ends, kiln_error **error);
+
+#endif

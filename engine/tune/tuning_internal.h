@@ -1,0 +1,44 @@
+/* tuning_internal.h - the outcome of a sweep (tuning.c). */
+#ifndef KILN_TUNE_TUNING_INTERNAL_H
+#define KILN_TUNE_TUNING_INTERNAL_H
+
+#include "plan.h"
+
+struct kiln_tuning {
+    kiln_allocator mem_copy;
+    const kiln_allocator *mem; /* NULL: malloc */
+    kiln__arena arena;         /* samples and everything they point to: callers keep them */
+    kiln_sample **samples;     /* in order of completion until kiln__tuning_rank() */
+    size_t count, capacity;
+    uint64_t drawn;          /* samples made */
+    const kiln_sample *best; /* NULL: none yet */
+    kiln_tuning_totals totals;
+    kiln_verdict verdict;
+    kiln_left_out *left_out; /* variants, of the arena */
+    size_t left_out_count;
+};
+
+kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
+/* Copies the list of variants that were left out. False: no memory. */
+bool kiln__tuning_leave_out(kiln_tuning *tuning, const kiln_left_out *list, size_t count);
+/* A sample with copies of everything, not yet counted. NULL: no memory. */
+kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln__settings params);
+/* Its result, to be written. */
+kiln_result *kiln__tuning_result(kiln_sample *sample);
+/* Stores how it ended and counts it. False: out of memory. */
+bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
+/* Marks a counted sample as failed, because a later run of it did, and sets the best anew. False: out of memory. */
+bool kiln__tuning_refute(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
+/* Sets the value for the ranking, if the ranking is not by time. Less is better. Call this before kiln__tuning_add(). */
+void kiln__tuning_set_value(kiln_sample *sample, double value);
+/* The rounds of earlier finals, of the tuning's arena. */
+void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count);
+const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
+/* Marks a finalist of this sweep; finalists are ranked before the others. */
+void kiln__tuning_mark(kiln_sample *sample, bool tied);
+/* Finalists, then the others, then the failed ones; each best first, ties in the order in which they were made. */
+void kiln__tuning_rank(kiln_tuning *tuning);
+/* Says how many samples were measured while the device was throttled, if any. */
+void kiln__tuning_warn(const kiln_tuning *tuning, const kiln__log *log);
+
+#endif
