@@ -1,8 +1,8 @@
 /* barneshut_bodies: the input, bodies of a kind. barneshut_f64: the reference, in double.
  *
- * Where the work is small the reference adds up all pairs in every step. Of one step of a large work it adds up all
- * pairs for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses
- * a tree of its own, of two children a node, with a smaller theta than the kernels. */
+ * Where the work is small the reference adds up all pairs in every step. For one step of a large work it adds all pairs
+ * for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses a tree
+ * of its own, of two children a node, with a smaller theta than the kernels. */
 #include <math.h>
 #include <string.h>
 
@@ -100,8 +100,8 @@ static void sum_pulls(void *user, size_t sample, size_t worker)
     s->sums[sample] = sum;
 }
 
-/* Returns the greatest sum, among some bodies, of the lengths of all pulls on a body. The error of a tree grows with it:
- * pulls from opposite sides cancel, and their errors do not. */
+/* Returns the greatest sum, among some bodies, of the lengths of all pulls on a body. The error of a tree grows with
+ * this sum: pulls from opposite sides cancel each other, but their errors do not. */
 static double greatest_sum(const float *bodies, uint64_t count, double soft)
 {
     sampling s = {.bodies = bodies, .count = count, .soft = soft};
@@ -340,7 +340,7 @@ static void divide_subtree(void *user, size_t index, size_t worker)
     p->ends[index] = end;
 }
 
-/* The walk of a leaf's bodies: the points found for them, and what these pull. */
+/* The walk for the bodies of a leaf: the points that were found for them, and the pull of these points. */
 typedef struct walk {
     const problem *p;
     const node *leaf;

@@ -285,8 +285,8 @@ static uint32_t find_cell(const tree *t, uint32_t first, uint32_t end, unsigned 
     return first;
 }
 
-/* Makes all nodes, level by level. Returns false if there is no room for them. Rows behind the last node are left as they
- * are. */
+/* Makes all nodes, level by level. Returns false if there is no room for them. Rows after the last node are not
+ * changed. */
 static bool make_nodes(const tree *t, uint32_t *nodes, uint64_t room, uint32_t *levels)
 {
     uint64_t made = 1, begin = 0;

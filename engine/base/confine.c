@@ -34,7 +34,7 @@
 
 /* ---- Landlock (kernel 5.13 and later); declared here, because <linux/landlock.h> may be absent or older ---- */
 
-#ifndef __NR_landlock_create_ruleset /* the same numbers on every architecture */
+#ifndef __NR_landlock_create_ruleset /* these numbers are the same on every architecture */
 #define __NR_landlock_create_ruleset 444
 #define __NR_landlock_add_rule 445
 #define __NR_landlock_restrict_self 446
@@ -72,7 +72,7 @@ static bool allow(int rules, const char *path, uint64_t more)
 
 static bool use_landlock(const kiln__confinement *want, char *how, size_t room)
 {
-    /* All rights that each version can take away; all of them are taken. */
+    /* The rights that each version of Landlock can restrict. Kiln restricts all of them. */
     static const uint64_t files[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
     long version = syscall(__NR_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
     if (version < 1) {

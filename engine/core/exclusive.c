@@ -18,7 +18,7 @@
 #include "engine.h"
 
 enum { DEVICE = 0, NEXT = 1 };
-#define MOST_SECONDS 120.0 /* of waiting, unless $KILN_LOCK_SECONDS says otherwise */
+#define MOST_SECONDS 120.0 /* longest wait, unless $KILN_LOCK_SECONDS says otherwise */
 #define FIRST_NAP_NS 500000
 #define LAST_NAP_NS 20000000
 
@@ -50,7 +50,7 @@ int kiln__exclusive_open(const char *folder, const char *name)
         fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
             fchmod(fd, 0666);     /* ignores the umask */
-        else if (errno == EEXIST) /* another process has just created it */
+        else if (errno == EEXIST) /* another process has just created the file */
             fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
     struct stat info;

@@ -132,7 +132,7 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
 {
     if (!option)
         option = environment("KILN_WORKER");
-    if (option) /* as given, even if it is missing: starting it reports that */
+    if (option) /* returned even if the file is missing: starting the worker reports that */
         return kiln__arena_strdup(arena, option);
     const char *executable = kiln__executable_folder(arena), *library = kiln__library_folder(arena);
     const struct {
@@ -192,10 +192,10 @@ const char *kiln__store_path_find(kiln__arena *arena, const char *option)
 
 /* ---- the files that a spec names ---- */
 
-/* The folders in which a spec's files may be, with their links resolved once, before any search. For sources each
- * folder adds kernel_src inside it and beside it. */
+/* The folders in which a spec's files may be, with their links resolved once, before any search. For sources, the
+ * folders kernel_src in and beside each of these folders are searched too. */
 typedef struct root {
-    const char *shown; /* as given, for messages */
+    const char *shown; /* the path as the user gave it, for messages */
     const char *real;  /* NULL: it does not exist */
     bool leads_out;    /* a kernel_src that is a link to another place: nothing in it is allowed */
 } root;

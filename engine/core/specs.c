@@ -40,7 +40,7 @@ static const char *folder_at(const kiln_engine *engine, size_t index)
 typedef struct entry {
     const char *name, *path;
     bool here;
-} entry; /* here: in the current folder, any YAML file */
+} entry; /* here: any YAML file of the current folder */
 typedef struct listing {
     entry *entries;
     size_t count, capacity;
@@ -160,9 +160,9 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
     return status;
 }
 
-/* A variant whose default configuration breaks a constraint is mostly a mistake: `kiln run` refuses it, and it cannot be
- * what others are compared with. Constraints over sizes, the device or inputs are left out: a variant may be for some of
- * them only. */
+/* A variant whose default configuration breaks a constraint is mostly a mistake: `kiln run` refuses such a variant, and
+ * no other variant can use it as a reference. Constraints over sizes, the device or inputs are left out: a variant may
+ * be for some of them only. */
 static void warn_of_defaults(kiln_engine *engine, const kiln_spec *spec)
 {
     kiln__arena arena = {.mem = engine->mem};

@@ -248,7 +248,7 @@ static double zipf_uniform(const zipf *z, uint64_t word) { return z->high + unit
 /* The value of element `index`, whose first attempt has the random `word`. */
 static double zipf_element(const zipf *z, uint64_t seed, uint64_t index, uint64_t word)
 {
-    for (uint32_t attempt = 1;; attempt++) { /* each fails with probability < 1/2, so 1000 are enough */
+    for (uint32_t attempt = 1;; attempt++) { /* an attempt fails with probability < 1/2, so 1000 attempts suffice */
         double value = zipf_attempt(z, zipf_uniform(z, word));
         if (value >= 0 || attempt == 1000)
             return value >= 0 ? value : 0;
@@ -347,7 +347,7 @@ static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t v
 
 /* ---- one part of an array ---- */
 
-enum { CHUNK = 1024, PART = 1 << 18 }; /* both even: neighbours share a block of random numbers */
+enum { CHUNK = 1024, PART = 1 << 18 }; /* both are even, because neighbours share a block of random numbers */
 
 typedef struct fill_job {
     kiln_type type; /* type of the elements that are written; random complex numbers are filled part by part */
@@ -446,7 +446,7 @@ static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
     const kiln__fill_values *fill = &job->fill;
     uint64_t range = (uint64_t)fill->ib - (uint64_t)fill->ia + 1; /* 0: all of 2^64 */
     uint64_t words[CHUNK] = {0};
-    for (uint64_t i = first; i < last; i++) { /* first is even: a block of Philox makes two */
+    for (uint64_t i = first; i < last; i++) { /* first is even, because a block of Philox gives two elements */
         uint64_t value = (uint64_t)fill->ia;
         if (fill->kind == KILN__FILL_IOTA) {
             value += (uint64_t)fill->ib * i;

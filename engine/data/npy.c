@@ -258,7 +258,8 @@ static kiln_status settle_order(const kiln_allocator *mem, const header *h, uint
 
 bool kiln__type_reads(kiln_type wanted, kiln_type read)
 {
-    if (kiln__types[wanted].code[0] == 'V' && kiln__type_is_integer(read)) /* its bits */
+    /* the file has the bits of the wanted type */
+    if (kiln__types[wanted].code[0] == 'V' && kiln__type_is_integer(read))
         return kiln__type_bytes(wanted) == kiln__type_bytes(read);
     return strcmp(kiln__types[wanted].code, kiln__types[read].code) == 0 || (wanted == KILN_u8 && read == KILN_bool);
 }

@@ -193,7 +193,7 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         bool over = lost && (!engine->owns_context || kiln__engine_renew(engine, NULL) != KILN_OK);
         if (status != KILN_OK && (!repaired || over))
             draft->trouble = first_line(draft, kiln_error_message(why));
-        last = over ? round : last + repaired; /* nothing can run in a lost context */
+        last = over ? round : last + repaired; /* after the context is lost, nothing more can run */
         draft->tried = draft->tried || (!traced && status == KILN_OK);
         if (!written) /* the written text is always a valid spec, except for a name that nobody predicted */
             kiln__fail(engine->mem, error, status, "%s: no spec can be written for kernel %s:\n%s", draft->shown,

@@ -307,7 +307,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     reader inner = *r;
     inner.before = value.from ? value.from - 1 : r->before; /* blocks = blocks + 1 */
     if (value.from == 0 &&
-        host->in_macro) { /* the macro that makes grid and block stands behind the one that launches */
+        host->in_macro) { /* the macro that makes grid and block comes after the macro that launches */
         for (size_t i = 0; i < draft->scan->macro_count && value.from == 0; i++)
             if (draft->scan->macros[i].from > host->at)
                 value = find_value(draft, name, (kiln__range){draft->scan->macros[i].from, draft->scan->macros[i].to},
@@ -559,7 +559,7 @@ static kiln__tree *read_expression(reader *r, int least)
 {
     char op = 0;
     size_t words = 0;
-    enum { MOST_OPERATORS = 64 }; /* in a row; the tree is as deep, and is walked by recursion */
+    enum { MOST_OPERATORS = 64 }; /* most operators in a row; the tree is as deep, and recursion walks it */
     kiln__tree *left = read_primary(r);
     size_t count = 0;
     for (int level; left && (level = operator_at(r, &op, &words)) > least;) {
@@ -813,7 +813,7 @@ static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range
     if (to == from + 1 && is(draft, from, plain))
         return true;
     size_t first = draft->scan->words[from].length, last = draft->scan->words[to - 1].length, whole = strlen(plain);
-    if (to > from + 1) /* it is pasted */
+    if (to > from + 1) /* the token is pasted (##) */
         return whole > first + last && memcmp(plain, draft->scan->words[from].text, first) == 0 &&
                memcmp(plain + whole - last, draft->scan->words[to - 1].text, last) == 0;
     for (size_t i = draft->host.scope.from; i + 2 < draft->host.at; i++) { /* auto kernel = name<...>; */

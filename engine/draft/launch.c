@@ -18,7 +18,7 @@ typedef struct factors { /* factors of a block's share of an axis: blockDim.x * 
 typedef struct limit { /* the limit with which an index is compared */
     const char *text;  /* a size or a product of sizes; NULL: no limit */
     int64_t tiny;
-    bool odd; /* it is a part of another expression */
+    bool odd; /* the word is a part of another expression */
 } limit;
 
 typedef struct place { /* a place of a block's number: blockIdx.x, or a variable that holds it */
@@ -546,7 +546,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         to->doubt = "the kernel's own lines do not use blockIdx, but the functions that they call may use it";
     if (count == 0 && !uses(draft, "blockIdx", axis))
         return;
-    if (count == 0) { /* other functions than the kernel use it */
+    if (count == 0) { /* other functions than the kernel use the name */
         add_factor(&f, to->block, to->threads, true);
     }
     if (count && is_divided(draft, places, count))

@@ -115,7 +115,7 @@ static unsigned features_of(const kiln__driver *driver, CUdevice device, const k
 {
     const int cc = 10 * info->cc_major + info->cc_minor;
     const kiln__simulator *sim = driver->simulator;
-    CUresult unknown = CUDA_SUCCESS; /* to an older driver */
+    CUresult unknown = CUDA_SUCCESS; /* an older driver does not know this attribute */
     unsigned found = 0;
     if (cc >= 80)
         found |= KILN_FEATURE_ASYNC_COPY;

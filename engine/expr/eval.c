@@ -5,7 +5,8 @@
 
 #include "code.h"
 
-/* Where a failing operator reports. `expr` gives the place of an instruction; without one `pos` is the place. */
+/* Where a failing operator reports. The place of an error is the instruction's place in `expr`, or `pos` if there is no
+ * expression. */
 typedef struct report {
     const kiln__expr *expr;
     uint32_t at;
@@ -340,7 +341,7 @@ static bool unknown_name(const report *r, const kiln__scope *scope, const char *
 
 /* ---- the evaluator ---- */
 
-/* Where names get their values: from `slots`, or by look-up in `scope`. */
+/* The source of the names' values: `slots`, or look-ups in `scope`. */
 typedef struct source {
     const kiln__scope *scope;
     const kiln_value *values;

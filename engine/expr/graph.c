@@ -187,7 +187,7 @@ static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
         *out = (a | b) >> 32 ? a % b : (int64_t)((uint32_t)a % (uint32_t)b); /* a short division is much faster */
         break;
     case KILN__OP_DIV:
-    case KILN__OP_TRUE_DIV: /* not for fractions */
+    case KILN__OP_TRUE_DIV: /* not supported for fractions */
         if (b == 0 || b == -1 || a % b != 0)
             return false;
         *out = a / b;
@@ -359,7 +359,7 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
         return meet_later(b, (meeting){MEET_AND, target, link, constant(graph, KILN__NODE_INT, 0)});
     }
     case KILN__OP_JUMP_FALSE: b->depth--; return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
-    case KILN__OP_JUMP: /* after the first branch of a choice */
+    case KILN__OP_JUMP: /* the jump after the first branch of a choice */
         b->depth--; /* the parser put the branch's meeting there: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         b->meetings[b->meeting_count - 1].how = MEET_ELSE;
         b->meetings[b->meeting_count - 1].target = target;

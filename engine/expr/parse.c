@@ -15,7 +15,7 @@ typedef struct token {
 typedef struct parser {
     kiln__arena *arena;
     const char *text;
-    size_t length, at; /* at: after the current token */
+    size_t length, at; /* at: position after the current token */
     kiln__pos pos;
     unsigned flags;
     const kiln__lists *lists;
@@ -396,7 +396,7 @@ static void call(parser *p, token name)
         emit_unary(p, code, name.at);
 }
 
-/* NAME[3] in Python's dialect is one name, spelt "NAME[3]". */
+/* In Python's dialect, NAME[3] is a single name with the text "NAME[3]". */
 static void indexed_name(parser *p, token name)
 {
     char text[128];
@@ -520,7 +520,7 @@ static void arithmetic_from(parser *p, int level)
         if (i == KILN__COUNT(arithmetic_ops))
             return;
         next(p);
-        arithmetic_from(p, arithmetic_ops[i].level + 1); /* at most six deep */
+        arithmetic_from(p, arithmetic_ops[i].level + 1); /* the recursion is at most six deep */
         bool true_div = arithmetic_ops[i].code == KILN__OP_DIV && python(p);
         emit_binary(p, true_div ? KILN__OP_TRUE_DIV : arithmetic_ops[i].code, at);
     }

@@ -16,8 +16,8 @@ typedef struct converter {
     bool failed;  /* no memory */
     json_t *keys; /* names of the params, in order */
     const char *objective;
-    const char *compilation; /* what the file calls the time of compiling */
-    const char *unit;        /* of "time", as in the file */
+    const char *compilation; /* name of the compile time in the file */
+    const char *unit;        /* unit of "time" in the file */
     double to_ms;            /* the file's unit of time */
 } converter;
 

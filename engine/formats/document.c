@@ -63,10 +63,10 @@ static size_t last_whole_item(const char *text, size_t length, char open[2], boo
 
 #define MIB ((uint64_t)1 << 20)
 #define TEXT_MOST (1024 * MIB) /* bytes of JSON, */
-#define TEXT_RATIO 256         /* and this multiple of the size of a gzipped file, */
+#define TEXT_RATIO 256         /* also limited to this multiple of the size of a gzipped file, */
 #define TEXT_LEAST (64 * MIB)  /* but this much in any case */
-#define TREE_MOST (4096 * MIB) /* bytes that jansson makes of it, */
-#define TREE_RATIO 64          /* as a multiple of the file's size, */
+#define TREE_MOST (4096 * MIB) /* most bytes that jansson allocates for the file, */
+#define TREE_RATIO 64          /* also limited to this multiple of the file's size, */
 #define TREE_LEAST (512 * MIB) /* but this much in any case */
 
 static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t most)

@@ -86,7 +86,7 @@ kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *a
             continue;
         if (driver->cuMemAlloc_(&answers->copies[i], (size_t)b->bytes) != CUDA_SUCCESS) {
             answers->copies[i] = 0;
-            answers->on_device = false; /* there is no room for a copy, so the host compares */
+            answers->on_device = false; /* the device has no memory for a copy, so the host compares */
             break;
         }
         CUresult result = driver->cuMemcpyDtoD_(answers->copies[i], b->pointer, (size_t)b->bytes);

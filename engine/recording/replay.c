@@ -42,7 +42,7 @@ bool kiln__baseline_make(struct kiln_recording *r)
     }
     if (ran == 0)
         return true;
-    qsort(b->sorted, n, sizeof *b->sorted, compare_doubles); /* those that failed come last */
+    qsort(b->sorted, n, sizeof *b->sorted, compare_doubles); /* failed configurations come last */
     b->optimum = b->sorted[0];
     b->worst = b->sorted[ran - 1];
     b->median = (b->sorted[(ran - 1) / 2] + b->sorted[ran / 2]) / 2;
@@ -150,7 +150,7 @@ static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy
         best = row->seconds < best ? row->seconds : best;
         share_of = tried++ < KILN__SCORE_SHARE ? best : share_of;
     }
-    for (; step < KILN_SCORE_STEPS; step++) /* all tried within the time */
+    for (; step < KILN_SCORE_STEPS; step++) /* all configurations were tried within the time */
         sums[step] += best;
     *share = b->optimum / share_of;
     kiln__replay_free(replay);

@@ -27,7 +27,7 @@ static kiln_status count_with(const kiln_allocator *mem, const kiln__variant *va
         kiln_error_free(why);
         return kiln__fail_memory(error);
     }
-    kiln_error_free(why); /* a constraint that needs one before it to hold, such as N % A == 0 after A > 0 */
+    kiln_error_free(why); /* the constraint needs an earlier one to hold, such as N % A == 0 after A > 0 */
     return KILN_OK;
 }
 

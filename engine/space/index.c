@@ -27,8 +27,8 @@ typedef struct branch { /* a param in the tree */
     uint32_t depth;
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
-    bool memo;        /* its keys are fewer than all values above it */
-    uint64_t *before; /* of a top one: for each value, and the end: configurations with earlier values */
+    bool memo;        /* a table of counts is used, because it has fewer keys than there are values above it */
+    uint64_t *before; /* for a top param: by value, and for the end: number of configurations with earlier values */
 } branch;
 
 typedef struct memo_entry {
@@ -43,18 +43,18 @@ struct kiln__index {
     kiln__arena arena;
     kiln__graph graph;
     size_t params, words; /* words of a set of params */
-    uint32_t *input;      /* of each param */
+    uint32_t *input;      /* input of each param */
     uint32_t *let_node;   /* NONE: not created yet */
-    bool *let_open;       /* it is being created, or cannot be */
-    uint64_t *uses;       /* of each node: the params that it depends on */
+    bool *let_open;       /* the let is being created, or cannot be created */
+    uint64_t *uses;       /* for each node: the params that it depends on */
     piece *pieces;
     size_t piece_count, piece_capacity;
     branch *branches;
     uint32_t root;    /* the first of the top ones; the rest are its siblings */
-    int64_t **values; /* of each input: its value for each value of the param */
+    int64_t **values; /* for each input: its value for each value of the param */
     int64_t *value;   /* current value of each node */
     bool *unknown;
-    size_t *choice; /* of each param */
+    size_t *choice; /* chosen value of each param */
     kiln_setting *settings;
     memo_entry *memo;
     size_t memo_bits, memo_used;
@@ -228,13 +228,14 @@ static void part(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
     }
 }
 
-/* Creates the tree, one param after the other; `group` says in which group each remaining param is. */
+/* Creates the tree, one param after the other. `group` has the group of each remaining param. */
 static bool plant(kiln__index *x)
 {
     size_t n = x->params;
     uint32_t *group = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *group);
     uint32_t *of = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *of);
-    uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above); /* of each group */
+    /* by group: the last param of the tree above it */
+    uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above);
     x->branches = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *x->branches);
     if (x->arena.failed)
         return false;
@@ -270,7 +271,7 @@ static bool plant(kiln__index *x)
                     group[k] = groups;
             group[i] = groups;
             above[groups++] = parent;
-            i = (uint32_t)-1; /* start again: the sets of the other groups are unchanged */
+            i = (uint32_t)-1; /* start again; the sets of the other groups are unchanged */
         }
     }
     return true;
@@ -348,7 +349,7 @@ static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
     if (!step(x, x->graph.count + x->params * b->piece_count))
         return true;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
-        if (!find_keys(x, child, set)) /* it leaves the set empty */
+        if (!find_keys(x, child, set)) /* on failure the set is empty */
             return false;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
         for (size_t k = 0; k < x->branches[child].key_count; k++)
@@ -518,7 +519,7 @@ static bool count_top(kiln__index *x)
             return false;
         uint64_t cost = cost_of(x, at);
         for (size_t v = 0; v < values && !x->lost && !x->failed; v++) {
-            if (!step(x, cost)) { /* a lower bound: those so far, if the other groups have any */
+            if (!step(x, cost)) { /* a lower bound: the configurations so far, if the other groups have any */
                 b->before[v + 1] = b->before[v];
                 continue;
             }

@@ -159,7 +159,7 @@ kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *posit
         return KILN_OK;
     kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, &why);
     kiln_error_free(why);
-    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error); /* it cannot be computed */
+    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error); /* the constraint cannot be computed */
 }
 
 kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,

@@ -11,7 +11,7 @@ struct kiln__walk {
     kiln_value *slots;
     size_t *index;
     kiln_setting *settings;
-    size_t depth;         /* where to continue after an effort has ended the walk */
+    size_t depth;         /* the depth at which the walk continues after an effort has ended it */
     kiln__effort *effort; /* NULL: no limit */
     kiln__tally tally;
     bool started, halted, done;

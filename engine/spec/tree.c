@@ -117,7 +117,7 @@ static void join_texts(builder *b, frame *top, const kiln__spec_node *more)
         last->text = text;
         top->room = 2 * (length + 1);
     }
-    char *text = (char *)(uintptr_t)last->text; /* in the space that was allocated above */
+    char *text = (char *)(uintptr_t)last->text; /* enough space was allocated above */
     memcpy(text + last->length, ", ", 2);       /* ended by the next: NOLINT(bugprone-not-null-terminated-result) */
     memcpy(text + last->length + 2, more->text, more->length + 1);
     last->length = length;

@@ -1,8 +1,8 @@
 /* store.c - opening a store, waiting for other processes, replacing a damaged database.
  *
  * States of a kiln_store: connected (`db` is open); disconnected (`db` is NULL, after damage that could not be repaired
- * or a failed reopening). kiln__store_reach() reconnects. `pending` is set while another process holds the lock; see
- * pending.c. */
+ * or a failed reopening). kiln__store_reach() reconnects. `pending` is set while another process holds the lock (see
+ * pending.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -74,13 +74,14 @@ static int run(int count, char **arguments)
         static const char usage[] = "kiln-worker: started by kiln itself, not by hand\n";
         return write(STDERR_FILENO, usage, sizeof usage - 1) > 0 ? 2 : 3;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that started us, which outlives us unless all of it dies */
+    /* the signal comes when the thread that started us ends; it outlives us unless its whole process dies */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != (pid_t)strtol(parent, NULL, 10))
-        return 0; /* it died before the line above */
+        return 0; /* the parent died before the previous line */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if ((uses || makes) && !has_fixed_addresses(arguments))
         uses = makes = NULL;
-    if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* what the host forgot to mark close-on-exec */
+    if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* descriptors that the host did not mark close-on-exec */
         return 3;
     limit(RLIMIT_CORE, 0);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
@@ -96,7 +97,7 @@ static int run(int count, char **arguments)
     setpriority(PRIO_PROCESS, 0, NICE); /* whoever measures on this machine goes first */
     int code = kiln__worker_run(STDIN_FILENO, library, option(count, arguments, "--include"), makes ? makes : uses,
                                 makes != NULL, true);
-    if (!KILN__SANITIZED) /* which look for leaks at the end */
+    if (!KILN__SANITIZED) /* sanitizers look for leaks at the end */
         _exit(code);      /* NVRTC's own clean-up takes 3 ms, in which the host waits */
     return code;
 }

@@ -392,7 +392,7 @@ static kiln_status read_plain(const kiln_allocator *mem, const char *path, int f
 typedef struct unpacking {
     const char *name;
     kiln__patience patience;
-    uint64_t length, began, done, told; /* in bytes of the gzipped file */
+    uint64_t length, began, done, told; /* all in bytes of the gzipped file */
 } unpacking;
 
 static bool unpacked(void *user, uint64_t bytes)

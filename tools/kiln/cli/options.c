@@ -130,7 +130,7 @@ static size_t distance(const char *a, const char *b)
 const char *cli_nearest(const char *name, const char *const *names, size_t count)
 {
     const char *best = NULL;
-    size_t limit = strlen(name) / 3 + 1; /* with more edits it is another word */
+    size_t limit = strlen(name) / 3 + 1; /* a name with more edits is a different word */
     size_t least_score = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         size_t edits = distance(name, names[i]), length = strlen(name);

@@ -22,7 +22,7 @@ static struct {
     int error; /* errno of the first write that failed */
     size_t length;
     char data[1 << 16];
-    bool json, answered; /* with --json: other output is kept, and becomes the object's "text" */
+    bool json, answered; /* json: other output is kept and becomes "text" of the object */
     bool keeps;          /* the object too */
     char *kept;
     char *held;
@@ -61,14 +61,14 @@ static const char *style(size_t i) { return out.colour ? out.styles[i] : ""; }
 
 void out_start(void)
 {
-    if (out.fd != STDOUT_FILENO) /* from an earlier run in this process, as in tests */
+    if (out.fd != STDOUT_FILENO) /* open from an earlier run in this process, as in tests */
         close(out.fd);
     out.fd = STDOUT_FILENO;
     out.error = 0;
     out.length = out.held_length = out.held_room = 0;
     out.json = out.answered = out.keeps = false;
     out.held = out.kept = NULL;
-    if (!out.user) /* only for characters; the process itself stays in the C locale */
+    if (!out.user) /* used only for characters; the process itself stays in the C locale */
         out.user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     out.utf8 = out.user && strcmp(nl_langinfo_l(CODESET, out.user), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
@@ -171,7 +171,7 @@ void out_start_json(void)
         return;
     out.json = true;
     out.colour = false;
-    int own = dup(STDOUT_FILENO); /* output of kernels goes to standard error, as it is not JSON */
+    int own = dup(STDOUT_FILENO); /* output of kernels goes to standard error, because it is not JSON */
     if (own >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
         out.fd = own;
 }
@@ -203,7 +203,7 @@ void out_json(const char *text)
     out.answered = true;
     if (out.keeps) {
         free(out.kept);
-        out.kept = strdup(text); /* it outlives the memory of js_print() */
+        out.kept = strdup(text); /* a copy, because the text must outlive the memory of js_print() */
         out.error = out.kept ? out.error : ENOMEM;
         return;
     }
@@ -351,7 +351,7 @@ void table_cell(cli_table *table, const char *format, ...)
     for (char *c = cell; *c; c++)
         if (*c == '\n' || *c == '\t')
             *c = ' ';
-    cli_list_add(&table->cells, cli_visible(cell)); /* now, so that the columns are counted as shown */
+    cli_list_add(&table->cells, cli_visible(cell)); /* escaped now, so that columns are counted as they are shown */
 }
 
 void table_print(const cli_table *table, bool heading)

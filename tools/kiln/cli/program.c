@@ -66,7 +66,7 @@ static void read_binaries(program *p, view section)
         uint16_t header;
         uint64_t size;
         if (memcmp(section.p + at, magic, sizeof magic) != 0) {
-            at += 8; /* between two of them */
+            at += 8; /* the gap between two entries */
             continue;
         }
         memcpy(&header, section.p + at + 6, sizeof header);
@@ -87,7 +87,7 @@ static void read_binaries(program *p, view section)
 static void read_sections(program *p, view file, const Elf64_Ehdr *head)
 {
     Elf64_Shdr names;
-    if (head->e_shoff == 0 || head->e_shnum == 0) /* stripped of them */
+    if (head->e_shoff == 0 || head->e_shnum == 0) /* the file is stripped of section headers */
         return;
     if (head->e_shentsize != sizeof names ||
         !take(file, head->e_shoff + (uint64_t)head->e_shstrndx * sizeof names, &names, sizeof names)) {

@@ -7,7 +7,7 @@
 
 typedef struct best_args {
     cli_choice_args choice;
-    cli_run_args run; /* of --tune */
+    cli_run_args run; /* options of --tune */
     cli_engine_args engine;
     const char *known, *export_to, *store;
     double tune_seconds;
@@ -212,7 +212,7 @@ static int export_known(cli *c)
                                 .device = args->engine.device};
     if (args->known)
         return cli_usage(c, "--export writes the contents of the store; --known cannot be used with it");
-    args->engine.device = NULL; /* it is a filter here, not the device to open */
+    args->engine.device = NULL; /* here the device is a filter, not the device to open */
     int code = cli_engine(c, &args->engine);
     if (!code && filter.spec)
         code = cli_stored_spec(c, filter.spec, &filter.spec, &filter.path);

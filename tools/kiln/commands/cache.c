@@ -64,7 +64,7 @@ static int note(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* Lists the entries of the disk cache. With `verify` it checks each one and removes the damaged ones. With `brief` it
+/* Lists the entries of the disk cache. With `verify` it checks each entry and removes damaged entries. With `brief` it
  * ends with a line about the other actions. */
 static int cache_list(cli *c, bool verify, bool brief)
 {

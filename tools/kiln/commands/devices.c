@@ -117,7 +117,7 @@ static int note(void *user, const kiln_finding *finding)
     return 0;
 }
 
-/* `kiln doctor`: lists the parts that Kiln needs or can use, and what to do about missing ones. Returns 1 if a
+/* `kiln doctor`: lists the parts that Kiln needs or can use, and the remedies for missing parts. Returns 1 if a
  * required part is missing. */
 static int doctor_run(cli *c)
 {

@@ -17,7 +17,7 @@ extern char **environ;
 #define LARGEST_ANSWER (16u << 20)
 
 /* Runs python3 with `from` and `to` as its standard streams. Its messages go to standard error. Returns 0 or an error
- * number; *status is that of waitpid(). */
+ * number. *status becomes the status from waitpid(). */
 static int run_python(const char *script, const char *kernel, FILE *from, FILE *to, int *status)
 {
     const char *const words[] = {"python3", "-I", "-", script, kernel ? kernel : "", NULL};

@@ -19,7 +19,7 @@ typedef struct results_args {
 /* A record, kept beyond the callback. */
 typedef struct kept {
     const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message, *run;
-    const char *file; /* of the spec: one that is there; "": none of those that the sample has */
+    const char *file; /* an existing file of the spec; "": none of the sample's files exists */
     kiln_status status;
     kiln_result result;
     int64_t made;
@@ -518,7 +518,7 @@ static int results_run(cli *c)
         if (strcmp(words[0], actions[i].name) == 0)
             action = (enum action)i;
     bool named = count && strcmp(words[0], actions[action].name) == 0;
-    if (named) { /* where there are no words, `words` is NULL, to which nothing may be added */
+    if (named) { /* without words, `words` is NULL, and adding to NULL is undefined */
         words++;
         count--;
     }
@@ -539,7 +539,7 @@ static int results_run(cli *c)
     if (!cli_make_sizes(c, &args->sizes, &filter.sizes))
         return CLI_USAGE;
     filter.size_count = args->sizes.count;
-    if (args->older > 0) /* a limit before all samples stays one: 0 would be none */
+    if (args->older > 0) /* 0 would mean no limit */
         filter.before = (int64_t)fmax(((double)time(NULL) - args->older * 86400) * 1e6, -9e18);
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
         !filter.before && !filter.size_count)

@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "sim.h"
 
-enum { ROWS_MOST = 40 }; /* of a table; --json has all */
+enum { ROWS_MOST = 40 }; /* most rows of a table; --json has all */
 
 /* ---- reading ---- */
 
@@ -64,7 +64,7 @@ static int by_time(const void *a, const void *b)
 
 typedef struct process {
     json_t *array, *head;
-    json_t **kernels, **copies; /* by time, borrowed */
+    json_t **kernels, **copies; /* sorted by time; borrowed */
     size_t kernel_count, copy_count;
     double kernel_seconds, copy_seconds, end; /* end: of the device's timeline */
     uint64_t launches, estimated, failed;

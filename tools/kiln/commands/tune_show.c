@@ -71,7 +71,7 @@ typedef struct rows {
     double unit;
     bool timed, flops, bytes, roofline, rank, ties;
     const cli_list *objectives;
-    cli_list metrics; /* of the spec's own, those that have a column */
+    cli_list metrics; /* the spec's own metrics that have a column */
 } rows;
 
 /* Starts the table of ranked samples. It shows a column only if some sample has a value for it, and it chooses the
@@ -325,7 +325,7 @@ static void show_failures(const kiln_tuning *tuning)
         out_printf("  %s x %s%s%s\n", cli_whole(reasons[i].count), out_red(), kiln_status_text(example->status),
                    out_plain());
         const char *line = bare_message(example);
-        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long: kiln run shows all of it */
+        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long; kiln run shows all of it */
             size_t length = strcspn(line, "\n");
             if (length) {
                 out_puts("      ");
@@ -707,7 +707,7 @@ enum csv_kind {
 enum { KILN_RESULT_MAP(CSV_X) };
 #undef CSV_X
 #define CSV_X(name) CSV_HAS_##name,
-enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each once, or it does not compile */
+enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each column exactly once; otherwise this does not compile */
 #undef CSV_X
 #define CSV_X(kind, name, unit, text) +1
 _Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");

@@ -99,7 +99,8 @@ static const char *entry_name(const char *text)
 static const char *field_text(const char *text)
 {
     const char *made = "";
-    for (text = cli_visible(text); *text; text++) /* first the backslashes of controls, as these are TeX's too */
+    /* first the backslashes of control characters, because they are TeX's backslashes too */
+    for (text = cli_visible(text); *text; text++)
         made = *text == '\\'              ? cli_printf("%s\\textbackslash{}", made)
                : strchr("{}#$%&_", *text) ? cli_printf("%s\\%c", made, *text)
                : *text == '~'             ? cli_printf("%s\\textasciitilde{}", made)

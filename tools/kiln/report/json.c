@@ -6,7 +6,7 @@
 #include "report.h"
 
 #define MOST_POINTS 4000 /* per problem: more would cover each other */
-#define MOST_LINES 500   /* of a variant, in parallel coordinates */
+#define MOST_LINES 500   /* most lines of a variant in parallel coordinates */
 #define MOST_TEXT 600    /* bytes of a message in a tooltip */
 
 /* Returns true if index `at` is one of `most` evenly spaced indices of `count`. */

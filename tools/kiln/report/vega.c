@@ -53,7 +53,7 @@ static const char *add_module(report_library *library, const char *name)
 {
     static const char word[] = "require(\"";
     if (strcmp(name, "vega-selections") == 0)
-        name = "vega-selection"; /* its name in other modules, and its file's */
+        name = "vega-selection"; /* the name in other modules, and the name of the file */
     if (has(library, name))
         return NULL;
     const char *text = strchr(name, '/') ? NULL : read_text(cli_printf("%s/%s.min.js", library->folder, name));

@@ -10,7 +10,7 @@
 typedef struct sweep {
     const kiln_param_info *param;
     cli_choice chosen;
-    kiln_setting *setting; /* of the param, in the choice */
+    kiln_setting *setting; /* setting of the param in the choice */
     size_t variant;
 } sweep;
 
@@ -86,7 +86,7 @@ static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k,
             return false;
         out->registers = info.blocks_per_sm < k->blocks_per_sm ? r - k->registers : 0;
     }
-    while (high - low > 1) { /* more shared memory never makes room for more blocks */
+    while (high - low > 1) { /* more shared memory never makes more blocks fit */
         uint64_t middle = (low + high) / 2;
         if (kiln_occupancy(c->engine, arch, threads, k->registers, shared + middle, &info, error) != KILN_OK)
             return false;
@@ -174,7 +174,7 @@ int study_occupancy(cli *c)
             const kiln_inspected_kernel *kernel = kiln_inspection_kernel(inspection, k);
             cliff at;
             if (kernel->blocks_per_sm == 0)
-                continue; /* its block size needs the data of an input, or the block does not fit at all */
+                continue; /* the block size needs the data of an input, or the block does not fit at all */
             if (!find_cliff(c, arch, kernel, &at, &error)) {
                 code = cli_error(c, error);
                 break;

@@ -13,7 +13,7 @@
  * run in one host thread, so plain accesses are enough. */
 #define COUNT_MOST 0xfffffu
 #define TX_MOST 0xfffff
-#define MARK ((uint64_t)1 << 62) /* not the upper bits of memory that nobody wrote (VM_POISON) */
+#define MARK ((uint64_t)1 << 62) /* differs from the upper bits of unwritten memory (VM_POISON) */
 
 static uint32_t pending_of(uint64_t bar) { return bar & COUNT_MOST; }
 static uint32_t expected_of(uint64_t bar) { return bar >> 20 & COUNT_MOST; }
@@ -82,9 +82,9 @@ static bool elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
     return local && window && window <= w->block->cluster->size && window != w->block->rank + 1;
 }
 
-/* Executes an operation on an mbarrier: `size` says which one (VM_BAR_...). The address comes from `a`, `imm` and
- * `space`. `b` is a count, bytes, a state or a parity. `d` is the slot of the state or predicate; 0 means that nobody
- * wants it. */
+/* Executes an operation on an mbarrier: `size` names the operation (VM_BAR_...). The address comes from `a`, `imm` and
+ * `space`. `b` is a count, bytes, a state or a parity. `d` is the slot of the state or predicate; 0 means that the
+ * result is not used. */
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t done = 0;

@@ -69,8 +69,8 @@ static uint64_t read_wide(const vm_warp *w, uint32_t slot, unsigned bits, uint32
     return bits == 64 ? vm_r64(w, slot)[lane] : vm_r32(w, slot)[lane];
 }
 
-/* Executes mov {x, y, ...}, a. `extra` holds the slots of the elements; nobody wants an element whose slot is 0. `size`
- * is the width of an element in bits, `count` the number of elements. */
+/* Executes mov {x, y, ...}, a. `extra` has the slots of the elements; an element with slot 0 is not used. `size` is the
+ * width of an element in bits, `count` the number of elements. */
 void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
@@ -164,13 +164,13 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_CLUSTER_NCTAID_Z: return run->cluster[which - PTX_SREG_CLUSTER_NCTAID_X];
     case PTX_SREG_CLUSTER_CTARANK: return w->block->rank;
     case PTX_SREG_CLUSTER_NCTARANK: return run->cluster_size;
-    case PTX_SREG_AGGR_SMEM_SIZE: return run->shared_low + vm_shared_bytes(run); /* with the system's part */
+    case PTX_SREG_AGGR_SMEM_SIZE: return run->shared_low + vm_shared_bytes(run); /* including the system's part */
     case PTX_SREG_TOTAL_SMEM_SIZE: return vm_shared_bytes(run);
     case PTX_SREG_RESERVED_SMEM_END:
-    case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* it begins at 0 */
+    case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* the system's part begins at 0 */
     case PTX_SREG_RESERVED_SMEM_1: return run->shared_system;
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
-    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups expect it */
+    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* cooperative groups expect the address here */
     case PTX_SREG_ENVREG2: return run->workspace;
     default: return 0;
     }

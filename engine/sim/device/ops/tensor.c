@@ -16,7 +16,7 @@ enum {
 
 typedef struct element {
     uint8_t bytes, type; /* ptx_type, for reductions */
-    uint64_t nan;        /* what fills outside, where it is not zero */
+    uint64_t nan;        /* value of elements outside the tensor, if it is not zero */
 } element;
 static const element elements[VM_TENSOR_TYPES] = {
     {1, PTX_U8, 0},          {2, PTX_U16, 0},       {4, PTX_U32, 0},          {4, PTX_S32, 0},
@@ -240,7 +240,8 @@ void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
  * Returns false if the field cannot have the value; the caller then drops its copy of the map. */
 static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint64_t value)
 {
-    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12}; /* to cuda.h's */
+    /* maps to the types of cuda.h */
+    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12};
     switch (field) {
     case PTX_MOD_GLOBAL_ADDRESS: map->address = value; return value % PIECE == 0;
     case PTX_MOD_RANK: map->rank = (uint8_t)(value + 1); return value < VM_TENSOR_RANK;
@@ -255,8 +256,8 @@ static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint
     }
 }
 
-/* Executes tensormap.replace. `extra` says where the map is. `d` is the field, `c` the dimension, and `b` the slot of
- * the value. VM_REG64 means that the value has 64 bits. */
+/* Executes tensormap.replace. `extra` has the address of the map. `d` is the field, `c` the dimension, and `b` the slot
+ * of the value. VM_REG64 means that the value has 64 bits. */
 void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;

@@ -11,8 +11,8 @@
 /* The meaning of a global name over all modules: a definition or, as long as there is no definition, a declaration. */
 typedef struct meaning {
     const char *name;       /* NULL: a free slot */
-    uint32_t module, index; /* where the definition is; without a definition, where the first declaration is */
-    uint32_t align;         /* of a .common variable: the largest of all modules */
+    uint32_t module, index; /* place of the definition, or of the first declaration if there is no definition */
+    uint32_t align;         /* for a .common variable: the largest alignment of all modules */
     bool function, defined, missed;
 } meaning;
 
@@ -25,7 +25,8 @@ typedef struct linker {
     meaning *table;
     size_t mask;
     uint32_t **functions, **symbols; /* by module: the new index of each, or GONE */
-    uint32_t **owners;               /* by module and function: the new index of the one that has its body, or GONE */
+    /* by module and function: the new index of the function that has its body, or GONE */
+    uint32_t **owners;
     unsigned errors;
     bool memory;
 } linker;
@@ -144,7 +145,7 @@ static void mention(linker *l, const meaning *new)
     }
 }
 
-/* Whether other modules see the name. A name that is declared but not defined is always global. */
+/* Returns whether other modules see the name. A name that is declared but not defined is always global. */
 static bool function_is_global(const ptx_function *f) { return f->linkage != PTX_LOCAL || !f->defined; }
 
 static bool symbol_is_global(const ptx_symbol *s)

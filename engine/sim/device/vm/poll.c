@@ -12,7 +12,7 @@
 
 #define SAME 4u          /* repeats of an equal read by one instruction, after which its lanes count as waiting */
 #define LOOP_MOST 4096u  /* the longest loop that a proof follows, in instructions */
-#define WAITERS_LISTED 3 /* in a message */
+#define WAITERS_LISTED 3 /* number of waiting warps that a message lists */
 
 /* Two instructions are kept for each first lane of a path, because a loop may poll two places. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)

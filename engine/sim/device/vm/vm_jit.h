@@ -25,7 +25,7 @@ typedef struct vm_native {
 
 /* The compiled regions of a function. */
 typedef struct vm_compiled {
-    _Atomic(_Atomic(vm_native *) *) at; /* by instruction; NULL: nothing yet */
+    _Atomic(_Atomic(vm_native *) *) at; /* one entry per instruction; NULL: nothing yet */
 } vm_compiled;
 
 /* A device's compiler. Its functions may be called by several host threads at once. */

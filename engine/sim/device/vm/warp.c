@@ -23,7 +23,7 @@
  * reconvergence point continue without the others, because the others may be spinning on a value that these lanes write
  * next. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: how often they have yielded */
+#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: number of times that they have yielded */
 /* the same for lanes that wait in vain; run.c mostly sees sooner that nothing else can continue */
 #define PATIENCE_IN_VAIN 65536u
 #define TURN 4096u
@@ -223,7 +223,7 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         count_spin(w, i, i->target);
         return;
     }
-    w->mask = rest; /* before the other path is created: a lane is in one path only */
+    w->mask = rest; /* set before the other path is created, because a lane is in one path only */
     vm_send_lanes(w, i->target, m, sync);
 }
 
@@ -341,8 +341,7 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
             have |= path->arrived;
     }
     if (VM_UNLIKELY((have | w->dead) != VM_ALL)) {
-        vm_path *path =
-            &w->paths[w->current]; /* with all its lanes: a lane for which the guard does not hold never comes */
+        vm_path *path = &w->paths[w->current]; /* with all its lanes, because a lane whose guard is false never comes */
         vm_warp_save(w);
         path->pc = i;
         path->arrived = m;
@@ -413,8 +412,8 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-/* Counts a miss of a region. `weight`: how many misses this sample stands for. After many misses the compiler may
- * replace the region. */
+/* Counts a miss of a region. `weight`: the number of misses that this sample represents. After many misses the compiler
+ * may replace the region. */
 static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
     enum { LOOK = 256 }; /* misses between two looks of the compiler */

@@ -30,7 +30,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
         if (launch->grid[i] == 0 || launch->grid[i] > (unsigned)sim_profile_int(profile, grid_most[i]) ||
             launch->block[i] == 0 || launch->block[i] > (unsigned)sim_profile_int(profile, block_most[i]))
             return CUDA_ERROR_INVALID_VALUE;
-        threads *= launch->block[i]; /* at most 2^26: no overflow */
+        threads *= launch->block[i]; /* at most 2^26, so there is no overflow */
         blocks *= launch->grid[i];   /* at most 2^63 */
     }
     if (threads > (unsigned)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
@@ -142,13 +142,14 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     memcpy(what.grid, launch->grid, sizeof what.grid);
     memcpy(what.block, launch->block, sizeof what.block);
     memcpy(what.cluster, launch->cluster, sizeof what.cluster);
-    sim_cluster_of(function, launch->grid, what.cluster); /* which has been checked */
+    sim_cluster_of(function, launch->grid, what.cluster); /* the cluster has been checked */
     struct vm_watch watch = {0};
     if (!sim_count_launch(context, function, &what, &watch))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (context->check)
         sim_order_time();
-    watch.checks = context->check ? &vm_check_hooks : NULL; /* before the estimate, which asks whether it is alone */
+    /* set before the estimate, which tests whether it is the only observer */
+    watch.checks = context->check ? &vm_check_hooks : NULL;
     sim_estimate estimate;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     const uint32_t resident = (uint32_t)sim_blocks_per_sm(function, threads, launch->shared);
@@ -175,7 +176,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (kind == VM_FAULT_STOPPED) /* the same */
+    if (kind == VM_FAULT_STOPPED) /* the same error */
         return CUDA_ERROR_TIMEOUT;
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;

@@ -241,7 +241,7 @@ static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const v
             return false;
         g->constant[n] = k->now, g->constant_insn[n] = k->insn;
     }
-    vm_mark r1 = *me; /* as record_read() does */
+    vm_mark r1 = *me; /* like record_read() */
     if (g->r1.stamp[n] > limit) {
         vm_mark old = vm_mark_get(&g->r1, n), r2 = vm_mark_get(&g->r2, n);
         if (is_same_group(k, &old, me)) {
@@ -650,7 +650,7 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_call *call = i->extra;
     vm_device *device = w->runner->run->device;
     uint64_t freed[VM_LANES] = {0};
-    if (call->builtin) /* it may write through pointers that it gets */
+    if (call->builtin) /* the builtin may write through pointers that it gets */
         vm_check_local_known(w, m);
     if (call->builtin != VM_BUILTIN_FREE + 1)
         return m;

@@ -10,7 +10,7 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
                       unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16, MOST = 1 << 20 };
-    bool good = bytes <= MOST; /* if it is too large, the instruction itself reports that */
+    bool good = bytes <= MOST; /* if the count is too large, the instruction itself reports that */
     if (space == PTX_SPACE_GENERIC) {
         space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
         address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
@@ -61,9 +61,9 @@ static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
         w->block->check->pushed[home->rank] = flight;
 }
 
-/* Returns true if a lane's bulk store has the same operands as the first lane's. Both write the same values to the same
- * place, as in CUTLASS, where a whole warp stores one tile. That is not a race: only the first lane counts as the
- * writer. */
+/* Returns true if a lane's bulk store has the same operands as the first lane's. Both copies write the same values to
+ * the same place, as in CUTLASS, where all lanes of a warp store the same tile. That is not a race: only the first lane
+ * counts as the writer. */
 static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, uint32_t lane, uint32_t first)
 {
     return !b->bar.space && !b->op && read_address(w, &b->to, lane) == read_address(w, &b->to, first) &&

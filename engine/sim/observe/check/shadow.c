@@ -126,7 +126,7 @@ void vm_check_track(vm_device *device, uint64_t address)
 {
     uint64_t offset, bytes = 1;
     vm_shadow *shadow = device->check ? find_shadow(device, address, &offset, &bytes) : NULL;
-    if (shadow && !shadow->used) /* if memory runs out, it is not tracked */
+    if (shadow && !shadow->used) /* if memory runs out, the allocation is not tracked */
         shadow->used = kiln__calloc(device->check->mem, 2 * page_count(vm_allocation_of(device, address)->bytes),
                                     sizeof *shadow->used);
 }
@@ -157,7 +157,7 @@ void vm_check_attach(vm_device *device, vm_check *check)
 {
     pthread_rwlock_wrlock(&device->lock);
     vm_check *before = device->check;
-    vm_bury(device); /* nothing runs: freed memory needs no shadow */
+    vm_bury(device); /* nothing runs, so freed memory needs no shadow */
     for (size_t k = 0; k < device->live_count; k++) {
         vm_allocation *a = device->live[k];
         if (a->shadow && before != check) {

@@ -75,7 +75,8 @@ void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
         first--;
     for (size_t k = first; k < from->launch_count; k++) {
         const vm_launched *l = &from->launches[k];
-        if (l->module == 0 || l->after > span.until) /* the other check has it from a third one, or it is too late */
+        /* the other check has only heard about the launch, or the launch is too late */
+        if (l->module == 0 || l->after > span.until)
             continue;
         if (!add_launch(check, l->kernel, l->after, 0))
             return;

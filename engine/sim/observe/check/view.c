@@ -166,7 +166,7 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
         join_part(w->block, &to->more, to->gate.know, w->index, now, lanes);
     join_more(w->block, &to->more, to->gate.know, c->more);
     for (size_t n = 0; n < w->block->check->bar_count; n++) {
-        uint32_t seen = c->more->seen[n]; /* only other lanes may know the last phase */
+        uint32_t seen = c->more->seen[n]; /* other lanes at most may know the last phase */
         to->more.seen[n] = larger(to->more.seen[n], seen && !(c->seen_lanes[n] & lanes) ? seen - 1 : seen);
     }
 }
@@ -262,8 +262,8 @@ void vm_view_fence(vm_warp *w, uint32_t m)
     c->more->fenced_horizon = c->horizon;
 }
 
-/* A fence counts if the writing thread made it after the write and it happened before this access, or if a thread made
- * it that the write happened before. */
+/* A fence counts in two cases: the writing thread made it after the write, and it happened before this access; or
+ * another thread made it, and the write happened before it. */
 bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);

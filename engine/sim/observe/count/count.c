@@ -4,7 +4,7 @@
 
 #include "vm_count.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each class needs a case; no default */
+#pragma GCC diagnostic error "-Wswitch" /* each class needs a case; there is no default */
 
 enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 }; /* powers of two: a sector has 32 bytes, a line 128 */
 

@@ -258,7 +258,7 @@ result nvJitLinkAddData(jit_link *link, int type, const void *data, size_t size,
         return INVALID_INPUT;
     }
     sim_image_result got = sim_image_read(&link->texts, data, size, name, link->cc, &link->errors);
-    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* what is missing is reported later */
+    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* a missing symbol is reported later */
         return SUCCESS;
     return image_result(got);
 }

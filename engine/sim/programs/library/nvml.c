@@ -14,7 +14,7 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
-static const char nvml_version[] = "13.580.00", driver_version[] = "580.00"; /* as of CUDA 13.0 */
+static const char nvml_version[] = "13.580.00", driver_version[] = "580.00"; /* versions of CUDA 13.0 */
 
 static __typeof__(kiln_sim_device_at) *device_at;
 static __typeof__(cuDriverGetVersion) *get_version;

@@ -30,7 +30,7 @@ cudaError_t kiln__rt_record(cudaError_t error)
 
 cudaError_t kiln__rt_result(CUresult result) { return kiln__rt_record((cudaError_t)result); }
 
-int kiln__rt_absent(void); /* what absent.c calls, which cannot include the header */
+int kiln__rt_absent(void); /* called by absent.c, which cannot include the header */
 int kiln__rt_absent(void) { return (int)kiln__rt_record(cudaErrorNotSupported); }
 
 void kiln__rt_forget(void) { last = cudaSuccess; }

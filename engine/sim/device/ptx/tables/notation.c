@@ -88,7 +88,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
         end = bar;
     }
     if (text == end) {
-        pattern->type = PTX_PRED; /* p, and the kinds that have none */
+        pattern->type = PTX_PRED; /* p, and the kinds without a type */
         return strchr("pltcoT", pattern->kind) != NULL;
     }
     if (*text == 'w') {
