@@ -469,6 +469,8 @@ static void keep_finite(kiln_type type, double *values, size_t count)
         values[i] = values[i] > most ? most : values[i] < -most ? -most : values[i];
 }
 
+/* Fills part number `part` of an array. The random numbers depend only on the index, so the parts may run on any thread
+ * in any order. */
 static void fill_part(void *user, size_t part, size_t worker)
 {
     (void)worker;

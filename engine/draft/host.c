@@ -662,6 +662,8 @@ const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree)
     return kept ? kept : "1";
 }
 
+/* Computes an expression of the launch for the tiny sizes, or with `whole` for the default sizes. A name that is
+ * neither a size, a param, true nor false counts as `otherwise`. Returns false if the expression has no value. */
 bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value)
 {
     int64_t a, b;

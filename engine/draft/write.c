@@ -24,6 +24,7 @@ static void write_value(kiln_value value, kiln__text *out)
     kiln__text_puts(out, "'\"");
 }
 
+/* Writes the comments at the head of the drafted spec, and its name and source. */
 static void write_head(const kiln__draft *draft, kiln__text *out)
 {
     kiln__text_printf(

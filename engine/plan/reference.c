@@ -301,6 +301,8 @@ static void cut_label(kiln__text *text)
         text->data[MOST] = '\0';
 }
 
+/* Keeps a reference on disk if reading it later is clearly faster than computing it again. In a sandbox the sweep
+ * writes the file, because the process may not. */
 void kiln__reference_keep(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key,
                           const kiln__export *exports, double seconds)
 {

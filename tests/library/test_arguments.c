@@ -166,6 +166,7 @@ static kiln_status no_file(void *user, kiln__arena *arena, const char *name, con
     return kiln__fail(NULL, error, KILN_ERROR_REFUSED, "no file here");
 }
 
+/* Makes one object of each kind, with which every public function can be called. */
 static void set_up(void)
 {
     static float data[4];
@@ -585,6 +586,7 @@ static void test_list(void)
 
 /* ---- NULL ---- */
 
+/* Calls a function with NULL for the pointer `at`, and checks the result that the policy of this pointer demands. */
 static void check_null(const struct call *c, const function *f, int at)
 {
     char want[160];
@@ -878,6 +880,8 @@ static void test_numbers(void)
     tear_down();
 }
 
+/* Lists with a wrong count, with NULL, or with an empty or unknown element are refused, and the message names the
+ * element. */
 static void test_lists(void)
 {
     static const char *const holes[] = {"v", NULL, ""};

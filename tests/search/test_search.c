@@ -113,6 +113,7 @@ static size_t apart(const kiln__points *points, const uint32_t *a, const uint32_
     return count;
 }
 
+/* The neighbours of each point are the points that a test of all pairs finds, in both kinds of neighbourhood. */
 static void test_neighbours(void)
 {
     world w;
@@ -697,6 +698,7 @@ static void test_together(void)
     CHECK(near < 350);
 }
 
+/* Every strategy gives the same points for the same seed and answers, and others for another seed. */
 static void test_repeatable(void)
 {
     world w;

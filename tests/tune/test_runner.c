@@ -829,6 +829,7 @@ static void refused(fixture *f, kiln_tune_options options, kiln_status status, c
     kiln_error_free(error);
 }
 
+/* A sweep in another process refuses options that need this process, and the message names the option. */
 static void refuses_what_cannot_be_moved(void)
 {
     fixture f;

@@ -120,6 +120,8 @@ static void try_spec(cli *c, const kiln_spec *spec)
     kiln_error_free(error);
 }
 
+/* Drafts a spec from a script for Kernel Tuner: runs the script with a stand-in for the tuner, and writes the spec and
+ * the files that it gives. Returns the exit code. */
 int init_from_script(cli *c, const char *script, const char *to, const char *folder)
 {
     const init_args *args = c->args;

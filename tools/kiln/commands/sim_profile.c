@@ -230,6 +230,7 @@ static void show_counters(const process *p)
     }
 }
 
+/* Prints the profile of one process: the totals, the kernels and the copies. */
 static void show_process(const cli *c, const process *p)
 {
     const sim_args *args = c->args;
