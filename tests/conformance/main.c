@@ -103,7 +103,8 @@ static size_t next_batch(const run *r, size_t *at, size_t batch[BATCH])
     return count;
 }
 
-/* Records the answers of a device: a line for each case in the file, and all results in the dump if there is one. */
+/* Records the answers of a device: a line for each case in the file, and all results in the dump if `--dump` is given.
+ */
 static int record(run *r, conf_device *device)
 {
     FILE *file = fopen(r->o->file, "w"), *dump = r->o->dump ? fopen(r->o->dump, "wb") : NULL;

@@ -318,7 +318,8 @@ static void test_failures(void)
     kiln__text_free(&t);
 }
 
-/* The hints: none; the truth with an error of up to 30 %; random ones; the opposite of the truth. */
+/* The kinds of hints: no hints, the true values with an error of up to 30 %, random values, and the opposite of the
+ * true values. */
 typedef enum hint_kind { NO_HINTS, RIGHT, RANDOM, REVERSED, HINT_KINDS } hint_kind;
 
 static double hint_of(hint_kind kind, const uint32_t *point, uint64_t number)
