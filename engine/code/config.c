@@ -221,6 +221,15 @@ kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *size
     return status == KILN_OK && out->failed ? kiln__fail_memory(error) : status;
 }
 
+const char *kiln__launch_kernel(const kiln__step *launch, const kiln__scope *scope, kiln__text *filled,
+                                kiln__diag *diag)
+{
+    const kiln__template *name = launch->as.launch.kernel;
+    if (kiln__template_expr_count(name) == 0 && !strpbrk(kiln__template_text(name), "{}"))
+        return kiln__template_text(name);
+    return kiln__template_fill(name, scope, filled, diag) && !filled->failed ? kiln__text_get(filled) : NULL;
+}
+
 /* Takes the chosen set of sizes (on a simulated device `tiny` by default), applies the choice, and reads extents of
  * files. */
 static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const kiln_choice *choice, kiln_error **error)

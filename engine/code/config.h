@@ -35,6 +35,11 @@ kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params
 /* Writes the path of a file, with sizes in place of braces. */
 kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *sizes, const char *text,
                               const kiln__template *path, kiln__text *out, kiln_error **error);
+/* Returns the name of the kernel that a launch names, with its template filled. `filled`, which is empty, may get the text,
+ * and must live as long as the name. Returns NULL if an expression in the name has no value (`diag`, which may be NULL,
+ * then has the reason), or if memory is exhausted (`filled` has failed). */
+const char *kiln__launch_kernel(const kiln__step *launch, const kiln__scope *scope, kiln__text *filled,
+                                kiln__diag *diag);
 void kiln__config_free(kiln__config *config);                      /* NULL is fine */
 const kiln__scope *kiln__config_scope(const kiln__config *config); /* the innermost scope */
 /* prints such as "coarsened TILE_M=128 TILE_N=64" */

@@ -2,6 +2,7 @@
  * option of NVRTC that writes a file is refused too. */
 #include <string.h>
 
+#include "chars.h"
 #include "compile.h"
 
 /* The kind of an option's value: no value, a word of letters, digits and a few signs, a macro, or a list of ptxas
@@ -129,8 +130,7 @@ static bool is_word(const char *text)
     if (!*text)
         return false;
     for (; *text; text++)
-        if (!(*text >= '0' && *text <= '9') && !(*text >= 'a' && *text <= 'z') && !(*text >= 'A' && *text <= 'Z') &&
-            !strchr(signs, *text))
+        if (!kiln__is_letter(*text) && !kiln__is_digit(*text) && !strchr(signs, *text))
             return false;
     return true;
 }
@@ -224,7 +224,7 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
                               option);
         return KILN_OK;
     case MACRO:
-        if (!(*value == '_' || (*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z')))
+        if (!kiln__is_name_start(*value))
             return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' needs the name of a macro",
                               option);
         return KILN_OK;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "chars.h"
 #include "signature.h"
 
 /* ---- words of PTX ---- */
@@ -13,16 +14,12 @@ typedef struct scanner {
     size_t length;
 } scanner;
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-           c == '%' || c == '.';
-}
+static bool is_word(char c) { return kiln__is_name_part(c) || c == '$' || c == '%' || c == '.'; }
 
 static void skip_blank(scanner *s)
 {
     while (s->at < s->end) {
-        if (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r') {
+        if (kiln__is_space(*s->at)) {
             s->at++;
         } else if (*s->at == '/' && s->end - s->at > 1 && s->at[1] == '/') {
             while (s->at < s->end && *s->at != '\n')

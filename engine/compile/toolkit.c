@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "chars.h"
 #include "compile_internal.h"
 
 enum { MOST_BYTES = 16 << 20, MOST_TREE_DEPTH = 32, ANSWER_NS = 1000000000 };
@@ -153,10 +154,7 @@ static bool add_name(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, cons
     return good;
 }
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
-}
+static bool is_word(char c) { return kiln__is_name_part(c) || c == '$'; }
 
 static uint32_t hash_word(const char *word, size_t length) { return (uint32_t)kiln__hash(word, length).low; }
 

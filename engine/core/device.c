@@ -162,7 +162,8 @@ static kiln_status device_of_context(kiln_engine *engine, kiln_error **error)
     return KILN_OK;
 }
 
-static kiln_status retain_primary(kiln_engine *engine, kiln_error **error)
+/* Finds the device of the engine's name, the first one without a name. */
+static kiln_status find_device(kiln_engine *engine, kiln_error **error)
 {
     const kiln__driver *driver = &engine->driver;
     const char *name = engine->device_name ? engine->device_name : driver->simulator ? "sim" : "cuda:0";
@@ -178,11 +179,22 @@ static kiln_status retain_primary(kiln_engine *engine, kiln_error **error)
     result = driver->cuDeviceGet_(&engine->device, ordinal);
     if (result != CUDA_SUCCESS)
         return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDeviceGet", name);
-    result = driver->cuDevicePrimaryCtxRetain_(&engine->context, engine->device);
-    if (result != CUDA_SUCCESS)
-        return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDevicePrimaryCtxRetain", name);
     engine->owns_context = true;
     return KILN_OK;
+}
+
+/* Retains the device's primary context, if the engine has no context yet. On a GPU that takes a tenth of a second and some
+ * hundred MB of its memory, so it waits until something runs there: a sweep that measures in another process needs none. */
+static kiln_status retain_primary_locked(kiln_engine *engine, kiln_error **error)
+{
+    if (engine->context)
+        return KILN_OK;
+    CUresult result = engine->driver.cuDevicePrimaryCtxRetain_(&engine->context, engine->device);
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    engine->context = NULL;
+    return kiln__driver_fail(&engine->driver, engine->mem, result, error, "device %s: cuDevicePrimaryCtxRetain",
+                             engine->info.id);
 }
 
 kiln__nvml *kiln__engine_nvml(kiln_engine *engine)
@@ -269,18 +281,17 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     bool given = engine->context != NULL;
     kiln_status status = open_driver(engine, error);
     if (status == KILN_OK)
-        status = given ? device_of_context(engine, error) : retain_primary(engine, error);
+        status = given ? device_of_context(engine, error) : find_device(engine, error);
     CUresult asked = status == KILN_OK ? kiln__driver_device_info(&engine->driver, engine->device, &engine->info)
                                        : CUDA_SUCCESS;
     if (asked != CUDA_SUCCESS) {
         status = kiln__driver_fail(&engine->driver, engine->mem, asked, error, "reading the properties of %s",
                                    engine->info.id);
-        if (engine->owns_context)
-            engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
-        if (engine->owns_context)
-            engine->context = NULL;
         engine->owns_context = false;
     }
+    if (status == KILN_OK &&
+        engine->driver.simulator) /* costs nothing, and no other engine can change the profile then */
+        status = retain_primary_locked(engine, error);
     if (status != KILN_OK) {
         kiln__driver_close(&engine->driver);
         return status;
@@ -320,7 +331,11 @@ kiln_status kiln_engine_device(kiln_engine *engine, const kiln_device_info **inf
 
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error)
 {
-    kiln_status status = kiln__engine_device(engine, error);
+    pthread_mutex_lock(&engine->lock);
+    kiln_status status = kiln__engine_device_locked(engine, error);
+    if (status == KILN_OK)
+        status = retain_primary_locked(engine, error);
+    pthread_mutex_unlock(&engine->lock);
     if (status != KILN_OK)
         return status;
     if (atomic_load(&engine->stuck))
@@ -350,7 +365,8 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error)
 {
     CUcontext fresh = NULL, previous = NULL;
     pthread_mutex_lock(&engine->lock);
-    engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
+    if (engine->context)
+        engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
     CUresult result = engine->driver.cuDevicePrimaryCtxRetain_(&fresh, engine->device);
     if (result == CUDA_SUCCESS)
         engine->context = fresh;

@@ -41,11 +41,11 @@ struct kiln_engine {
     kiln__host *hosts;
     size_t host_count, host_capacity;
 
-    bool device_open, owns_context; /* owns: retained the primary context */
+    bool device_open, owns_context; /* owns: `context` is the primary context, retained when it is first entered */
     atomic_bool stuck;              /* a kernel on the GPU does not end: waiting for it would not end either */
     kiln__driver driver;
     CUdevice device;
-    CUcontext context;
+    CUcontext context; /* NULL until it is entered, unless it is the caller's */
     kiln_device_info info;
     kiln_setting device_settings[KILN__DEVICE_NAME_COUNT]; /* "device.sm_count", ... */
     size_t device_setting_count;

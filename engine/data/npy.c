@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chars.h"
 #include "data.h"
 
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
@@ -27,7 +28,7 @@ typedef struct scanner {
 
 static void skip_space(scanner *s)
 {
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
+    while (s->at < s->end && kiln__is_space(*s->at))
         s->at++;
 }
 
@@ -73,7 +74,7 @@ static bool take_number(scanner *s, uint64_t *value)
     if (s->at >= s->end || *s->at < '0' || *s->at > '9')
         return false;
     uint64_t number = 0;
-    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++)
+    for (; s->at < s->end && kiln__is_digit(*s->at); s->at++)
         if (__builtin_mul_overflow(number, 10, &number) ||
             __builtin_add_overflow(number, (unsigned)(*s->at - '0'), &number))
             return false;

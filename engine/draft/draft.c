@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "draft.h"
 #include "engine.h"
 #include "expr.h"
@@ -40,7 +41,7 @@ static char *label(const kiln__draft *draft)
     char *name = kiln__arena_strndup(draft->arena, draft->kernel->plain,
                                      strlen(draft->kernel->plain) < 63 ? strlen(draft->kernel->plain) : 63);
     for (char *at = name; at && *at; at++)
-        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9')))
+        if (!kiln__is_letter(*at) && !kiln__is_digit(*at))
             *at = '_';
     return name;
 }

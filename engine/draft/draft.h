@@ -37,9 +37,13 @@ typedef struct kiln__kernel {
     size_t template_count;
 } kiln__kernel;
 
+/* Limit for a draft: words that are compared with names that are looked up. The source is untrusted text. */
+enum { KILN__MOST_COMPARED = 1 << 27 };
+
 typedef struct kiln__scan {
     kiln__arena *arena;
     kiln__word *words; /* word number 0 is empty */
+    size_t *closes;    /* for each word: its closing bracket, or the word count */
     size_t count;
     size_t own; /* the words of the source itself; then come its headers and the file with the launch */
     kiln__macro *macros;
@@ -54,7 +58,7 @@ kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t lengt
                               kiln_error **error);
 bool kiln__word_is(const kiln__scan *scan, size_t word, const char *text); /* false past the last word */
 char *kiln__word_copy(const kiln__scan *scan, size_t word);
-/* returns the bracket that closes it, or the word count if there is no such bracket */
+/* Returns the bracket that closes the bracket `open`, or the word count if no bracket closes it. */
 size_t kiln__word_close(const kiln__scan *scan, size_t open);
 /* Returns true if the words from..to contain that word outside of directives. */
 bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text);
@@ -183,7 +187,8 @@ typedef struct kiln__draft {
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
     kiln__host_launch host;
-    size_t looked, nested; /* names that were looked up, and dim3 inside dim3, which are limited */
+    /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
+    size_t looked, nested, nodes, compared;
     /* the reason why the launch in the source could not be used; NULL: it was used, or there is none */
     const char *unread;
     const char *shared;     /* the launch's bytes of shared memory; NULL: not known */

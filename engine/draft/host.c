@@ -10,11 +10,13 @@
 #include "draft.h"
 
 /* Limits, because the source is untrusted text: definitions that are followed in each other, definitions that are looked up
- * in all, words of a statement, launches that are tried, namespaces around a place. */
+ * in all, nodes of trees in all, words of a statement, launches that are tried, namespaces around a place. The nodes have a
+ * limit because the argument of a macro is read once for each use. */
 enum {
     MOST_FOLLOWED = 12,
     MOST_LIST = 64,
     MOST_LOOKED = 2000,
+    MOST_NODES = 1 << 16,
     MOST_STATEMENT = 256,
     MOST_TRIED = 200,
     MOST_SPACES = 256
@@ -124,7 +126,7 @@ typedef struct reader {
 
 static kiln__tree *make_tree(const reader *r, char op, kiln__tree *a, kiln__tree *b)
 {
-    kiln__tree *tree = kiln__arena_alloc(r->draft->arena, sizeof *tree);
+    kiln__tree *tree = r->draft->nodes++ < MOST_NODES ? kiln__arena_alloc(r->draft->arena, sizeof *tree) : NULL;
     if (tree)
         *tree = (kiln__tree){.op = op, .a = a, .b = b};
     return tree;
@@ -206,13 +208,15 @@ static bool is_changed(const kiln__draft *draft, size_t i)
 
 /* Finds the definition of a variable before the launch, or of a constant: `int blocks = (n + 255) / 256;`. Returns the
  * words of its value. {0, 0}: none that can be read. Another empty range: it is changed afterwards. */
-static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range where, bool constant)
+static kiln__range find_value(kiln__draft *draft, size_t name, kiln__range where, bool constant)
 {
     kiln__range found = {0, 0};
-    for (size_t i = where.from; i + 2 < where.to; i++) {
+    draft->compared += where.to > where.from ? where.to - where.from : 0;
+    for (size_t i = where.from; i + 2 < where.to && draft->compared <= KILN__MOST_COMPARED; i++) {
         if (!same_word(draft, i, name) || kind(draft, i) != 'w' || kind(draft, i - 1) == '.' ||
             (i > 2 && are_joined(draft, i - 2, "->")))
             continue;
+        draft->compared += MOST_STATEMENT;
         if (!constant && found.from && is_changed(draft, i)) {
             found = (kiln__range){i, i};
             continue;
@@ -223,7 +227,7 @@ static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range
                      (kind(draft, i + 1) == '(' || kind(draft, i + 1) == '{') && !is(draft, i - 1, "return");
         if (constant) { /* a constant at namespace scope */
             bool fixed = false;
-            for (size_t k = i; k-- > 1 && i - k < MOST_STATEMENT && !strchr(";{}()", kind(draft, k));)
+            for (size_t k = i; set && k-- > 1 && i - k < MOST_STATEMENT && !strchr(";{}()", kind(draft, k));)
                 fixed |= is(draft, k, "const") || is(draft, k, "constexpr");
             if (!fixed || !set)
                 continue;
@@ -241,6 +245,7 @@ static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range
             depth += kind(draft, end) == '(' || kind(draft, end) == '{';
             depth -= depth > 0 && (kind(draft, end) == ')' || kind(draft, end) == '}');
         }
+        draft->compared += end - i;
         found = (kiln__range){i + 2, end};
         if (constant)
             return found;
@@ -346,7 +351,24 @@ static kiln__tree *read_number(reader *r)
     size_t length = text ? strlen(text) : 0;
     while (length && strchr("fFlL", text[length - 1]))
         text[--length] = '\0';
+    if (length && text[length - 1] == '.') /* 1.f */
+        text = kiln__arena_printf(r->draft->arena, "%s0", text);
     kiln__tree *tree = make_tree(r, '.', NULL, NULL);
+    if (tree)
+        tree->text = text;
+    return text ? tree : NULL;
+}
+
+/* Reads a number that begins with its point: .5f. The words are the point and the number. */
+static kiln__tree *read_fraction(reader *r)
+{
+    const kiln__word *digits = &r->draft->scan->words[r->at + 1];
+    size_t length = digits->length;
+    while (length && strchr("fFlL", digits->text[length - 1]))
+        length--;
+    r->at += 2;
+    const char *text = kiln__arena_printf(r->draft->arena, "0.%.*s", (int)length, digits->text);
+    kiln__tree *tree = memchr(digits->text, 'e', length) ? NULL : make_tree(r, '.', NULL, NULL);
     if (tree)
         tree->text = text;
     return text ? tree : NULL;
@@ -420,6 +442,9 @@ static kiln__tree *read_primary(reader *r)
     char c = kind(draft, at);
     if (c == '0')
         return read_number(r);
+    if (c == '.' && r->at + 1 < r->to && kind(draft, at + 1) == '0' &&
+        draft->scan->words[at + 1].text == draft->scan->words[at].text + 1)
+        return read_fraction(r);
     if (c == '-' || c == '+') {
         if (r->depth >= MOST_FOLLOWED)
             return NULL;
@@ -495,10 +520,12 @@ static bool is_same_tree(const kiln__tree *a, const kiln__tree *b)
            is_same_tree(a->b, b->b);
 }
 
+#define MOST_VALUE (INT64_C(1) << 40) /* larger numbers are not computed */
+
 /* Computes an operator of two numbers. Returns false if the result is not a small whole number. */
 static bool fold(char op, int64_t a, int64_t b, int64_t *value)
 {
-    const int64_t most = INT64_C(1) << 40;
+    const int64_t most = MOST_VALUE;
     if (a > most || b > most || a < -most || b < -most || ((op == '/' || op == '%' || op == 'C') && b <= 0) ||
         ((op == 'L' || op == 'R') && (b < 0 || b > 20)))
         return false;
@@ -615,6 +642,11 @@ static int level_of(char op)
     }
 }
 
+static bool has_real(const kiln__tree *tree)
+{
+    return tree && (tree->op == '.' || has_real(tree->a) || has_real(tree->b));
+}
+
 static void print_tree(const kiln__tree *tree, int least, kiln__text *out)
 {
     static const char *const names[] = {
@@ -646,7 +678,7 @@ static void print_tree(const kiln__tree *tree, int least, kiln__text *out)
             print_tree(tree->b->b, level, out);
         } else {
             print_tree(tree->a, level - 1, out);
-            kiln__text_puts(out, names[(unsigned char)tree->op]);
+            kiln__text_puts(out, tree->op == '/' && has_real(tree) ? " / " : names[(unsigned char)tree->op]);
             print_tree(tree->b, level, out);
         }
         kiln__text_puts(out, level <= least ? ")" : "");
@@ -669,7 +701,7 @@ bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool who
     int64_t a, b;
     if (tree->op == '0') {
         *value = tree->value;
-        return true;
+        return tree->value <= MOST_VALUE && tree->value >= -MOST_VALUE;
     }
     if (tree->op == 'w') {
         for (size_t i = 0; i < draft->size_count; i++)
@@ -739,16 +771,11 @@ void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to)
 
 static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
 
-static bool has_real(const kiln__tree *tree)
-{
-    return tree && (tree->op == '.' || has_real(tree->a) || has_real(tree->b));
-}
-
 /* A dim3 may be made from another one (block.x), but not from itself without end. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
 {
     enum { MOST_NESTED = 4 };
-    if (draft->nested >= MOST_NESTED || draft->looked++ >= MOST_LOOKED)
+    if (draft->nested >= MOST_NESTED || draft->looked++ >= MOST_LOOKED || draft->compared > KILN__MOST_COMPARED)
         return false;
     draft->nested++;
     bool read = read_axes(draft, range, axes);
@@ -765,6 +792,7 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
         const kiln__host_launch *host = &draft->host;
         kiln__range before = {host->scope.from, host->at}, value = find_value(draft, range.from, before, false);
         bool dim3 = false;
+        draft->compared += 2 * (before.to - before.from);
         for (size_t i = before.from + 1; i < before.to; i++)
             dim3 |= same_word(draft, i, range.from) && kind(draft, i - 1) != '.' && is_dim3(draft, i);
         for (size_t i = 0; i < draft->scan->macro_count && host->in_macro && value.from == 0; i++) {

@@ -4,11 +4,13 @@
 
 #include "draft.h"
 
-enum { MOST_FACTORS = 8, MOST_PLACES = 16 };
+/* Limits, because the source is untrusted text. MOST_STEPS: words that are read for one product, with the definitions that
+ * are followed. MOST_BACK: words before a comparison in which the compared variable is searched. */
+enum { MOST_FACTORS = 8, MOST_PLACES = 16, MOST_STEPS = 200, MOST_BACK = 256 };
 static const char *const axis_names[] = {"x", "y", "z"};
 
 typedef struct factors { /* factors of a block's share of an axis: blockDim.x * ITEMS */
-    size_t count;
+    size_t count, steps;
     const char *texts[MOST_FACTORS]; /* NULL: blockDim */
     int64_t values[MOST_FACTORS];
     bool blocky[MOST_FACTORS]; /* a param whose name means a number of threads */
@@ -83,12 +85,16 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
 {
     const kiln__scan *scan = draft->scan;
     for (size_t i = from; i < to; i++)
-        if (!strchr("w0*().", kind(draft, i))) {
+        if (!strchr("w0*().", kind(draft, i)) || i - from > MOST_STEPS) {
             f->lost = true;
             return;
         }
     for (size_t i = from; i < to; i++) {
         int64_t value;
+        if (f->steps++ >= MOST_STEPS) {
+            f->lost = true;
+            return;
+        }
         if (kiln__word_whole(scan, i, &value)) {
             add_factor(f, kiln__word_copy(scan, i), value, false);
             continue;
@@ -233,8 +239,10 @@ static limit read_limit(const kiln__draft *draft, size_t at)
     if (found.text)
         found.tiny = tiny_of(draft, found.text);
     const char *factor;
-    while (found.text && kind(draft, at + 1) == '*' && (factor = size_named(draft, member_of(draft, at + 2))) != NULL &&
-           found.tiny < INT32_MAX) {
+    for (int i = 0; i < MOST_FACTORS && found.text && kind(draft, at + 1) == '*' &&
+                    (factor = size_named(draft, member_of(draft, at + 2))) != NULL && found.tiny < INT32_MAX &&
+                    tiny_of(draft, factor) < INT32_MAX;
+         i++) {
         found.text = kiln__arena_printf(draft->arena, "%s * %s", found.text, factor);
         found.tiny *= tiny_of(draft, factor);
         at = member_of(draft, at + 2);
@@ -251,7 +259,8 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
     for (size_t i = draft->kernel->body_from; name && i < draft->kernel->body_to; i++) {
         size_t other = kind(draft, i) == '<' ? i + 1 : kind(draft, i) == '>' && kind(draft, i + 1) == '=' ? i + 2 : 0;
         limit found = other ? read_limit(draft, other) : (limit){0};
-        for (size_t k = i; found.text && k-- > draft->kernel->body_from && !strchr("(;{}&|", kind(draft, k));)
+        for (size_t k = i;
+             found.text && k-- > draft->kernel->body_from && i - k < MOST_BACK && !strchr("(;{}&|", kind(draft, k));)
             if (kiln__word_is(draft->scan, k, name))
                 return found;
     }
@@ -318,10 +327,12 @@ static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
 static void read_stride(const kiln__draft *draft, int axis, factors *f)
 {
     const kiln__kernel *kernel = draft->kernel;
+    size_t tried = 0;
     *f = (factors){0};
-    for (size_t i = kernel->body_from; i + 4 < kernel->body_to && f->count == 0; i++) {
+    for (size_t i = kernel->body_from; i + 4 < kernel->body_to && f->count == 0 && tried < MOST_PLACES; i++) {
         if (!is_member(draft, i, "threadIdx", axis))
             continue;
+        tried++;
         size_t other = kind(draft, i + 3) == '+' ? i + 4 : kind(draft, i - 1) == '+' ? i - 2 : 0;
         const char *name = other && kind(draft, other) == 'w' ? kiln__word_copy(draft->scan, other) : NULL;
         for (size_t k = kernel->body_from; name && k + 3 < kernel->body_to && f->count == 0; k++)
@@ -354,15 +365,30 @@ static bool bounded(const kiln__draft *draft, int64_t *bound)
     return word && kiln__word_whole(draft->scan, word, bound);
 }
 
-/* Returns the number of words of threadIdx.x at `at`, or of a variable that is set to it. 0: something else. */
-static size_t thread_words(const kiln__draft *draft, size_t at, int axis)
+/* The variables of the kernel that are set to threadIdx.x, as words. */
+typedef struct aliases {
+    size_t words[MOST_PLACES], count;
+} aliases;
+
+static aliases find_aliases(const kiln__draft *draft, int axis)
 {
+    aliases found = {.count = 0};
+    for (size_t i = draft->kernel->body_from; i + 4 < draft->kernel->body_to && found.count < MOST_PLACES; i++)
+        if (kind(draft, i) == 'w' && kind(draft, i + 1) == '=' && is_member(draft, i + 2, "threadIdx", axis) &&
+            is_one_of(draft, i + 5, ";,"))
+            found.words[found.count++] = i;
+    return found;
+}
+
+/* Returns the number of words of threadIdx.x at `at`, or of a variable that is set to it. 0: something else. */
+static size_t thread_words(const kiln__draft *draft, size_t at, int axis, const aliases *known)
+{
+    const kiln__word *words = draft->scan->words;
     if (is_member(draft, at, "threadIdx", axis))
         return 3;
-    const char *name = kind(draft, at) == 'w' ? kiln__word_copy(draft->scan, at) : NULL;
-    for (size_t i = draft->kernel->body_from; name && i + 4 < draft->kernel->body_to; i++)
-        if (kiln__word_is(draft->scan, i, name) && kind(draft, i + 1) == '=' &&
-            is_member(draft, i + 2, "threadIdx", axis) && is_one_of(draft, i + 5, ";,"))
+    for (size_t i = 0; i < known->count && kind(draft, at) == 'w'; i++)
+        if (words[at].length == words[known->words[i]].length &&
+            memcmp(words[at].text, words[known->words[i]].text, words[at].length) == 0)
             return 1;
     return 0;
 }
@@ -372,12 +398,13 @@ static size_t thread_words(const kiln__draft *draft, size_t at, int axis)
 static const kiln__tunable *extent_in_index(const kiln__draft *draft, int axis)
 {
     const kiln__tunable *x = NULL;
+    const aliases xs = find_aliases(draft, 0), ys = find_aliases(draft, 1);
     for (size_t i = draft->kernel->body_from; i + 4 < draft->kernel->body_to && !x; i++) {
-        size_t y = thread_words(draft, i, 1), name = y ? i + y + 1 : i;
-        if (y ? kind(draft, i + y) != '*' : kind(draft, i + 1) != '*' || !(y = thread_words(draft, i + 2, 1)))
+        size_t y = thread_words(draft, i, 1, &ys), name = y ? i + y + 1 : i;
+        if (y ? kind(draft, i + y) != '*' : kind(draft, i + 1) != '*' || !(y = thread_words(draft, i + 2, 1, &ys)))
             continue;
         size_t plus = name > i ? name + 1 : i + 2 + y;
-        if (kind(draft, plus) == '+' && thread_words(draft, plus + 1, 0))
+        if (kind(draft, plus) == '+' && thread_words(draft, plus + 1, 0, &xs))
             x = tunable_at(draft, name);
     }
     if (!x || axis == 0)
@@ -447,6 +474,10 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
             bound = flat ? 16 : 256;
         to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
         to->threads = bound;
+    }
+    if (!to->block) { /* there is no room for another param */
+        to->block = flat ? "16" : "256";
+        to->threads = flat ? 16 : 256;
     }
     for (size_t i = 0; i < f->count; i++)
         if (!f->texts[i]) {

@@ -77,7 +77,8 @@ static void take_arguments(kiln__draft *draft)
             continue;
         kiln__tree *tree = kiln__host_read(draft, range);
         const kiln__tree *number = tree && tree->op == 'n' ? tree->a : tree;
-        if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !strchr("0.", number->op)))
+        const bool literal = tree && (strchr("0.", number->op) || (argument->floating && !kiln__tree_has_names(tree)));
+        if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !literal))
             continue;
         int64_t value = 0;
         if (size && kiln__tree_constant(
@@ -170,10 +171,13 @@ static void replace_number(kiln__tree *tree, const kiln__tree *number, const cha
  * is set to it. */
 static bool strides_by_block(const kiln__draft *draft)
 {
+    enum { MOST_TRIED = 64 };
     const kiln__scan *scan = draft->scan;
-    for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to; i++) {
+    size_t tried = 0;
+    for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to && tried < MOST_TRIED; i++) {
         if (kind(draft, i) != '+' || kind(draft, i + 1) != '=' || kind(draft, i + 2) != 'w')
             continue;
+        tried++;
         if (kiln__word_is(scan, i + 2, "blockDim"))
             return true;
         const char *name = kiln__word_copy(scan, i + 2);
@@ -217,7 +221,8 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
         const kiln__tree number = *block[axis];
         char digits[24];
         kiln__format(digits, sizeof digits, "%lld", (long long)number.value);
-        bool known = number.value < (used ? 2 : 64) || (number.text && kiln__is_used_by_device(draft, number.text)) ||
+        bool known = number.value < (used ? 2 : 64) || number.value > MOST_BLOCK ||
+                     (number.text && kiln__is_used_by_device(draft, number.text)) ||
                      (!number.text && (used || kiln__is_used_by_device(draft, digits))) ||
                      !kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim") ||
                      !(has_number(grid[0], &number) || has_number(grid[1], &number) || has_number(grid[2], &number) ||
@@ -246,12 +251,13 @@ static void fit_sizes(kiln__draft *draft, kiln__tree *const *block)
             const int64_t *list = whole ? wholes : tinies;
             size_t count = whole ? KILN__COUNT(wholes) : KILN__COUNT(tinies);
             int64_t *value = whole ? &size->whole : &size->tiny, threads = MOST_BLOCK + 1;
-            for (size_t i = 0; i < count && (threads > MOST_BLOCK || threads < 1); i++) {
+            for (size_t i = 0; i < count && threads > MOST_BLOCK; i++) {
                 int64_t extent = 0;
                 *value = list[i];
                 threads = 1;
-                for (int axis = 0; axis < 3; axis++)
-                    threads *= block[axis] && kiln__tree_value(draft, block[axis], whole, 0, &extent) ? extent : 1;
+                for (int axis = 0; axis < 3 && threads <= MOST_BLOCK; axis++)
+                    if (block[axis] && kiln__tree_value(draft, block[axis], whole, 0, &extent))
+                        threads = extent < 1 || extent > MOST_BLOCK ? MOST_BLOCK + 1 : threads * extent;
             }
         }
     }

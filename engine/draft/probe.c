@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "draft.h"
 #include "engine.h"
 #include "expr.h"
@@ -147,7 +148,7 @@ static bool find_element(const char *at, size_t length, const char **type, int *
             return true;
         }
     size_t digits = 0, named = 0;
-    for (; digits < length && digits < 3 && at[digits] >= '0' && at[digits] <= '9'; digits++)
+    for (; digits < length && digits < 3 && kiln__is_digit(at[digits]); digits++)
         named = 10 * named + (size_t)(at[digits] - '0');
     return digits > 0 && named == length - digits && kiln__element_named(at + digits, named, type, lanes);
 }

@@ -149,6 +149,7 @@ static bool has_size(const kiln__draft *draft, size_t first, uint64_t bytes)
 
 void kiln__guess_structs(kiln__draft *draft)
 {
+    enum { MOST_WORDS = 64 }; /* of the declaration of a parameter */
     size_t whole = draft->argument_count;
     for (size_t i = 0; i < whole; i++) {
         kiln__draft_argument *argument = &draft->arguments[i];
@@ -156,7 +157,7 @@ void kiln__guess_structs(kiln__draft *draft)
         /* a vector or a half is a structure with one field */
         if (argument->role != KILN__ROLE_STRUCT || argument->type)
             continue;
-        for (size_t w = argument->from; w < argument->to && !open; w++)
+        for (size_t w = argument->from; w < argument->to && w - argument->from < MOST_WORDS && !open; w++)
             open = kind(draft, w) == 'w' ? find_definition(draft, w) : 0;
         if (open && read_fields(draft, open, i + 1) && draft->argument_count > first &&
             has_size(draft, first, argument->bytes))

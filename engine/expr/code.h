@@ -104,7 +104,4 @@ size_t kiln__expr_skip(const char *text, size_t at, size_t length);
 /* One operator on values, for folding constants; false and, if diag is not NULL, a message at `pos`. */
 bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value *out, kiln__pos pos, kiln__diag *diag);
 
-bool kiln__is_name_start(char c);
-bool kiln__is_name_part(char c);
-
 #endif

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chars.h"
 #include "code.h"
 
 typedef enum token_kind { TOKEN_END, TOKEN_INT, TOKEN_FLOAT, TOKEN_TEXT, TOKEN_NAME, TOKEN_PUNCTUATION } token_kind;
@@ -68,15 +69,13 @@ size_t kiln__expr_skip(const char *text, size_t at, size_t length)
     return at;
 }
 
-static bool digit(char c) { return c >= '0' && c <= '9'; }
-
 static void lex_radix(parser *p, unsigned radix)
 {
     size_t at = p->token.at + 2;
     uint64_t value = 0;
     for (; at < p->length && kiln__is_name_part(p->text[at]); at++) {
         char c = p->text[at];
-        unsigned d = digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
+        unsigned d = kiln__is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
         if (c == '_' || d >= radix || value > (uint64_t)INT64_MAX / radix) {
             size_t shown = at + 1 - p->token.at;
             FAIL_AT(p, p->token.at, "not a number: '%.*s'", (int)(shown < 40 ? shown : 40), p->text + p->token.at);
@@ -104,21 +103,21 @@ static void lex_number(parser *p)
     }
     bool is_float = false, overflow = false;
     int64_t value = 0;
-    for (; at < p->length && digit(text[at]); at++)
+    for (; at < p->length && kiln__is_digit(text[at]); at++)
         overflow = overflow || __builtin_mul_overflow(value, 10, &value) ||
                    __builtin_add_overflow(value, text[at] - '0', &value);
     if (at < p->length && text[at] == '.') {
         is_float = true;
-        while (++at < p->length && digit(text[at])) {
+        while (++at < p->length && kiln__is_digit(text[at])) {
         }
     }
     if (at < p->length && (text[at] == 'e' || text[at] == 'E')) {
         size_t exponent = at + 1;
         if (exponent < p->length && (text[exponent] == '+' || text[exponent] == '-'))
             exponent++;
-        if (exponent < p->length && digit(text[exponent])) {
+        if (exponent < p->length && kiln__is_digit(text[exponent])) {
             is_float = true;
-            for (at = exponent; at < p->length && digit(text[at]);)
+            for (at = exponent; at < p->length && kiln__is_digit(text[at]);)
                 at++;
         }
     }
@@ -157,7 +156,7 @@ static void next(parser *p)
     if (at == p->length || p->failed)
         return;
     char c = p->text[at];
-    if (digit(c) || (c == '.' && at + 1 < p->length && digit(p->text[at + 1]))) {
+    if (kiln__is_digit(c) || (c == '.' && at + 1 < p->length && kiln__is_digit(p->text[at + 1]))) {
         lex_number(p);
     } else if (kiln__is_name_start(c)) {
         p->token.kind = TOKEN_NAME;

@@ -436,17 +436,34 @@ static kiln_status bad(converter *c, size_t number, const char *what)
 
 /* Converts a whole cache file to T4. The header becomes the metadata, and each entry a result. An entry that was made
  * from T4 earlier gets its original fields back. */
+/* Refuses a list of names of params that has other items or is too long, and more rows than a text of this size can have.
+ * Both are searched for each param of each row, so the time would be quadratic. `length` is 0 if there was no text. */
+static kiln_status check_params(converter *c, const json_t *keys, size_t count, size_t rows, size_t length)
+{
+    enum { MOST_PARAMS = 1000, LEAST_BYTES = 5 }; /* the limits of recorded spaces (recording/recording.c) */
+    size_t i;
+    const json_t *key;
+    json_array_foreach(keys, i, key) if (!json_is_string(key)) return kiln__fail(
+        c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
+    if (count > MOST_PARAMS)
+        return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: %zu params; at most %d are allowed", c->name, count,
+                          (int)MOST_PARAMS);
+    if (length && count && rows > length / (LEAST_BYTES * count))
+        return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC,
+                          "%s: %zu configurations cannot all have %zu params in a file of this size", c->name, rows,
+                          count);
+    return KILN_OK;
+}
+
 static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 {
     json_t *header = without(c, from, "cache"), *own = json_object_get(header, "t4"),
            *own_root = json_object_get(own, "root");
-    json_t *results = made(c, json_array()), *before = made(c, json_object()), *entry, *key_name;
+    json_t *results = made(c, json_array()), *before = made(c, json_object()), *entry;
     const char *key;
-    size_t number = 0, i;
-    kiln_status status = KILN_OK;
+    size_t number = 0;
     read_objective(c, header);
-    json_array_foreach(c->keys, i, key_name) if (!json_is_string(key_name))
-        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
+    kiln_status status = check_params(c, c->keys, json_array_size(c->keys), 0, 0);
     if (status == KILN_OK && !json_is_array(c->keys))
         status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: has no tune_params_keys", c->name);
     if (json_is_object(own_root) && text_in(own, "compilation") && text_in(own, "unit")) {
@@ -471,22 +488,26 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 
 /* Converts a whole T4 file to a cache file. If the metadata are those that to_t4() would make from a stored header,
  * this header is used again; otherwise a header is derived from the results. */
-static kiln_status to_cache(converter *c, json_t *from, json_t **to)
+static kiln_status to_cache(converter *c, json_t *from, size_t length, json_t **to)
 {
     json_t *results = json_object_get(from, "results"), *root = without(c, from, "results"), *result;
     json_t *header = json_object_get(json_object_get(root, "metadata"), "kernel_tuner"),
            *cache = made(c, json_object());
     json_t *natural = json_is_object(header) ? root_of(c, header) : NULL;
     size_t number;
-    kiln_status status = KILN_OK;
-    if (natural && json_equal(natural, root) && json_is_array(json_object_get(header, "tune_params_keys"))) {
+    json_t *keys = json_object_get(header, "tune_params_keys"), *first = json_array_get(results, 0);
+    kiln_status status;
+    if (natural && json_equal(natural, root) && json_is_array(keys)) {
         json_incref(header);
+        status = check_params(c, keys, json_array_size(keys), 0, 0);
     } else {
-        read_dialect(c, root, json_array_get(results, 0));
-        header = derived_header(c, root, results);
+        read_dialect(c, root, first);
+        status = check_params(c, NULL, json_object_size(json_object_get(first, "configuration")),
+                              json_array_size(results), length);
+        header = status == KILN_OK ? derived_header(c, root, results) : made(c, json_object());
     }
     read_objective(c, header);
-    if (!(c->to_ms > 0))
+    if (status == KILN_OK && !(c->to_ms > 0))
         status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: metadata: unknown unit of time", c->name);
     json_array_foreach(results, number, result)
     {
@@ -519,7 +540,7 @@ kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, 
                    .unit = "milliseconds",
                    .to_ms = 1};
     kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root)
-                                                  : to_cache(&c, from->root, &to->root);
+                                                  : to_cache(&c, from->root, from->text_length, &to->root);
     if (status == KILN_OK && c.failed)
         status = kiln__fail_memory(error);
     if (status != KILN_OK)

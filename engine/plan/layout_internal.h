@@ -32,6 +32,9 @@ kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error);
 kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);
 /* Gives every buffer that a run may change its initial content again. */
 kiln_status kiln__plan_refill(kiln_plan *plan, kiln_error **error);
+/* Evaluates the numbers of a fill. */
+kiln_status kiln__fill_values_of(kiln_plan *plan, const kiln__fill *fill, kiln__fill_values *values,
+                                 kiln_error **error);
 void kiln__plan_forget(kiln_plan *plan);                             /* drops shapes, programs and keys */
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer); /* gives the buffer's memory back */
 /* for messages of the simulator */

@@ -302,8 +302,8 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     return status == KILN_OK ? set_metrics(plan, result, true, error) : status;
 }
 
-/* Begins the checks of the simulated device. Only one run at a time can be checked in a context. */
-static kiln_status begin_checks(kiln_plan *plan, kiln_error **error)
+/* Only one run at a time can be checked in a context. */
+kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
         return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
@@ -341,7 +341,7 @@ static int report_finding(void *user, const kiln_check_finding *found)
     return r->options->check ? r->options->check(r->options->check_user, &f) : 1;
 }
 
-static void end_checks(kiln_plan *plan, const kiln_run_options *options)
+void kiln__plan_end_checks(kiln_plan *plan, const kiln_run_options *options)
 {
     reporter r = {.plan = plan, .options = options, .arena = {.mem = plan->mem}};
     plan->engine->driver.simulator->check_end(report_finding, &r);
@@ -388,7 +388,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         status = kiln__plan_sandbox(plan, &options, error);
     bool checked = options.flags & KILN_RUN_CHECK;
     if (status == KILN_OK && checked)
-        status = begin_checks(plan, error);
+        status = kiln__plan_begin_checks(plan, error);
     bool begun = status == KILN_OK && checked;
     if (status == KILN_OK) { /* launches and copies of other threads would disturb the times */
         const kiln__waiting how = {.notify = plan->shared->on_wait,
@@ -405,7 +405,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         }
     }
     if (begun)
-        end_checks(plan, &options);
+        kiln__plan_end_checks(plan, &options);
     for (size_t i = 0; i < plan->variant->buffer_count; i++)
         plan->buffers[i].file = NULL;
     if (files)

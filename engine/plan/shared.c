@@ -179,7 +179,7 @@ void kiln__shared_free(kiln__shared *shared)
     if (!shared)
         return;
     CUcontext previous = NULL;
-    bool device = shared->engine->device_open && kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
+    bool device = shared->engine->context && kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
     if (device) {
         free_comparer(shared);
         free_counters(shared);

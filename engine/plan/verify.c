@@ -208,12 +208,51 @@ static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln_
     kiln__text_free(&names);
 }
 
+static bool has_shape(const kiln__export *export, kiln_type type, int dims, const uint64_t *shape)
+{
+    return export->is_array && export->array.type == type && export->array.dims == dims &&
+           memcmp(export->array.shape, shape, (size_t)dims * sizeof *shape) == 0;
+}
+
+/* Finds the random sums that a host function exported in place of most elements of an output, which is *want. Leaves
+ * *projection without sums if the function exported no sums. Returns false if their types or shapes do not fit the output, because the
+ * comparison reads as many weights and sums as the output needs. */
+static bool find_projection(const kiln__export *exports, const kiln_array *want, kiln__projection *projection)
+{
+    const kiln__export *weights = kiln__export_find(exports, "verify.weights"),
+                       *sums = kiln__export_find(exports, "verify.sums"),
+                       *slack = kiln__export_find(exports, "verify.slack");
+    if (!weights || !sums || !slack)
+        return true;
+    const uint64_t columns = want->shape[1], blocks = columns / KILN__PROJECTED + (columns % KILN__PROJECTED != 0);
+    if (want->dims != 2 || !has_shape(weights, KILN_f64, 1, &columns) ||
+        !has_shape(sums, KILN_f64, 2, (const uint64_t[]){want->shape[0], blocks}) || slack->is_array ||
+        slack->value.kind != KILN_FLOAT)
+        return false;
+    *projection = (kiln__projection){&weights->array, &sums->array, slack->value.as.f};
+    return true;
+}
+
+/* Tells whether a reference from disk has the output that is verified, and sums that fit it. */
+static bool is_usable(const kiln__export *kept, const char *output)
+{
+    kiln__projection projection;
+    const kiln__export *found = kiln__export_find(kept, output);
+    return found && found->is_array && find_projection(kept, &found->array, &projection);
+}
+
 /* Takes a reference from disk, if it is there, in place of the outputs that were made for the function to write. */
-static bool take_kept(kiln_plan *plan, const kiln__text *key, kiln__export **outputs, kiln__unit *unit)
+static bool take_kept(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key, kiln__export **outputs,
+                      kiln__unit *unit)
 {
     kiln__export *kept;
     if (!kiln__reference_find(plan, key, unit, &kept))
         return false;
+    if (!is_usable(kept, verify->buffer)) { /* no reference that Kiln wrote */
+        kiln__exports_free(plan->mem, kept);
+        kiln__unit_free(unit);
+        return false;
+    }
     kiln__exports_free(plan->mem, *outputs);
     *outputs = kept;
     return true;
@@ -242,10 +281,11 @@ static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kil
     kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}};
     const bool kept = kiln__reference_host_key(plan, verify, args, shared, &keys[0]);
     kiln_status status = KILN_OK;
-    bool found = kept && take_kept(plan, &keys[0], outputs, unit);
+    bool found = kept && take_kept(plan, verify, &keys[0], outputs, unit);
     if (kept && !found) {
         kiln__text_add(&keys[1], keys[0].data, keys[0].length);
-        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) && take_kept(plan, &keys[1], outputs, unit);
+        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) &&
+               take_kept(plan, verify, &keys[1], outputs, unit);
         found = *own;
     }
     if (!found) {
@@ -307,7 +347,7 @@ static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln_
     kiln__text key = {.mem = plan->mem};
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
     const bool kept = status == KILN_OK && kiln__reference_command_key(plan, verify, &args, &key);
-    if (status == KILN_OK && !(kept && take_kept(plan, &key, outputs, unit))) {
+    if (status == KILN_OK && !(kept && take_kept(plan, verify, &key, outputs, unit))) {
         const uint64_t start = kiln__now_ns();
         status = kiln__command_reference(plan, verify, &args, outputs, error);
         if (kept && status == KILN_OK)
@@ -456,16 +496,17 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
         return kiln__plan_fail_at(plan, error, KILN_ERROR_HOST_FUNCTION, verify->pos,
                                   "the command '%s' wrote no file out/%s.npy in the folder that it was given",
                                   verify->name, verify->buffer);
-    if (!found)
+    if (!found || !found->is_array)
         return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "the reference has no buffer %s", verify->buffer);
     *want = &found->array;
     if (own_key)
         *own_key = entry->key;
-    const kiln__export *weights = kiln__export_find(entry->values, "verify.weights"),
-                       *sums = kiln__export_find(entry->values, "verify.sums"),
-                       *slack = kiln__export_find(entry->values, "verify.slack");
-    if (projection && weights && sums && slack)
-        *projection = (kiln__projection){&weights->array, &sums->array, slack->value.as.f};
+    kiln__projection sums = {0};
+    if (!find_projection(entry->values, *want, &sums))
+        return kiln__plan_fail_at(plan, error, KILN_ERROR_HOST_FUNCTION, verify->pos,
+                                  "the random sums of '%s' do not fit the shape of '%s'", verify->name, verify->buffer);
+    if (projection)
+        *projection = sums;
     return KILN_OK;
 }
 
@@ -637,6 +678,47 @@ static kiln_status find_judgement(kiln_plan *plan, const kiln__verify *verify, c
         by->atol = kiln__types[got->type].atol;
     }
     return KILN_OK;
+}
+
+kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error)
+{
+    const kiln__verify *verify = &plan->spec->verify[number];
+    const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, verify->buffer);
+    kiln_array got = {.type = b->type, .dims = b->dims};
+    judgement by;
+    *expected = (kiln__once_expected){.exact = verify->exact};
+    memcpy(got.shape, b->shape, sizeof got.shape);
+    plan->answer_use = KILN__ANSWER_WHOLE;
+    /* The key of a reference has no content that the caller wrote to an output, so none may be found again. */
+    kiln__shared_drop(plan->shared, ONCE);
+    kiln__shared_drop(plan->shared, kinds[verify->against]);
+    kiln__shared_drop(plan->shared, OWN);
+    KILN__TRY(find_judgement(plan, verify, &got, &by, error));
+    KILN__TRY(kiln__array_make(plan->mem, by.want.type, by.want.dims, by.want.shape, &expected->want, error));
+    uint64_t bytes = 0;
+    kiln__array_bytes(by.want.type, by.want.dims, by.want.shape, &bytes);
+    if (bytes)
+        memcpy(expected->want.data, by.want.data, (size_t)bytes);
+    expected->rtol = by.rtol;
+    expected->atol = by.atol;
+    return KILN_OK;
+}
+
+kiln_status kiln__once_tolerance(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error)
+{
+    const kiln__verify *verify = &plan->spec->verify[number];
+    const kiln__expr *relative, *absolute;
+    kiln__diag diag = {.mem = plan->mem};
+    *expected = (kiln__once_expected){.exact = verify->exact};
+    kiln__tolerance_of(verify, plan->variant, &relative, &absolute);
+    kiln__expr_eval_float(relative, &plan->scope, "rtol", &expected->rtol, &diag);
+    kiln__expr_eval_float(absolute, &plan->scope, "atol", &expected->atol, &diag);
+    if (!verify->exact && expected->rtol == 0 && expected->atol == 0) {
+        const kiln_type type = kiln__plan_buffer_named(plan, verify->buffer)->type;
+        expected->rtol = kiln__types[type].rtol;
+        expected->atol = kiln__types[type].atol;
+    }
+    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }
 
 static bool is_partly(const kiln_plan *plan, const kiln__verify *verify, const judgement *by)

@@ -48,6 +48,7 @@
     X(BUFFERS, "NAME: buffer", BY_NAME("0", REF("buffer")))                                                            \
     X(FILL, "expression or fill", EITHER(SCALAR, REF("fill")))                                                         \
     X(VERIFY, "BUFFER: verification", BY_NAME("0", REF("verification")))                                               \
+    X(ASSUMPTIONS, "NAME: assumption", BY_NAME("0", REF("assumption")))                                                \
     X(TOLERANCES, "BUFFER: tolerance", BY_NAME("0", REF("tolerance")))                                                 \
     X(AGAINST, "against", REF("against"))                                                                              \
     X(VARIANTS, "NAME: variant",                                                                                       \

@@ -17,7 +17,7 @@ static const char *kind_text(kiln__name_kind kind)
     return texts[kind];
 }
 
-const kiln__name *kiln__find_name(const kiln__reader *r, const char *text)
+kiln__name *kiln__find_name(const kiln__reader *r, const char *text)
 {
     for (size_t i = r->name_count; i-- > 0;)
         if (strcmp(r->names[i].text, text) == 0)
@@ -355,4 +355,44 @@ const char *kiln__read_host(kiln__reader *r, const kiln__spec_node *node, const 
                           "registers them for a program",
                    name, near);
     return name;
+}
+
+static kiln__name *root_of(kiln__reader *r, const char *text)
+{
+    char root[64];
+    size_t length = strcspn(text, ".");
+    if (length >= sizeof root)
+        return NULL;
+    memcpy(root, text, length);
+    root[length] = '\0';
+    return kiln__find_name(r, root);
+}
+
+/* Returns true if the value may differ between configurations of the same sizes, or between devices. */
+bool kiln__varies(kiln__reader *r, const kiln__expr *expr)
+{
+    for (size_t i = 0; expr && i < kiln__expr_name_count(expr); i++) {
+        const char *text = kiln__expr_name(expr, i);
+        const kiln__name *name = root_of(r, text);
+        if (strncmp(text, "device.", 7) == 0 || (name && (name->kind == KILN__NAME_PARAM || name->varies)))
+            return true;
+    }
+    return false;
+}
+
+kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
+                                   size_t *count)
+{
+    *count = kiln__read_entries(r, map, what);
+    kiln__named_expr *named = *count ? kiln__read_array(r, *count, sizeof *named) : NULL;
+    if (!named)
+        *count = 0;
+    for (size_t i = 0; i < *count; i++) {
+        named[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);
+        named[i].pos = map->keys[i]->pos;
+        if (!named[i].name)
+            named[i].name = "";
+        named[i].expr = kiln__read_expr(r, map->items[i], named[i].name, inputs);
+    }
+    return named;
 }

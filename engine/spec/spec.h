@@ -276,6 +276,18 @@ typedef struct kiln__tolerance {
     kiln__expr *rtol, *atol; /* never NULL; 0 if the spec does not give it; the expressions may use params */
 } kiln__tolerance;
 
+/* An assumption that a judged kernel may make about a size or a buffer (`judge:`). */
+typedef struct kiln__assumption {
+    const char *name;
+    kiln__pos pos;
+    bool of_size;          /* false: of a buffer of the spec */
+    bool has_from, has_to; /* a size has both or neither */
+    double from, to;       /* inclusive; integers for a size and for a buffer of integers */
+    uint64_t multiple;     /* of a size; at least 1 */
+    uint64_t align;        /* of a buffer: bytes, a power of two up to 256 */
+    bool special;          /* of a buffer: NaN and other special values may occur */
+} kiln__assumption;
+
 /* The conditions of a variant on its device. */
 typedef struct kiln__for_device {
     size_t target_count;
@@ -294,6 +306,9 @@ typedef struct kiln__variant {
     bool contender;
     /* The source as in the spec. NULL: the source of the spec, which then is not NULL, unless step_count is 0. */
     const char *source;
+    /* The text of the source, in place of the file `source`, whose name messages show, and the folder in which its
+     * headers are searched. NULL: the file is read. */
+    const char *source_text, *source_folder;
     kiln__for_device device;
     size_t include_count;
     const char **include; /* folders of headers, as in the spec */
@@ -376,6 +391,8 @@ struct kiln_spec {
     size_t input_count;     /* the first input_count inputs of every variant belong to the spec */
     size_t verify_count;
     kiln__verify *verify;
+    size_t assumption_count;
+    kiln__assumption *assumptions;
     size_t feature_count;
     kiln__named_expr *features; /* expressions that describe an input; the same for all configurations */
     size_t variant_count;

@@ -46,6 +46,7 @@ struct kiln_store {
 
 /* Makes the error for a result code of SQLite, with path and operation. The caller holds the lock. */
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error);
+unsigned kiln__store_patience(const kiln_store *store); /* how long a statement waits for another process, in ms */
 bool kiln__store_is_damage(int code);
 bool kiln__store_is_busy(int code);
 bool kiln__store_stopped(const kiln_store *store);

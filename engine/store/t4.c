@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "chars.h"
 #include "expr.h"
 #include "document.h"
 #include "store_internal.h"
@@ -515,7 +516,7 @@ static int64_t read_timestamp(const char *text)
     end = end && (*end == ' ' || *end == 'T') ? kiln__parse_time(end + 1, "%H:%M:%S", &parts) : NULL;
     time_t seconds = end ? timegm(&parts) : 0;
     int64_t made = seconds > 0 && seconds < 253402300800 ? (int64_t)seconds * 1000000 : 0, worth = 100000;
-    for (end = made && *end == '.' ? end + 1 : NULL; end && *end >= '0' && *end <= '9' && worth; end++, worth /= 10)
+    for (end = made && *end == '.' ? end + 1 : NULL; end && kiln__is_digit(*end) && worth; end++, worth /= 10)
         made += (*end - '0') * worth;
     return made;
 }

@@ -2,12 +2,14 @@
  * or one per device by its runner process.
  *
  * A sweep has these phases (kiln__tune):
- *   open      open_sweep(): goals, source, devices, queue, store, inputs, runner processes
+ *   open      open_sweep(): goals, source, devices, queue, store, inputs; runner processes are started
  *   recall    recall(): a search that learns first hears the estimates and the samples that the store has
+ *   greet     await_crew_open(): compiles begin while the runner processes open their devices
  *   measure   run_with_crew() or run_alone(), until the budget is used, the source is drained, or an error ends the sweep
  *   finals    hold_finals(), only if no error ended the sweep
  *   finish    the ranking, the front, the store's pending rows; then close_sweep()
- * If the first phase fails, there is no tuning. After every later failure the samples made so far are returned.
+ * If the first phase fails, or no runner process can be had where the sweep needs one, there is no tuning. After every
+ * later failure the samples made so far are returned.
  *
  * A configuration is a `job` with these states:
  *   drawn     draw() asked the source for it, and holds the ticket
@@ -84,17 +86,19 @@ typedef struct sweep {
     kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
     job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
     size_t flying_count;
+    bool unopened;            /* a process that measures could not be started, so there is no sweep */
     bool alone;               /* a sample is retried while nothing else is at work, or waits until nothing else is */
     kiln__sites sites;        /* the devices, by place */
     kiln__recorder *recorder; /* NULL: samples are not stored */
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;
-    job *jobs; /* the first is the oldest */
-    size_t count, ahead;
-    bool repeatable;  /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
-    uint64_t begun;   /* samples that were not in the store */
-    uint64_t fresh;   /* the same once the configurations were counted */
+    job *jobs;           /* the first is the oldest */
+    size_t count, ahead; /* how many jobs are queued, and the most */
+    size_t workers;      /* processes that compile, on all hosts */
+    bool repeatable;     /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
+    uint64_t begun;      /* samples that were not in the store */
+    uint64_t fresh;      /* the same once the configurations were counted */
     uint64_t refused; /* configurations of `begun` that were not compiled: their blocks need more than the device has */
     bool drained;     /* the source has no more */
     uint64_t start, ticked;
@@ -432,9 +436,18 @@ static size_t count_open(const sweep *s)
     return open;
 }
 
+/* Tells whether the first measurement waits for the code of the oldest job, because that configuration is known to be
+ * good. Codes that compile faster may be a thousand times slower, and under a short limit the first sample may be the
+ * only one. */
+static bool awaits_known(const sweep *s)
+{
+    return s->tuning->totals.configurations == 0 && !is_flying(s) && kiln__tune_source_begins_known(s->source);
+}
+
 /* Tells whether another configuration shall be drawn now. The limit is the length of the queue. A repeatable sweep counts
  * open jobs instead, because their number must not depend on times. A search that learns is asked only until each device
- * has a job and one more is ready: its proposals are better after more answers. */
+ * has a job and one more is ready: its proposals are better after more answers. While the first measurement waits for one
+ * code, half of the workers stay idle: side by side, NVRTC's compiles take up to twice as long. */
 static bool wants_more(sweep *s)
 {
     if (s->drained || s->alone || s->count >= s->ahead || is_over(s))
@@ -443,6 +456,8 @@ static bool wants_more(sweep *s)
         return count_open(s) == 0;
     if (s->repeatable)
         return count_open(s) < AHEAD_REPEATABLE;
+    if (awaits_known(s) && s->count >= (s->workers + 1) / 2)
+        return false;
     if (!kiln__tune_source_learns(s->source))
         return true;
     size_t known = 0, enough = s->flying_count + READY_MORE;
@@ -454,14 +469,6 @@ static bool wants_more(sweep *s)
 }
 
 /* ---- what is ready to be measured ---- */
-
-/* Tells whether the first measurement waits for the code of the oldest job, because that configuration is known to be
- * good. Codes that compile faster may be a thousand times slower, and under a short limit the first sample may be the
- * only one. */
-static bool awaits_known(const sweep *s)
-{
-    return s->tuning->totals.configurations == 0 && !is_flying(s) && kiln__tune_source_begins_known(s->source);
-}
 
 /* Returns the oldest job whose code is ready, or `count` if there is none yet. */
 static size_t find_ready(const sweep *s)
@@ -913,63 +920,89 @@ static kiln_status run_alone(sweep *s, kiln_error **error)
     return status;
 }
 
+/* Tells whether the sweep must measure in other processes: then it ends if they cannot be had. */
+static bool needs_crew(const sweep *s)
+{
+    return s->options->device_count > 0 || s->engine->ranks || s->options->isolation == KILN_ISOLATE_ALWAYS ||
+           (kiln__sandbox_wanted(s->engine) && s->engine->flags & KILN_SANDBOX_REQUIRED);
+}
+
+/* Goes on without the processes that measure, which could not be started: the sweep then measures in this process, and the
+ * log says so. Takes ownership of `why`. A sweep that needs the processes ends with `why`. */
+static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why, kiln_error **error)
+{
+    kiln_engine *engine = s->engine;
+    kiln__crew_close(s->crew);
+    s->crew = NULL;
+    if (needs_crew(s) || is_fatal(status)) {
+        s->unopened = true;
+        pass_on(why, error);
+        return status;
+    }
+    if (kiln__sandbox_wanted(engine)) {
+        kiln__logf(&engine->log, KILN_LOG_WARNING, "kernels run without a sandbox: %s", kiln_error_message(why));
+        engine->sandboxed = true; /* so that kiln_plan_run() does not try it in this process */
+    } else {                      /* a GPU that takes one process at a time is in use by this one */
+        kiln__logf(&engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
+                   kiln_error_message(why));
+    }
+    kiln_error_free(why);
+    return KILN_OK;
+}
+
+/* Starts the processes that measure, if the options, the device or a sandbox ask for them. They open their devices while
+ * the sweep begins compiles; await_crew_open() waits for them. A sweep on the simulated device that runs host functions of
+ * the application cannot have a sandbox. */
+static kiln_status start_crew(sweep *s, kiln_error **error)
+{
+    kiln_engine *engine = s->engine;
+    const kiln_isolation wanted = s->options->isolation;
+    kiln_error *why = NULL;
+    const char *reason;
+    if (kiln__sandbox_wanted(engine)) {
+        if (!needs_crew(s) && !kiln__sandbox_possible(engine, s->spec, &reason)) {
+            kiln__logf(&engine->log, KILN_LOG_INFO, "kernels run without a sandbox: %s", reason);
+            engine->sandboxed = true;
+            return KILN_OK;
+        }
+    } else if (!needs_crew(s) &&
+               (wanted == KILN_ISOLATE_NEVER || (wanted == KILN_ISOLATE_GPU && engine->info.simulated))) {
+        return KILN_OK;
+    }
+    kiln_status status = kiln__crew_start(engine, s->spec, s->options, &s->sites, &s->crew, &why);
+    return status == KILN_OK ? KILN_OK : go_without_crew(s, status, why, error);
+}
+
+/* Begins compiles until the processes that measure have opened their devices. It draws no further configuration once one
+ * is ready: a search that learns proposes better with answers. If the processes cannot be had, the sweep measures in this
+ * process. */
+static kiln_status await_crew_open(sweep *s, kiln_error **error)
+{
+    for (bool ready = false; !ready;) {
+        kiln_error *why = NULL;
+        kiln_status status = kiln__crew_greet(s->crew, &ready, &why);
+        if (status != KILN_OK)
+            return go_without_crew(s, status, why, error);
+        if (ready)
+            break;
+        if (kiln__now_ns() - s->ticked >= TICK_NS && !report(s, NULL))
+            return interrupted(s, error);
+        if (wants_more(s) && find_ready(s) == s->count)
+            KILN__TRY(draw(s, error));
+        else
+            kiln__crew_wait(s->crew, false, TICK_NS * 1e-9);
+    }
+    return KILN_OK;
+}
+
 static kiln_status run_sweep(sweep *s, kiln_error **error)
 {
     if (!report(s, NULL))
         return interrupted(s, error);
     KILN__TRY(recall(s, error));
+    if (s->crew)
+        KILN__TRY(await_crew_open(s, error));
     return s->crew ? run_with_crew(s, error) : run_alone(s, error);
-}
-
-/* Starts the processes that run kernels of a simulated device in a sandbox. Without KILN_SANDBOX_REQUIRED a sweep that
- * cannot have them goes on in this process, and says so. */
-static kiln_status open_sandbox(sweep *s, kiln_error **error)
-{
-    kiln_engine *engine = s->engine;
-    kiln_error *failure = NULL;
-    const char *why;
-    const bool several = s->options->device_count > 0 || engine->ranks,
-               required = engine->flags & KILN_SANDBOX_REQUIRED;
-    const bool possible = kiln__sandbox_possible(engine, s->spec, &why);
-    if (possible || required || several || s->options->isolation == KILN_ISOLATE_ALWAYS) {
-        kiln_status status = kiln__crew_open(engine, s->spec, s->options, &s->sites, &s->crew, &failure);
-        if (status == KILN_OK)
-            return KILN_OK;
-        if (required || several || s->options->isolation == KILN_ISOLATE_ALWAYS || is_fatal(status)) {
-            pass_on(failure, error);
-            return status;
-        }
-        why = kiln_error_message(failure);
-    }
-    kiln__logf(&engine->log, possible ? KILN_LOG_WARNING : KILN_LOG_INFO, "kernels run without a sandbox: %s", why);
-    kiln_error_free(failure);
-    engine->sandboxed = true; /* so that kiln_plan_run() does not try it in this process */
-    return KILN_OK;
-}
-
-/* Starts the processes that measure, if requested. */
-static kiln_status open_crew(sweep *s, kiln_error **error)
-{
-    kiln_isolation wanted = s->options->isolation;
-    kiln_error *why = NULL;
-    if (kiln__sandbox_wanted(s->engine))
-        return open_sandbox(s, error);
-    bool several = s->options->device_count > 0 || s->engine->ranks;
-    if (!several && (wanted == KILN_ISOLATE_NEVER || (wanted == KILN_ISOLATE_GPU && s->engine->info.simulated)))
-        return KILN_OK;
-    if (several || wanted == KILN_ISOLATE_ALWAYS)
-        return kiln__crew_open(s->engine, s->spec, s->options, &s->sites, &s->crew, error);
-    /* If a GPU allows only one process at a time, this process uses it. */
-    kiln_status status = kiln__crew_open(s->engine, s->spec, s->options, &s->sites, &s->crew, &why);
-    if (status != KILN_OK && status != KILN_ERROR_MEMORY) {
-        kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
-                   kiln_error_message(why));
-        kiln_error_free(why);
-        return KILN_OK;
-    }
-    if (status != KILN_OK)
-        pass_on(why, error);
-    return status;
 }
 
 /* Labels are kept: samples have them when engine and ranks are gone. */
@@ -1008,7 +1041,7 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     status = open_sites(s, error);
     if (status != KILN_OK)
         return status;
-    size_t jobs = kiln__sites_jobs(engine);
+    size_t jobs = s->workers = kiln__sites_jobs(engine);
     jobs = jobs < AHEAD_MOST / AHEAD_PER_JOB ? jobs : AHEAD_MOST / AHEAD_PER_JOB;
     s->ahead = kiln__tune_source_learns(s->source) ? jobs + AHEAD_LEARNING : jobs * AHEAD_PER_JOB;
     s->ahead = s->repeatable && s->ahead < AHEAD_REPEATABLE ? AHEAD_REPEATABLE : s->ahead;
@@ -1019,7 +1052,7 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     if (status == KILN_OK)
         status = open_shared(s, error);
     if (status == KILN_OK)
-        status = open_crew(s, error);
+        status = start_crew(s, error);
     if (status == KILN_OK)
         s->flying_count = s->crew ? s->sites.count : 1;
     return status;
@@ -1075,6 +1108,9 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     bool begun = status == KILN_OK;
     if (begun) {
         status = run_sweep(&s, error);
+        begun = !s.unopened;
+    }
+    if (begun) {
         s.tuning->totals.end = status == KILN_OK ? s.budget.end : KILN_END_EARLY;
         s.tuning->totals.seconds = kiln__seconds_since(s.start);
         if (status == KILN_OK)

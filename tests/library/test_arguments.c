@@ -5,6 +5,7 @@
  * The file is long, because it has one table of all functions, one table of all structs, and the code that tries them. */
 #include <ctype.h>
 
+#include "kiln_judge.h"
 #include "core/scratch.h"
 #include "plan/fake.h"
 #include "ranks_internal.h"
@@ -51,6 +52,7 @@ static struct out {
     kiln_best *best;
     kiln_profiling *profiling;
     kiln_inspection *inspection;
+    kiln_judgement *judgement;
     const kiln_device_info *info;
     size_t bytes;
     int64_t i;
@@ -80,6 +82,7 @@ static void forget_out(void)
     kiln_best_free(out.best);
     kiln_profiling_free(out.profiling);
     kiln_inspection_free(out.inspection);
+    kiln_judgement_free(out.judgement);
     kiln_spec_free(out.spec);
     kiln_engine_close(out.engine);
     out = (struct out){.score.size = sizeof(kiln_score),
@@ -377,6 +380,14 @@ static void tear_down(void)
       (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, "sm_80"), A(4, &out.inspection), A(5, &out.error)))         \
     X(STATUS, kiln_draft, "rroruo",                                                                                    \
       (A(0, w.engine), A(1, "nowhere.cu"), A(2, NULL), A(3, drafted), A(4, NULL), A(5, &out.error)))                   \
+    X(STATUS, kiln_judge, "rrrroro",                                                                                   \
+      (A(0, w.engine), A(1, w.spec), A(2, "x"), 1, A(3, "x.cu"), A(4, NULL), A(5, &out.judgement), A(6, &out.error)))  \
+    X(NOTHING, kiln_judgement_free, "v", (A(0, NULL)))                                                                 \
+    X(NUMBER, kiln_judgement_kind, "m", (A(0, out.judgement)))                                                         \
+    X(ADDRESS, kiln_judgement_json, "e", (A(0, out.judgement)))                                                        \
+    X(ADDRESS, kiln_judgement_page, "e", (A(0, out.judgement)))                                                        \
+    X(ADDRESS, kiln_judged_word, "", (KILN_JUDGED_PASS))                                                               \
+    X(ADDRESS, kiln_judged_text, "", (KILN_JUDGED_PASS))                                                               \
     X(STATUS, kiln_occupancy, "rrro",                                                                                  \
       (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, A(2, &out.occupancy), A(3, &out.error)))                             \
     X(NOTHING, kiln_inspection_free, "v", (A(0, NULL)))                                                                \
@@ -449,9 +460,9 @@ static size_t function_count;
 static char structs[32][64]; /* that begin with a size */
 static size_t struct_count;
 
-static const char *const headers[] = {KILN_SOURCE_DIR "/engine/include/kiln.h",
-                                      KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
-                                      KILN_SOURCE_DIR "/engine/include/kiln_sim.h"};
+static const char *const headers[] = {
+    KILN_SOURCE_DIR "/engine/include/kiln.h", KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
+    KILN_SOURCE_DIR "/engine/include/kiln_sim.h", KILN_SOURCE_DIR "/engine/include/kiln_judge.h"};
 
 /* Comments and lines of the preprocessor become spaces. */
 static char *read_header(const char *path)
@@ -654,6 +665,7 @@ static void test_past_the_last(void)
     Y(kiln_ranks_open, kiln_ranks_options, (given, &out.ranks, &out.error))                                            \
     Y(kiln_space_count, kiln_space_options, (w.engine, w.spec, NULL, given, &out.space, &out.error))                   \
     Y(kiln_draft, kiln_draft_options, (w.engine, "nowhere.cu", given, drafted, NULL, &out.error))                      \
+    Y(kiln_judge, kiln_judge_options, (w.engine, w.spec, "x", 1, "x.cu", given, &out.judgement, &out.error))           \
     Y(kiln_capture, kiln_capture_options, (w.engine, given, &out.error))                                               \
     Y(kiln_plan_run, kiln_run_options, (w.plan, given, &out.result, &out.error))                                       \
     Y(kiln_tune, kiln_tune_options, (w.engine, w.spec, given, &out.tuning, &out.error))                                \
@@ -850,6 +862,8 @@ static void test_flags_and_enums(void)
             "kiln_recording_convert: format is 9; it must be 0 to 3");
     REFUSED(LIST(.failed = 2), "kiln_store_list: filter.failed is 2; it must be -1 to 1");
     CHECK_TEXT(kiln_check_text((kiln_check_kind)-1), "");
+    CHECK_TEXT(kiln_judged_word((kiln_judged)-1), "");
+    CHECK_TEXT(kiln_judged_text(KILN_JUDGED_KINDS), "");
     CHECK_TEXT(kiln_best_text((kiln_best_from)99), "");
     CHECK_TEXT(kiln_class_name((kiln_class)-1), "");
     CHECK_TEXT(kiln_status_name((kiln_status)-1), "KILN_?");

@@ -2,8 +2,8 @@
 # lint.sh BUILD_FOLDER: makes the four Debian packages from what is built, has lintian read them (errors and
 # warnings fail), and looks at what a package for others must have. Nothing is installed: tests/package/install.sh does that.
 set -eu
-build=$1
-for tool in cpack dpkg-deb dpkg-shlibdeps lintian; do
+build=$1 here=$(cd "$(dirname "$0")" && pwd)
+for tool in cpack dpkg-deb dpkg-shlibdeps lintian python3; do
     command -v "$tool" >/dev/null || { echo "SKIP tool: $tool is not installed"; exit 77; }
 done
 work=$(mktemp -d)
@@ -37,6 +37,9 @@ has kiln usr/bin/kiln usr/libexec/kiln/kiln-worker usr/share/man/man1/kiln.1.gz 
     usr/share/zsh/vendor-completions/_kiln usr/share/fish/vendor_completions.d/kiln.fish usr/share/doc/kiln/copyright \
     usr/share/doc/kiln/README.md usr/share/doc/kiln/engine/spec/README.md usr/share/doc/kiln/engine/spec/KEYS.md
 has kiln-sim "$lib/kiln/libcuda\.so\.1" "$lib/kiln/libnvJitLink\.so\.13" "$lib/kiln/bin/nvcc" usr/share/doc/kiln-sim/copyright
+# Each link of the pages leads to a file of the same package, where Debian's names differ from the tree's.
+dpkg-deb -x kiln_*.deb tree
+python3 "$here/../book/links.py" pages tree/usr/share || fail "the pages have links that lead nowhere"
 # One file is in one package.
 cat ./*.list | grep -v '/$' | sort | uniq -d >twice
 [ ! -s twice ] || fail "in two packages: $(cat twice)"

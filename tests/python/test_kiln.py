@@ -4,6 +4,7 @@ import ctypes
 import gc
 import importlib.util
 import io
+import json
 import os
 import pathlib
 import re
@@ -13,8 +14,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 import weakref
+import xml.etree.ElementTree
 
 try:
     import numpy as np
@@ -43,6 +47,20 @@ launch: {kernel: scale, grid: ["ceil_div(N, BLOCK * ITEMS)"], block: [BLOCK], ar
 
 def by_numpy(call):
     call.output("y")[...] = 3 * call.array("x")
+
+
+@contextlib.contextmanager
+def stand_in(name, members):
+    """Within the block `import name` gives a module with these members; None: there is no such module."""
+    before = sys.modules.get(name)
+    sys.modules[name] = members if members is None else types.SimpleNamespace(**members)
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
 
 
 class Case(unittest.TestCase):
@@ -276,12 +294,23 @@ class Memory(Case):
         self.assertEqual([stream_pointer(s) for s in (None, 3, Stream(), Newer())], [0, 3, 5, 7])
 
     def test_types(self):
-        from kiln.arrays import dtype_of, kind_of, type_name
+        from kiln.arrays import ML_DTYPES, dtype_of, kind_of, type_name
         for number in range(lib.KILN_TYPE_COUNT):
             name = type_name(number)
-            self.assertIsInstance(dtype_of(name), np.dtype)
-            if dtype_of(name).kind != "V":
+            if name not in ML_DTYPES:
                 self.assertEqual(kind_of(dtype_of(name)), number)
+        with stand_in("ml_dtypes", None):
+            with self.assertRaisesRegex(TypeError, "NumPy has no type for bf16: install the package ml_dtypes"):
+                dtype_of("bf16")
+            with self.assertRaisesRegex(TypeError, "no type for NumPy's"):
+                kind_of(np.dtype("V2"))
+        types = {"bfloat16": np.dtype("<f2"), "float8_e4m3fn": np.dtype("u1"), "float8_e5m2": np.dtype("i1")}
+        with stand_in("ml_dtypes", types):
+            self.assertEqual([dtype_of(name) for name in ML_DTYPES], list(types.values()))
+        if importlib.util.find_spec("ml_dtypes"):
+            self.assertEqual([type_name(kind_of(dtype_of(name))) for name in ML_DTYPES], list(ML_DTYPES))
+        else:
+            print("SKIP extra: test_types: there is no ml_dtypes, so a stand-in takes its place")
 
 
 class Errors(Case):
@@ -488,12 +517,70 @@ class Tunes(Case):
         rows = tuning.rows()
         self.assertEqual({(row["BLOCK"], row["ITEMS"]) for row in rows},
                          {(block, items) for block in (32, 64, 128) for items in (1, 2)})
-        self.assertEqual([row["rank"] for row in rows], list(range(6)))
+        self.assertEqual([row["rank"] for row in rows], [1, 2, 3, 4, 5, 6])
+        self.assertIs(rows[0]["verified"], True)
         frame = tuning.frame()
         if importlib.util.find_spec("pandas"):
             self.assertEqual((len(frame), frame["verified"].sum()), (6, 6))
         else:
             self.assertEqual(frame, rows)
+
+    def test_flags_are_bools(self):
+        """The header says of an int that it is 0 or 1 in a comment that begins with "1:", or by the kind FLAG."""
+        from kiln._objects import FLAGS
+        text = "".join((SOURCE / "engine/include" / name).read_text() for name in ("kiln.h", "kiln_tune.h"))
+        text = re.sub(r"-1: only records[^\n]*", "", text)  # of a filter, which has three values
+        said = set(re.findall(r"^ +int (\w+); +/\* (?:set only by \w+\(\); )?1: (?!only failed)", text, re.M))
+        said |= set(re.findall(r"/\* 1:[^;{}#]*?\*/\n +int (\w+);", text))
+        said |= set(re.findall(r"X\(FLAG, (\w+)", text))
+        self.assertGreater(len(said), 15)
+        self.assertEqual(said - FLAGS, set())
+        tuning = self.spec.tune(params={"BLOCK": 64})
+        sample, device = tuning.best, self.engine.device
+        self.assertEqual([sample.result.verified, sample.result.measured, sample.reused, device.simulated],
+                         [True, False, False, True])
+        for flag in (sample.result.verified, sample.contender, device.simulated, self.spec.buffers["y"].output):
+            self.assertIsInstance(flag, bool)
+        self.assertNotIsInstance(tuning.totals.verified, bool)  # a count
+
+    def unnamed(self):
+        """An engine that took the device for machines without a GPU, on any machine."""
+        engine = kiln.Engine("sim:h200")
+        self.addCleanup(engine.close)
+        engine._named = ""
+        engine.register_host("by_numpy", by_numpy)
+        return engine
+
+    def test_ranks_as_the_command(self):
+        """Without a device by name: answers at `tiny`, estimates at the first sizes, and a minute as the limit."""
+        asked, sweep = [], kiln.Spec.tune.__globals__["tune"]
+
+        def kept(*arguments, **members):
+            asked.append((members["size_set"], members.get("verify_size_set"), members["max_seconds"]))
+            return sweep(*arguments, **members)
+        text = SCALE.replace("N: 1000}", "N: 100000000}")
+        spec = self.unnamed().parse(text, SOURCE / "tests/python/scale.yaml")
+        with unittest.mock.patch.dict(kiln.Spec.tune.__globals__, tune=kept):
+            found = spec.tune(params={"BLOCK": 64})
+            spec.tune(params={"BLOCK": 64}, sizes={"N": 100})
+            spec.tune(params={"BLOCK": 64}, max_configurations=1, run={"verify": False}, size_set="tiny")
+        self.assertEqual(asked, [("default", "tiny", 60), (None, None, 60), ("tiny", None, 0)])
+        self.assertEqual((found.best.result.estimated, found.best.result.verified), (True, True))
+        self.assertEqual((found.best.result.bytes, found.sizes), (8e8, "default, answers at tiny"))
+
+    def test_variants_that_have_no_small_sizes(self):
+        text = SCALE.replace("launch: ", "variants:\n  small: {launch: ")[:-1] + "}\n"
+        large = text[text.index("  small:"):].replace("small: {", "large: {where: [N > 500], ")
+        spec = self.unnamed().parse(text + large, SOURCE / "tests/python/scale.yaml")
+        self.assertEqual({sample.variant for sample in spec.tune().samples}, {"small"})
+
+    def test_a_sweep_whose_work_depends_on_data(self):
+        """It cannot be estimated from a few blocks, so it is swept at the small sizes, as the command does."""
+        engine = self.unnamed()
+        engine.register_host("three", lambda call: call.export("n", 3), "input")
+        text = SCALE.replace("buffers:", "inputs: {made: {host: three}}\nbuffers:").replace("flops: N", "flops: made.n")
+        found = engine.parse(text, SOURCE / "tests/python/scale.yaml").tune(params={"BLOCK": 64, "ITEMS": 1})
+        self.assertEqual((found.best.result.bytes, found.sizes), (800, "tiny"))
 
     def test_callback_ends_it(self):
         tuning = self.spec.tune(callback=lambda progress, sample: progress.done >= 2)
@@ -524,14 +611,25 @@ class Tunes(Case):
         with self.assertRaises(kiln.NotFoundError):
             self.spec.tune(strategy="guessing")
 
-    def test_example(self):
+    def test_examples(self):
+        """Every example of the page, in its order, in one program."""
         text = (SOURCE / "tools/python/README.md").read_text()
-        example = text.split("```python\n")[1].split("```")[0]
+        examples = re.findall(r"```python\n(.*?)```", text, re.S)
+        self.assertGreaterEqual(len(examples), 3)
+        found = {}
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        shutil.copy(SOURCE / "tests/python/scale.cu", self.folder)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            example = example.replace("Engine()", "Engine('sim')").replace("max_seconds=8", "max_configurations=2")
-            exec(example, found := {})
+            for number, example in enumerate(examples):
+                example = example.replace("Engine()", "Engine('sim')").replace("max_seconds=8", "max_configurations=2")
+                example = example.replace("kiln.tune(", "kiln.tune(device='sim:h200', source=")
+                path = pathlib.Path(self.folder, f"example{number}.py")
+                path.write_text(example)
+                exec(compile(example, str(path), "exec"), found)
         self.assertTrue(found["plan"].closed)
         self.assertEqual(found["tuning"].best.variant, "tiled")
+        self.assertTrue(pathlib.Path(self.folder, "scale.yaml").exists())
 
     def test_bar(self):
         with contextlib.redirect_stderr(io.StringIO()) as shown:
@@ -575,12 +673,291 @@ class Tunes(Case):
         self.assertEqual(failed, [kiln.TimeoutError])
 
 
+class Notebook(Case):
+    def test_repr(self):
+        plan = self.spec.plan(params={"BLOCK": 64}, size_set="tiny")
+        self.assertEqual(repr(self.engine), "<kiln.Engine sim>")
+        self.assertEqual(repr(self.spec), "<kiln.Spec scale: variants default; sizes default, tiny>")
+        self.assertEqual(repr(plan), "<kiln.Plan scale: {'BLOCK': 64} tiny>")
+        self.assertEqual(repr(plan.buffer("y")), "<kiln.DeviceArray y: 100 x float32>")
+        plan.close()
+        self.assertEqual(repr(plan), "<kiln.Plan closed>")
+        shown = repr(self.spec.tune()).splitlines()
+        self.assertEqual(shown[0], "scale, tiny: 6 configurations, 6 verified, 0 failed")
+        self.assertEqual(shown[1].split(), ["rank", "time", "verified", "BLOCK", "ITEMS"])
+        self.assertEqual([line.split()[0] for line in shown[2:8]], list("123456"))
+        self.assertIn("do not predict a GPU", shown[8])
+
+    def sample(self, at, seconds, **params):
+        result = dict.fromkeys(("host_seconds", "flops", "bytes", "roofline"), 0) | {
+            "seconds": seconds, "verified": True, "measured": True, "estimated": False}
+        return kiln.Record(variant="<v>", params=params, status="OK", message="", at=at, tied=False, objectives={},
+                           result=kiln.Record(result))
+
+    def test_curve_and_effects(self):
+        samples = [self.sample(3, 1, A=1, B="x"), self.sample(1, 4, A=2, B="x"), self.sample(2, 6, A=1, B="y"),
+                   self.sample(4, 2, A=10, B="x")]
+        from kiln import notebook
+        self.assertEqual(notebook.curve(samples), [(1, 4), (3, 1)])
+        found = notebook.effects(samples)
+        self.assertEqual(found, {"B": {"effect": 6, "times": {"x": 1, "y": 6}},
+                                 "A": {"effect": 4, "times": {1: 1, 2: 4, 10: 2}}})
+        self.assertEqual((list(found), list(found["A"].times)), (["B", "A"], [1, 2, 10]))
+
+    def test_html(self):
+        tuning = self.spec.tune()
+        tuning.samples = [self.sample(i, 1 + i, NAME="<script>") for i in range(12)]
+        page = tuning._repr_html_()
+        xml.etree.ElementTree.fromstring(page)  # well-formed, so the charts are too
+        self.assertEqual(page.count("<tr>"), 11)
+        self.assertIn("&lt;script&gt;", page)
+        self.assertNotIn("<script>", page)
+        self.assertIn("2 more worked.", page)
+        self.assertEqual(page.count("<svg"), 1)  # the curve: a param with one value has no effect
+        page = self.spec.tune()._repr_html_()
+        self.assertEqual((page.count("<svg"), page.count("<rect")), (3, 5))
+        self.assertIn('aria-label="effect of BLOCK"', page)
+
+    def test_failures_and_nothing(self):
+        self.reference = Runs.off_by_one
+        with self.assertRaises(kiln.WrongAnswerError) as caught:
+            self.spec.tune()
+        tuning = caught.exception.tuning
+        self.assertIn("0 verified, 6 failed", repr(tuning))
+        self.assertRegex(repr(tuning), "6 failed: [a-z ]+; the first: scale default BLOCK=32 ITEMS=1 gives a wrong")
+        self.assertIsNone(tuning.rows()[0]["rank"])
+        self.assertEqual((tuning.curve(), tuning.effects()), ([], {}))
+        xml.etree.ElementTree.fromstring(tuning._repr_html_())
+
+
+class References(Case):
+    def run_with(self, against="by_decorator"):
+        text = SCALE.replace("by_numpy", against)
+        return self.engine.parse(text, SOURCE / "tests/python/scale.yaml").plan(sizes={"N": 50}).run()
+
+    def test_decorator(self):
+        seen = {}
+
+        @self.engine.reference("y")
+        def by_decorator(x, N: int, factor: float = 3.0, word="none"):
+            seen.update(shape=x.shape, N=N, factor=factor, word=word)
+            return factor * x
+        self.assertTrue(self.run_with().verified)
+        self.assertEqual(seen, {"shape": (50,), "N": 50, "factor": 3.0, "word": "none"})
+        self.assertEqual(by_decorator(np.ones(2), 2).tolist(), [3, 3])  # it is still the function
+
+        @self.engine.reference(name="other")
+        def in_a_dict(x):
+            return {"y": 3 * x}
+        self.assertTrue(self.run_with("other").verified)
+
+    def test_what_a_reference_may_not_return(self):
+        for i, (made, why) in enumerate([
+                (lambda x: x[:3], r"y with the shape \(3,\), and the buffer has \(50,\)"),
+                (lambda x: 3.0, r"the shape \(\)"),
+                (lambda x: None, "no array"), (lambda x: 3j * x, "as complex"), (lambda x: {"z": x}, "'z'")]):
+            self.engine.reference("y", name=f"wrong{i}")(made)
+            with self.assertRaisesRegex(kiln.HostFunctionError, why):
+                self.run_with(f"wrong{i}")
+        self.engine.reference("y", name="flat")(lambda x: 3 * x.reshape(5, 10))
+        self.assertTrue(self.run_with("flat").verified)
+        with self.assertRaisesRegex(TypeError, "names each buffer"):
+            self.engine.reference("y")(lambda *arrays: arrays)
+
+    def test_arrays_of_cupy(self):
+        """With a stand-in for CuPy: its arrays are no NumPy arrays, and get() copies one to the host."""
+        class Device:
+            def __init__(self, array):
+                self.array = np.array(array)
+
+            def __rmul__(self, factor):
+                return Device(factor * self.array)
+
+            def get(self):
+                return self.array
+        cupy = types.SimpleNamespace(asarray=Device)
+
+        @self.engine.reference("y", arrays=cupy)
+        def by_decorator(x):
+            self.assertIsInstance(x, Device)
+            return 3 * x
+        self.assertTrue(self.run_with().verified)
+
+    def test_bf16(self):
+        text = SCALE.replace("scale.cu", "halve.cu").replace("f32", "bf16").replace("kernel: scale", "kernel: halve")
+        text = text.replace("{iota: [0, 1]}", "{uniform: [-1, 1]}").replace("args: [3.0, ", "args: [")
+        pathlib.Path(self.folder, "halve.cu").write_text("""
+extern "C" __global__ void halve(const unsigned short *x, unsigned short *y, int n)
+{
+    for (int i = blockIdx.x * BLOCK * ITEMS + threadIdx.x, k = 0; k < ITEMS; k++, i += BLOCK)
+        if (i < n) // half of a number has an exponent that is less by one
+            y[i] = (x[i] & 0x7f80) > 0x80 ? x[i] - 0x80 : 0;
+}""")
+        seen = []
+
+        def half(call):
+            seen.append(call.array("x").dtype)
+            call.output("y")[...] = call.array("x") / 2
+        self.reference = half
+        plan = self.engine.parse(text, f"{self.folder}/halve.yaml").plan(size_set="tiny")
+        bits = np.arange(0x3f80, 0x3f80 + 100).astype("u2")
+        with stand_in("ml_dtypes", None):
+            with self.assertRaisesRegex(kiln.HostFunctionError, "no type for bf16: install the package ml_dtypes"):
+                plan.run()
+            with self.assertRaisesRegex(TypeError, "ml_dtypes"):
+                plan.read("y")
+            plan.write("x", bits)
+            plan.launch()
+            np.testing.assert_array_equal(plan.read("y", "u2"), bits - 0x80)
+        if not importlib.util.find_spec("ml_dtypes"):
+            print("SKIP extra: test_bf16: there is no ml_dtypes")
+            return
+        self.assertTrue(plan.run().verified)
+        self.assertEqual(seen[-1].name, "bfloat16")
+        self.assertEqual(plan.read("y").dtype.name, "bfloat16")
+
+
+FACTOR = 3
+
+
+def tripled(x, N):
+    return helped(x)[:N]
+
+
+def helped(x):
+    return np.float32(FACTOR) * x
+
+
+class Problems(Case):
+    def described(self, **changed):
+        return dict(dict(
+            source=SOURCE / "tests/python/scale.cu", params={"BLOCK": [32, 64, 128], "ITEMS": range(1, 3)},
+            sizes={"default": {"N": 3000}, "tiny": {"N": np.int64(100)}},
+            args={"a": 3.0, "x": kiln.Input("f32", "N"), "y": kiln.Output("f32", "N"), "n": "N"},
+            grid="ceil_div(N, BLOCK * ITEMS)", block="BLOCK", reference=tripled, where=["BLOCK * ITEMS < 256"],
+            metrics={"bytes": "8 * N"}, tolerance={"rtol": 1e-6}), **changed)
+
+    def configurations(self, spec):
+        samples = spec.tune().samples
+        return {(*sample.params.items(), sample.result.verified) for sample in samples}
+
+    def test_tune_and_save(self):
+        tuning = kiln.tune(device="sim", **self.described())
+        self.assertEqual((len(tuning.samples), tuning.totals.verified), (5, 5))
+        path = pathlib.Path(self.folder, "saved", "tripled.yaml")
+        written = tuning.save(path)
+        self.assertEqual([file.name for file in written], ["scale.cu", "scale_reference.py", "tripled.yaml"])
+        self.assertEqual(tuning.save(path), written)  # the same again
+        path.write_text("other")
+        with self.assertRaisesRegex(FileExistsError, "overwrite=True"):
+            tuning.save(path)
+        tuning.save(path, overwrite=True)
+        with self.engine.load(path) as spec:
+            self.assertEqual(spec.params(), {"BLOCK": (32, 64, 128), "ITEMS": (1, 2)})
+            self.assertEqual(spec.sizes, {"default": {"N": 3000}, "tiny": {"N": 100}})
+            self.assertEqual((spec.space().raw, spec.space().valid), (6, 5))
+        command = pathlib.Path(kiln.__path__[0]).parents[1] / "tools/kiln"
+        if not command.exists():
+            print("SKIP build: test_tune_and_save: the command is not built here")
+            return
+        environment = dict(os.environ, PATH=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
+        done = subprocess.run([command, "tune", path, "--device", "sim", "--allow-commands", "--no-store", "--json"],
+                              env=environment, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = json.loads(done.stdout)
+        self.assertEqual(sorted(tuple(sample["params"].items()) for sample in said["samples"]),
+                         sorted(tuple(sample.params.items()) for sample in tuning.samples))
+        self.assertEqual(said["totals"]["verified"], 5)
+
+    def test_a_reference_that_is_wrong(self):
+        for wrong in (lambda x: 2 * x, np.zeros(100, np.float32), {"y": np.zeros(100, np.float32)}):
+            with self.assertRaises(kiln.WrongAnswerError):
+                kiln.tune(device="sim", **self.described(reference=wrong))
+
+    def test_arrays(self):
+        x = np.arange(100, dtype=np.float32)
+        args = {"a": 3.0, "x": x, "y": kiln.Output(np.zeros(100, np.float32)), "n": len(x)}
+        tuning = kiln.tune(device="sim", **self.described(args=args, sizes={"N": 100}, reference=3 * x))
+        self.assertEqual(tuning.totals.verified, 5)
+        with tempfile.TemporaryDirectory() as folder:
+            names = [file.name for file in tuning.save(f"{folder}/a.yaml")]
+            self.assertEqual(names, ["a.yaml", "scale.cu", "x.npy", "y.npy", "y.want.npy"])
+            with self.engine.load(f"{folder}/a.yaml") as spec:
+                self.assertTrue(spec.plan().run().verified)
+
+    def test_source_as_a_text(self):
+        text = (SOURCE / "tests/python/scale.cu").read_text()
+        problem = kiln.Problem(**self.described(source=text, name="mine", reference=None))
+        self.assertEqual(repr(problem), "<kiln.Problem mine: kernel scale, params BLOCK, ITEMS>")
+        with problem.open("sim") as spec:
+            self.assertEqual((spec.name, spec.space().valid), ("mine", 5))
+            self.assertFalse(spec.plan().run().verified)
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual([file.name for file in problem.save(f"{folder}/mine.yaml")], ["mine.cu", "mine.yaml"])
+
+    def test_what_cannot_be_saved(self):
+        kept = {"array": np.zeros(3)}
+        with tempfile.TemporaryDirectory() as folder:
+            for wrong, why in ((lambda x: 3 * x, "no function with `def`"), (uses_a_dict, "uses KEPT, a dict"),
+                               (self.closure(kept), "uses kept of the function around it"),
+                               (takes_more, "takes z, which is neither a size nor a buffer")):
+                problem = kiln.Problem(**self.described(reference=wrong))
+                with self.assertRaisesRegex(ValueError, why):
+                    problem.save(f"{folder}/a.yaml")
+                self.assertEqual(os.listdir(folder), [])
+            problem.save(f"{folder}/a.yaml", reference=False)
+            self.assertNotIn("verify", pathlib.Path(folder, "a.yaml").read_text())
+            pathlib.Path(folder, "in").mkdir()
+            pathlib.Path(folder, "in", "k.cu").write_text('#include "h.cuh"\n__global__ void k(float *y) {}\n')
+            problem = kiln.Problem(f"{folder}/in/k.cu", params={}, sizes={"N": 1}, args={}, grid=1, block=1)
+            with self.assertRaisesRegex(ValueError, "includes files beside it"):
+                problem.save(f"{folder}/other/k.yaml")
+            self.assertEqual([file.name for file in problem.save(f"{folder}/k.yaml")], ["k.yaml"])
+        with self.assertRaisesRegex(ValueError, "this sweep was of a spec"):
+            self.spec.tune(params={"BLOCK": 64}).save("a.yaml")
+
+    @staticmethod
+    def closure(kept):
+        def reference(x):
+            return 3 * x + kept["array"].sum()
+        return reference
+
+    def test_what_is_missing(self):
+        for changed, why in ((dict(args=[3.0]), "args is a dict"), (dict(args={"n": 1}), "needs an output"),
+                             (dict(source="\n__global__ void a() {}\n__global__ void b() {}"), "a, b; say which"),
+                             (dict(source="// __global__ void a()\n"), "no kernel that could be found")):
+            with self.assertRaisesRegex((TypeError, ValueError), why):
+                kiln.Problem(**self.described(**changed))
+        with self.assertRaisesRegex(TypeError, "needs extents"):
+            kiln.Input("f32")
+        with self.assertRaisesRegex(ValueError, "x has the type i32, for which no content is usual"):
+            args = {"x": kiln.Input("i32", "N"), "y": kiln.Output("f32", "N")}
+            kiln.tune(device="sim", **self.described(args=args))
+
+    def test_texts_of_a_spec(self):
+        from kiln.problem import _flow
+        texts = ["x", "1", "a: b", "f(A, B * 2)", "a, b", "true"]
+        self.assertEqual(_flow({"a": [*texts, True, None, 1.5, np.float32(2)]}),
+                         '{a: [x, "1", "a: b", f(A, B * 2), "a, b", "true", true, null, 1.5, 2.0]}')
+
+
+KEPT = {}
+
+
+def uses_a_dict(x):
+    return KEPT.get("x", 3 * x)
+
+
+def takes_more(x, z):
+    return 3 * x + z
+
+
 class Types(unittest.TestCase):
     def test_mypy(self):
         if not importlib.util.find_spec("mypy"):
             print("SKIP extra: test_mypy: there is no mypy")
             return
-        kept = pathlib.Path(kiln.__file__).parents[1] / "mypy"  # in the build tree: NumPy's stubs take long to read
+        kept = pathlib.Path(kiln.__file__).parents[1] / ".mypy"  # in the build tree: NumPy's stubs take long to read
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(kept),
                                str(SOURCE / "tools/python/kiln")], text=True, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -2,6 +2,7 @@
  * Each case names an address of the device and a length. No case may read or write memory of the host. */
 #include "vm_check.h"
 #include "vm_machine.h"
+#include "vm_memory.h"
 
 enum { DATA = 4096, MARK = 0x5a };
 

@@ -916,10 +916,14 @@ static void survives_no_memory(void)
         oom.countdown = n;
         kiln_status status = kiln__sites_find(engine, &options, &arena, &sites, &error);
         if (status == KILN_OK)
-            status = kiln__crew_open(engine, spec, &options, &sites, &crew, &error);
+            status = kiln__crew_start(engine, spec, &options, &sites, &crew, &error);
+        for (bool ready = false; status == KILN_OK && !ready;) {
+            status = kiln__crew_greet(crew, &ready, &error);
+            if (!ready)
+                kiln__crew_wait(crew, false, 0.1);
+        }
         finished = !oom.failed;
         oom.countdown = -1;
-        CHECK((status == KILN_OK) == (crew != NULL));
         CHECK(status == KILN_OK ? finished : status == KILN_ERROR_MEMORY);
         kiln_error_free(error);
         error = NULL;

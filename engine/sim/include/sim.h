@@ -46,6 +46,11 @@ const char *kiln__sim_compiler(const kiln_allocator *mem);
  * both limits off. */
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
 
+/* Sets the order in which the blocks of later launches of the calling thread start. 0: ascending numbers, which is the
+ * default. 1: descending numbers. Any other number is the seed of a shuffle. CUDA promises no order, so the answer of a
+ * correct kernel does not depend on it. With clusters, whole clusters are ordered. */
+void kiln__sim_order(uint64_t order);
+
 /* Names memory in messages and findings of the calling thread's current context, and says what it is: "an input". NULL
  * removes the name. Does nothing if the memory is not one whole allocation. */
 void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, const char *role);

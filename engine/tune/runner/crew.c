@@ -38,27 +38,24 @@ static kiln_status leave_out(kiln__crew *crew, size_t index, kiln_status status,
     return KILN_OK;
 }
 
-static kiln_status await_all(kiln__crew *crew, kiln_error **error)
+kiln_status kiln__crew_greet(kiln__crew *crew, bool *ready, kiln_error **error)
 {
-    for (size_t ready = 0; ready < crew->count;) {
-        ready = 0;
-        for (size_t i = 0; i < crew->count; i++) {
-            kiln_error *why = NULL;
-            bool ends;
-            if (crew->runners[i] && kiln__runner_step(crew->runners[i])) { /* without a sample, so opening failed */
-                kiln_status status = kiln__runner_take(crew->runners[i], NULL, NULL, &ends, &why);
-                KILN__TRY(leave_out(crew, i, status, why, error));
-            }
-            ready += !crew->runners[i] || kiln__runner_is_idle(crew->runners[i]);
+    size_t greeted = 0;
+    for (size_t i = 0; i < crew->count; i++) {
+        kiln_error *why = NULL;
+        bool ends;
+        if (crew->runners[i] && kiln__runner_step(crew->runners[i])) { /* without a sample, so opening failed */
+            kiln_status status = kiln__runner_take(crew->runners[i], NULL, NULL, &ends, &why);
+            KILN__TRY(leave_out(crew, i, status, why, error));
         }
-        if (ready < crew->count)
-            kiln__crew_wait(crew, false, 1);
+        greeted += !crew->runners[i] || kiln__runner_is_idle(crew->runners[i]);
     }
+    *ready = greeted == crew->count;
     return KILN_OK;
 }
 
-kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                            const kiln__sites *sites, kiln__crew **result, kiln_error **error)
+kiln_status kiln__crew_start(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                             const kiln__sites *sites, kiln__crew **result, kiln_error **error)
 {
     kiln__crew *crew = kiln__calloc(engine->mem, 1, sizeof *crew);
     if (!crew)
@@ -71,8 +68,6 @@ kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const ki
     kiln_status status = !crew->runners || !crew->fds ? kiln__fail_memory(error) : KILN_OK;
     for (size_t i = 0; i < crew->count && status == KILN_OK; i++)
         status = kiln__runner_open(engine, spec, options, &sites->items[i], &crew->runners[i], error);
-    if (status == KILN_OK)
-        status = await_all(crew, error);
     if (status != KILN_OK) {
         kiln__crew_close(crew);
         return status;

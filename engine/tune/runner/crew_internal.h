@@ -5,9 +5,14 @@
 #include "isolate_internal.h"
 
 typedef struct kiln__crew kiln__crew;
-/* A runner for each site; waits until all are ready. */
-kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                            const kiln__sites *sites, kiln__crew **crew, kiln_error **error);
+/* Starts a runner for each site, and does not wait for them: opening a device takes a tenth of a second and more, in which
+ * the caller can begin compiles. */
+kiln_status kiln__crew_start(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                             const kiln__sites *sites, kiln__crew **crew, kiln_error **error);
+/* Steps the runners that have not opened their device yet. *ready: all of them have. Call it, with kiln__crew_wait()
+ * between the calls, until all are ready; before that a runner takes no sample. Fails if a device of this machine cannot
+ * be opened; a rank whose device cannot be opened is left out. */
+kiln_status kiln__crew_greet(kiln__crew *crew, bool *ready, kiln_error **error);
 void kiln__crew_close(kiln__crew *crew); /* NULL is fine */
 size_t kiln__crew_count(const kiln__crew *crew);
 kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index); /* NULL: it is no longer used */

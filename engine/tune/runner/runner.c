@@ -107,6 +107,16 @@ static kiln_status enter_sandbox(server *s, kiln_error **error)
     return kiln__engine_sandbox(s->engine, s->spec, &want, error);
 }
 
+/* Opens the device and makes its context, so that the greeting says whether both work. */
+static kiln_status open_device(server *s, kiln_error **error)
+{
+    CUcontext previous;
+    kiln_status status = kiln__engine_enter(s->engine, &previous, error);
+    if (status == KILN_OK)
+        kiln__engine_leave(s->engine, previous);
+    return status;
+}
+
 /* Opens the engine, the device, the spec and the shared inputs, as the opening message says. The sandbox is entered after
  * everything that needs rights, and before any code of the spec runs. The callbacks of the shared inputs are set last; they
  * send the KEEP, LAUNCHING and WAITING messages. */
@@ -127,7 +137,7 @@ static kiln_status open_all(server *s, kiln_error **error)
     if (status == KILN_OK && s->add_hosts)
         status = s->add_hosts(s->engine, error);
     if (status == KILN_OK)
-        status = kiln__engine_device(s->engine, error);
+        status = open_device(s, error);
     if (status == KILN_OK && setup->near)
         go_near(s);
     if (status == KILN_OK)

@@ -10,6 +10,7 @@
     X(show)                                                                                                            \
     X(run)                                                                                                             \
     X(check)                                                                                                           \
+    X(judge)                                                                                                           \
     X(tune)                                                                                                            \
     X(best)                                                                                                            \
     X(compare)                                                                                                         \

@@ -251,6 +251,8 @@ static int tune_run(cli *c)
     if (args->replay && (args->objectives.count || args->max_roofline > 0 || args->stagnation))
         return cli_usage(
             c, "--objective, --roofline and --stagnation cannot be used with --replay: a recorded file has only times");
+    if (args->replay && args->check)
+        return cli_usage(c, "--check and --replay exclude each other: a recorded file has no kernel to run");
     if (args->replay)
         return replay_run(c);
     if (!cli_take_arch(c, args->arch, &args->engine))
@@ -295,6 +297,12 @@ static int tune_run(cli *c)
     code = cli_exit_code(status);
     view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
     view.status = status;
+    int unchecked = args->check ? tune_check(c, &view, tuning, &view.checked) : 0;
+    if (unchecked) { /* the message is the only output; the store has the samples */
+        kiln_tuning_free(tuning);
+        kiln_error_free(error);
+        return unchecked;
+    }
     int csv = args->csv ? tune_csv(c, tuning, args->csv) : 0;
     if (csv)
         code = csv;
@@ -310,6 +318,8 @@ static int tune_run(cli *c)
         code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status);
     for (size_t i = 0; args->strict && code == 0 && i < kiln_tuning_count(tuning); i++)
         code = cli_exit_code(kiln_tuning_sample(tuning, i)->status); /* the first that failed */
+    if (code == 0)
+        code = tune_check_code(&view.checked);
     kiln_tuning_free(tuning);
     kiln_error_free(error);
     return code;
@@ -412,6 +422,10 @@ static const cli_option run_options[] = {
      "on a GPU."},
     {"no-isolate", 0, CLI_FLAG, FIELD(no_isolate), NULL, CLI_NOTHING, NULL,
      "Measure inside this process. On a GPU a fault then ends the sweep."},
+    {"check", 0, CLI_FLAG, FIELD(check), NULL, CLI_NOTHING, NULL,
+     "After the sweep, run the winners again on the simulated device, at the sizes `tiny`, with the checks of `kiln "
+     "check`. The winners are the best configuration and those that cannot be distinguished from it. The exit code is "
+     "1 if the checks find something."},
     {"no-early-stop", 0, CLI_FLAG, FIELD(no_early_stop), NULL, CLI_NOTHING, NULL,
      "Measure every configuration in full. Without this option kiln stops the measurement of a configuration early "
      "if it is clearly slower than the best so far."},

@@ -3,6 +3,7 @@
 #define KILN_CLI_TUNE_H
 
 #include "commands.h"
+#include "findings.h"
 
 typedef struct tune_args {
     cli_choice_args choice; /* without the variant */
@@ -21,6 +22,7 @@ typedef struct tune_args {
     bool repeatable;
     /* the measurements */
     bool isolate, no_isolate, no_early_stop, no_finals;
+    bool check; /* not the one of `run`: only the winners are checked */
     uint64_t finalists;
     /* the samples */
     const char *store, *csv;
@@ -32,6 +34,16 @@ typedef struct tune_args {
     bool mpi, no_mpi, lead_only;
     double lease; /* seconds */
 } tune_args;
+
+/* The result of --check. */
+typedef struct tune_checked {
+    findings found;
+    const char *sizes;  /* "N=5000 (tiny)"; NULL: nothing was checked */
+    uint64_t runs;      /* winners that ran to their end */
+    uint64_t failed;    /* other winners */
+    kiln_status status; /* of the first one that failed */
+    const char *which, *why;
+} tune_checked;
 
 typedef struct tune_view {
     const kiln_device_info *device;
@@ -51,6 +63,7 @@ typedef struct tune_view {
     bool first;            /* the limit is FIRST_LIMIT */
     uint64_t most;         /* configurations; 0: no limit */
     uint64_t space;        /* configurations; UINT64_MAX: not known */
+    tune_checked checked;
     bool progress;
     bool announced; /* 1: the length of the sweep was announced */
     double shown;   /* time of the last drawing of the progress line, in seconds of the sweep */
@@ -62,6 +75,11 @@ bool tune_join(cli *c, int *code);
 /* If the job has devices of several models, shows the results of all sweeps after this one has ended. Used with
  * --json. */
 void tune_collect(cli *c);
+/* --check (tune_check.c) */
+int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_checked *checked);
+int tune_check_code(const tune_checked *checked);
+void tune_check_text(const tune_checked *checked);
+json_t *tune_check_json(const tune_checked *checked);
 int replay_run(cli *c);                         /* kiln tune --replay (replay.c); returns the exit code */
 double tune_seconds(const kiln_result *result); /* the time for the ranking */
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning);

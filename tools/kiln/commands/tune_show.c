@@ -391,8 +391,9 @@ static const char *end_text(kiln_end end)
 
 /* Prints the totals of the sweep: samples by outcome, the reason for its end, use of the cache, and the times of its
  * parts. Rows without a value are left out. */
-static void show_totals(const cli *c, const kiln_tuning *tuning)
+static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
+    const tune_checked *checked = &view->checked;
     const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
     cli_table table;
     table_start(&table, "ll");
@@ -401,9 +402,20 @@ static void show_totals(const cli *c, const kiln_tuning *tuning)
     uint64_t unchecked = t->configurations - t->verified - t->failed;
     table_cell(&table, "%s: %s verified, %s failed%s", cli_whole(t->configurations), cli_whole(t->verified),
                cli_whole(t->failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
-    if (t->verified && c->words.count > 0) { /* a right answer says nothing about these */
+    if (checked->sizes) {
+        const size_t severe = findings_severe(&checked->found);
+        const char *found = severe == 1 ? ": 1 finding"
+                            : severe    ? cli_printf(": %zu findings", severe)
+                                        : ": nothing found";
+        table_cell(&table, "checked");
+        table_cell(&table, "%s of %s winner%s at %s%s", cli_whole(checked->runs),
+                   cli_whole(checked->runs + checked->failed), checked->runs + checked->failed == 1 ? "" : "s",
+                   checked->sizes, checked->runs || severe ? found : "");
+    }
+    if ((t->verified || checked->sizes) && c->words.count > 0) { /* a right answer says nothing about these */
         table_cell(&table, "not looked at");
-        table_cell(&table, "races, barriers, accesses past arrays: kiln check %s", cli_shell_word(c->words.items[0]));
+        table_cell(&table, "races, barriers, accesses past arrays%s: kiln check %s",
+                   checked->sizes ? " in all others, and at other sizes" : "", cli_shell_word(c->words.items[0]));
     }
     if (t->reused) {
         table_cell(&table, "kept");
@@ -517,7 +529,8 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_printf("\nAt the small sizes, %s, which may rank otherwise than %s: %s.\n", view->size_set,
                    kiln_spec_size_set(c->spec, 0)->name, view->instead);
     show_left_out(tuning);
-    show_totals(c, tuning);
+    show_totals(c, view, tuning);
+    tune_check_text(&view->checked);
     if (best)
         out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, view, best));
     show_rest(c, view, kiln_tuning_sum(tuning));
@@ -622,6 +635,8 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "run_seconds", js_real(t->run_seconds));
     js_set(object, "totals", totals);
     js_set(object, "verdict", verdict_json(tuning));
+    if (view->checked.sizes)
+        js_set(object, "check", tune_check_json(&view->checked));
     js_set(object, "best", best ? js_text(again(c, view, best)) : json_null());
     if (view->ended)
         js_set(object, "error", js_error(view->status, view->ended));

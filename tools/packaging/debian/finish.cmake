@@ -45,6 +45,14 @@ set(doc ${root}/share/doc/kiln)
 file(REMOVE ${doc}/LICENSE) # its text is in `copyright`
 file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
 finish_run(gzip -9n ${doc}/changelog ${root}/share/man/man1/kiln.1)
+file(GLOB_RECURSE pages ${doc}/*.md)
+foreach(page IN LISTS pages) # a link follows the file to its new name
+  file(READ ${page} text)
+  if(text MATCHES "CHANGELOG\\.md\\)")
+    string(REPLACE "CHANGELOG.md)" "changelog.gz)" text "${text}")
+    file(WRITE ${page} "${text}")
+  endif()
+endforeach()
 file(MAKE_DIRECTORY ${root}/share/zsh)
 file(RENAME ${root}/share/zsh/site-functions ${root}/share/zsh/vendor-completions) # where Debian's zsh looks
 

@@ -10,13 +10,14 @@ from .errors import (ArgumentError, ClosedError, CompileError, ConstraintError, 
                      UnsupportedError, WrongAnswerError)
 from .hosts import Call
 from .plan import Plan
+from .problem import Input, Output, Problem, tune
 from .spec import Spec
-from .tune import Store, Tuning
+from .sweep import Store, Tuning
 
 __version__: str = _ffi.string(_lib.kiln_version()).decode()
 __all__ = [
     "ArgumentError", "Call", "ClosedError", "CompileError", "ConstraintError", "DeviceArray", "DeviceError",
-    "DeviceMemoryError", "Engine", "Error", "HostFunctionError", "InternalError", "InterruptedError", "IoError",
-    "LaunchError", "MemoryError", "NoCompilerError", "NoDeviceError", "NotFoundError", "Place", "Plan", "Record",
-    "RefusedError", "Spec", "SpecError", "Store", "TimeoutError", "Tuning", "UnsupportedError", "Value",
-    "WrongAnswerError"]
+    "DeviceMemoryError", "Engine", "Error", "HostFunctionError", "Input", "InternalError", "InterruptedError",
+    "IoError", "LaunchError", "MemoryError", "NoCompilerError", "NoDeviceError", "NotFoundError", "Output", "Place",
+    "Plan", "Problem", "Record", "RefusedError", "Spec", "SpecError", "Store", "TimeoutError", "Tuning", "UnsupportedError",
+    "Value", "WrongAnswerError", "tune"]

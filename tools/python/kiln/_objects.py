@@ -120,6 +120,14 @@ class Owned:
     def closed(self) -> bool:
         return self._closed
 
+    def _about(self) -> str:
+        """What __repr__ says behind the name of the class."""
+        return ""
+
+    def __repr__(self) -> str:
+        about = "closed" if self._closed else self._about()
+        return f"<kiln.{type(self).__name__}{' ' if about else ''}{about}>"
+
     def __enter__(self: Self) -> Self:
         return self
 
@@ -150,6 +158,13 @@ def interruptible() -> Iterator[Any]:
 
 
 # ---- to Python ----
+
+# The ints of the library's structs that are 0 or 1. tests/python/test_kiln.py holds this list against the headers.
+FLAGS = frozenset((
+    "best", "contender", "cooperative", "counted", "cut_off", "estimated", "from_cache", "front", "intact", "measured",
+    "needed", "ok", "output", "overlap", "partly", "required", "reusable", "reused", "sampled", "simulated",
+    "stopped_early", "tied", "uncounted", "verified"))
+
 
 class Record(dict[str, Any]):
     """A struct of the library, copied: a dict of its members, which are attributes too. Names and units are those of
@@ -194,7 +209,7 @@ def _member(struct: Any, name: str, kind: Any, names: Mapping[str, Any]) -> Any:
     if kind.kind == "struct":  # kiln_host_times: a text
         return text(item.text)
     if kind.kind != "pointer":
-        return item
+        return bool(item) if name in FLAGS and kind.cname == "int" else item
     if kind.item.cname == "char":
         return None if item == ffi.NULL else text(item)
     counted = _count_name(name, names)
@@ -211,7 +226,8 @@ def _member(struct: Any, name: str, kind: Any, names: Mapping[str, Any]) -> Any:
 
 
 def record(pointer: Any) -> Record:
-    """The struct that `pointer` leads to, with all that it refers to. Lists have their own length."""
+    """The struct that `pointer` leads to, with all that it refers to. Lists have their own length; ints that are 0 or 1
+    by their meaning are bools."""
     members = dict(ffi.typeof(pointer).item.fields)
     lengths = {_count_name(name, members) for name, field in members.items() if field.type.kind == "pointer"}
     return Record((name, _member(pointer, name, field.type, members)) for name, field in members.items()

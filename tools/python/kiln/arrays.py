@@ -1,4 +1,5 @@
 """Arrays: NumPy's over memory of the library, and other libraries' on the device."""
+import contextlib
 import ctypes
 import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
@@ -11,25 +12,37 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
+ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}  # what ml_dtypes calls them
+
+
 def dtype_of(kind: str) -> "np.dtype[Any]":
-    """NumPy's type for an element type of a spec, "f32". bf16 and 8-bit floats need ml_dtypes; without it they are
-    bytes of that length."""
-    others = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
-    if kind in others:
-        try:
-            made: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), others[kind]))
-            return made
-        except ImportError:
-            pass
-    code = str(ffi.string(lib.kiln_py_code(getattr(lib, f"KILN_{kind}"))).decode())
-    return np.dtype(code)
+    """NumPy's type for an element type of a spec, "f32". NumPy has no bf16 and no 8-bit floats: ml_dtypes has."""
+    if kind not in ML_DTYPES:
+        return np.dtype(str(ffi.string(lib.kiln_py_code(getattr(lib, f"KILN_{kind}"))).decode()))
+    try:
+        made: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), ML_DTYPES[kind]))
+    except ImportError:
+        raise MissingTypeError(f"NumPy has no type for {kind}: install the package ml_dtypes (pip install ml_dtypes), "
+                               "which has one. Plan.read(), write() and buffer() also take the bits, as "
+                               f"{bits_of(kind)}") from None
+    return made
+
+
+def bits_of(kind: str) -> "np.dtype[Any]":
+    """The unsigned integers that have the bits of a type in ML_DTYPES."""
+    return np.dtype("u2" if kind == "bf16" else "u1")
+
+
+class MissingTypeError(TypeError, ImportError):
+    """An array has a type that NumPy does not have, and ml_dtypes is not installed."""
 
 
 def kind_of(dtype: "np.dtype[Any]") -> int:
     """The kiln_type of a NumPy type."""
     for number in range(lib.KILN_TYPE_COUNT):
-        if dtype_of(type_name(number)) == dtype:
-            return number
+        with contextlib.suppress(MissingTypeError):
+            if dtype_of(type_name(number)) == dtype:
+                return number
     raise TypeError(f"specs have no type for NumPy's {dtype}")
 
 
@@ -64,6 +77,9 @@ class DeviceArray:
     def __init__(self, plan: "Plan", name: str, pointer: int, dtype: "np.dtype[Any]", size: int) -> None:
         self.plan, self.name, self.dtype, self.size = plan, name, dtype, size
         self._at = pointer
+
+    def __repr__(self) -> str:
+        return f"<kiln.DeviceArray {self.name}: {self.size} x {self.dtype}>"
 
     @property
     def pointer(self) -> int:

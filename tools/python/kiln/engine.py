@@ -1,5 +1,6 @@
 """The engine: a device, a compiler, a cache. Everything else is made from one."""
 import logging
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, Union
 
@@ -7,8 +8,9 @@ from ._kiln import ffi, lib
 from ._objects import Kept, Owned, Path, Record, flags, in_callback, record, text
 from .errors import HostFunctionError, InterruptedError, call
 from .hosts import Host, HostFunction, Raised, uses_of
+from .reference import Function, host_function
 from .spec import Spec
-from .tune import Store
+from .sweep import Store
 
 Log = Callable[[str, str], None]  # "DEBUG", "INFO" or "WARNING"; the message
 
@@ -55,6 +57,7 @@ class Engine(Owned):
             search_path = ":".join(map(str, search_path))
         self._kept = [ffi.new_handle(log or _to_logging)]  # what C refers to until the engine is closed
         self._raised = Raised()
+        self._named = device or os.environ.get("KILN_DEVICE") or ""
         options = kept.struct("kiln_options", device=device, cache_dir=cache_dir, search_path=search_path,
                               context=ffi.cast("CUcontext", context), log=lib.kiln_py_log, log_user=self._kept[0],
                               stop=ffi.addressof(lib, "kiln_py_stop"), flags=flags(
@@ -62,6 +65,9 @@ class Engine(Owned):
         call(lib.kiln_engine_open, options, out)
         self._own(out[0], lib.kiln_engine_close)
         call(lib.kiln_catalogue_register, out[0])
+
+    def _about(self) -> str:
+        return self._named or "of the default device"
 
     def _call(self, function: Any, *arguments: Any) -> None:
         """A call that may run host functions: what one raised is the cause of the error."""
@@ -120,6 +126,17 @@ class Engine(Owned):
         with self._use() as engine:
             call(lib.kiln_register_host, engine, Kept().text(name), uses_of(uses), lib.kiln_py_host, handle)
             self._kept.append(handle)
+
+    def reference(self, *outputs: str, arrays: Any = None,
+                  name: Optional[str] = None) -> Callable[[Function], Function]:
+        """A decorator: makes a function of arrays a reference for specs, `against: {host: NAME}`. The function's
+        parameters name buffers and sizes of the spec; a size is annotated as int, float or str, or has a default. It
+        returns the array of the output, one array for each of several outputs, or a dict. The arrays are NumPy's and
+        read-only; with arrays=cupy they are CuPy's. `name` is the function's own if not given."""
+        def register(function: Function) -> Function:
+            self.register_host(name or function.__name__, host_function(function, outputs, arrays))
+            return function
+        return register
 
     def store(self, path: Optional[Path] = None, read_only: bool = False) -> Store:
         """A database of samples; None: $KILN_STORE, else that of the command."""

@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ._kiln import ffi, lib
-from ._objects import Kept, Path, in_callback, text
+from ._objects import Kept, in_callback, text
 from .arrays import kind_of, view
 
 USES = {"reference": lib.KILN_HOST_REFERENCE, "input": lib.KILN_HOST_INPUT, "step": lib.KILN_HOST_STEP}

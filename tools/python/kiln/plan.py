@@ -7,7 +7,7 @@ import numpy as np
 
 from ._kiln import ffi, lib
 from ._objects import Kept, Owned, Path, Record, Value, flags, interruptible, record, text
-from .arrays import DeviceArray, device_memory, dtype_of, kind_of, stream_pointer, type_name
+from .arrays import ML_DTYPES, DeviceArray, bits_of, device_memory, dtype_of, kind_of, stream_pointer, type_name
 from .errors import ArgumentError, call
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ class Plan(Owned):
     """One variant of a spec at one configuration and one set of sizes. One thread at a time; others wait."""
     _exclusive = True
 
-    def __init__(self, spec: "Spec", pointer: Any, best: Optional[Record] = None) -> None:
+    def __init__(self, spec: "Spec", pointer: Any, best: Optional[Record] = None, about: str = "") -> None:
         self.spec = spec
+        self._choice = about or (f"{best.variant} {best.params}" if best else "")
         self.best = best  # of Spec.best_plan(): what the plan was opened with, a kiln_best
         self._bound: dict[str, tuple[Any, Optional[Plan]]] = {}  # what keeps the memory; the plan that it is of
         self._own(pointer, lib.kiln_plan_close, spec)
@@ -40,6 +41,9 @@ class Plan(Owned):
             for name in list(self._bound):
                 self._unbind(name)
         super().close()
+
+    def _about(self) -> str:
+        return f"{self.spec.name}: {self._choice or 'the default configuration'}"
 
     def _unbind(self, name: str) -> None:
         _, other = self._bound.pop(name, (None, None))
@@ -101,10 +105,12 @@ class Plan(Owned):
         return DeviceArray(self, name, int(out[0]), made, nbytes // made.itemsize)
 
     def write(self, buffer: str, array: Any) -> None:
-        """Copies a whole buffer from the host. The array must have the buffer's type and size."""
+        """Copies a whole buffer from the host. The array must have the buffer's type and size. For bf16 and 8-bit
+        floats it may also have their bits, as unsigned integers."""
         array = np.ascontiguousarray(array)
         kind = self.spec.buffers.get(buffer, Record()).get("type")
-        if kind and type_name(kind_of(array.dtype)) != kind:
+        is_bits = kind in ML_DTYPES and array.dtype == bits_of(kind)
+        if kind and not is_bits and type_name(kind_of(array.dtype)) != kind:
             raise TypeError(f"buffer {buffer} of {self.spec.name} has the type {kind}, and the array {array.dtype}")
         data = array.reshape(-1).view(np.uint8) if array.size else np.empty(1, np.uint8)
         self._do(lib.kiln_plan_write, Kept().text(buffer), ffi.from_buffer(data), array.nbytes)

@@ -1,13 +1,14 @@
 """Specs: loaded, asked what they contain, opened as plans, tuned."""
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from ._kiln import ffi, lib
 from ._objects import Kept, Owned, Path, Record, Value, interruptible, record, settings, text
 from .arrays import type_name
-from .errors import call
+from .errors import Error, UnsupportedError, call
 from .plan import Plan, run_options
-from .tune import Callback, Listener, Store, Tuning, tune
+from .sweep import Callback, Listener, Store, Tuning, tune
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -34,6 +35,9 @@ class Spec(Owned):
                 kind = None if info.type_text else type_name(info.type)
                 self.buffers[text(info.name)] = Record(record(info), type=kind)
 
+    def _about(self) -> str:
+        return f"{self.name}: variants {', '.join(self.variants)}; sizes {', '.join(self.sizes)}"
+
     def params(self, variant: Optional[str] = None) -> dict[str, tuple[Value, ...]]:
         """The values of each param of a variant (the first contender), the default first."""
         found = {}
@@ -57,7 +61,8 @@ class Spec(Owned):
         choice = kept.struct("kiln_choice", variant=variant, params=params, sizes=sizes, size_set=size_set)
         with self.engine._use() as engine, self._use() as spec:
             self.engine._call(lib.kiln_plan_open, engine, spec, choice, out)
-            return Plan(self, out[0])
+            chosen = [str(item) for item in (variant, params, sizes or size_set) if item]
+            return Plan(self, out[0], about=" ".join(chosen))
 
     def best_plan(self, variant: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
                   sizes: Optional[Mapping[str, Value]] = None, size_set: Optional[str] = None, *,
@@ -93,18 +98,57 @@ class Spec(Owned):
             call(lib.kiln_space_count, engine, spec, choice, ffi.NULL, info)
         return record(info)
 
+    def _has_size_set(self, name: str) -> bool:
+        return name in list(self.sizes)[1:]
+
+    def _verifiable(self, small: str) -> Optional[list[str]]:
+        """The variants that have a valid configuration at the sizes `small`; None: all have, or none has."""
+        found = []
+        for variant in self.variants:
+            with contextlib.suppress(Error):
+                if not self.space(variant, size_set=small).valid:
+                    continue
+            found.append(variant)
+        return found if 0 < len(found) < len(self.variants) else None
+
     def tune(self, *, variants: Optional[Sequence[str]] = None, params: Optional[Mapping[str, Value]] = None,
-             sizes: Optional[Mapping[str, Value]] = None, size_set: Optional[str] = None, max_seconds: float = 0,
-             max_configurations: int = 0, strategy: Optional[str] = None, seed: int = 0,
-             objectives: Optional[Sequence[str]] = None, store: Optional[Store] = None, fresh: bool = False,
-             progress: bool = False, callback: Optional[Callback] = None, run: Optional[Mapping[str, Any]] = None,
-             **members: Any) -> Tuning:
-        """Tries configurations and ranks them. `callback(progress, sample)` is called after each sample, and between
-        them with None; what it returns ends the sweep if it is true, and what it raises is raised here. `progress`
-        shows a bar on stderr. `run` has keywords of Plan.run(); `members` are others of kiln_tune_options."""
-        kept = Kept()
-        with self.engine._use() as engine, self._use() as spec, Store.pointer_of(store) as kept_in:
-            return tune(self.engine, engine, spec, kept, Listener(callback, progress), run or {}, fresh,
-                        variants=variants, params=params, sizes=sizes, size_set=size_set, max_seconds=max_seconds,
-                        max_configurations=max_configurations, strategy=strategy, seed=seed, objectives=objectives,
-                        store=kept_in, **members)
+             sizes: Optional[Mapping[str, Value]] = None, size_set: Optional[str] = None,
+             max_seconds: Optional[float] = None, max_configurations: int = 0, strategy: Optional[str] = None,
+             seed: int = 0, objectives: Optional[Sequence[str]] = None, store: Optional[Store] = None,
+             fresh: bool = False, progress: bool = False, callback: Optional[Callback] = None,
+             run: Optional[Mapping[str, Any]] = None, **members: Any) -> Tuning:
+        """Tries configurations and ranks them, as `kiln tune` does. `callback(progress, sample)` is called after each
+        sample, and between them with None; what it returns ends the sweep if it is true, and what it raises is raised
+        here. `progress` shows a bar on stderr. `run` has keywords of Plan.run(); `members` are others of
+        kiln_tune_options.
+
+        Without a GPU, and without a device of the engine's or $KILN_DEVICE: if neither sizes nor `run` are given,
+        answers are verified at the size set `tiny` and times estimated at the first one, where the spec allows it; and
+        a sweep without a limit ends after 60 seconds. max_seconds=0 is no limit."""
+        unnamed = not self.engine._named and self.engine.device.simulated
+        limited = max_configurations or members.get("max_roofline") or members.get("stagnation")
+        if max_seconds is None:
+            max_seconds = 60 if unnamed and not limited else 0
+        asked: dict[str, Any] = dict(variants=variants, sizes=sizes, size_set=size_set)
+        plain = asked
+        if unnamed and not (sizes or size_set or run or "verify_size_set" in members) and self._has_size_set("tiny"):
+            plain = dict(asked, variants=variants or self._verifiable("tiny"), size_set=next(iter(self.sizes)),
+                         verify_size_set="tiny")
+
+        def sweep(given: Mapping[str, Any]) -> Tuning:
+            kept, simulated = Kept(), self.engine.device.simulated
+            chosen = sizes or given["size_set"] or ("tiny" if simulated and self._has_size_set("tiny") else
+                                                    next(iter(self.sizes)))
+            about = chosen if isinstance(chosen, str) else ", ".join(f"{key}={item}" for key, item in chosen.items())
+            if "verify_size_set" in given:
+                about += f", answers at {given['verify_size_set']}"
+            with self.engine._use() as engine, self._use() as spec, Store.pointer_of(store) as kept_in:
+                return tune(self.engine, engine, spec, kept, Listener(callback, progress), run or {}, fresh, self.name,
+                            about, params=params, max_seconds=max_seconds, max_configurations=max_configurations,
+                            strategy=strategy, seed=seed, objectives=objectives, store=kept_in, **given, **members)
+        try:
+            return sweep(plain)
+        except UnsupportedError as error:  # the work depends on data, so a few blocks do not tell the time
+            if plain is asked or error.tuning and error.tuning.samples:
+                raise
+        return sweep(asked)

@@ -5,6 +5,8 @@
 
 #include "vm_decode.h"
 #include "vm_jit.h"
+#include "vm_limit.h"
+#include "vm_memory.h"
 
 #define STACK_FRAMES 64u /* frames of every function for which a recursive kernel has local memory */
 #define ALLOCA_BYTES 16384u

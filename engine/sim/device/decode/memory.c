@@ -1,5 +1,7 @@
 /* memory.c - loads, stores, atomics and similar instructions. */
+#include "vm_access.h"
 #include "vm_decode.h"
+#include "vm_poll.h"
 
 #define OPERAND(n) (&d->in->operands[n])
 #define TYPE(n) (d->in->types[n])

@@ -1,4 +1,5 @@
 /* move.c - comparison, selection, movement, conversion. */
+#include "vm_access.h"
 #include "vm_decode.h"
 
 #define OPERAND(n) (&d->in->operands[n])

@@ -7,6 +7,11 @@
 const vm_handlers *vm_table(void); /* handlers of the best instruction set that the host has and KILN_SIM_ISA allows */
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
 
+/* Temporaries of an instruction: registers, their bytes, predicates. */
+#define VM_TEMPS 14u
+#define VM_TEMP_BYTES 256u
+#define VM_TEMP_PREDS 6u
+
 typedef struct vm_constant {
     uint64_t value;
     uint32_t slot;
@@ -46,6 +51,7 @@ vm_code *vm_step_op(vm_decoder *d, vm_handler handler);
 vm_code *vm_guarded_step(vm_decoder *d, vm_handler_id id);
 vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h);
 void vm_decode_fail(vm_decoder *d, const char *what);
+void vm_decode_no_memory(vm_decoder *d);
 
 /* Slots. `bytes` is 4 for all types up to 32 bits, or 8 or 16. vm_dest() takes 0 for a predicate. */
 uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes); /* flags of vm_op_special for a container of this width */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "vm_collective.h"
 
 typedef struct arith {
     jit_emitter *e;

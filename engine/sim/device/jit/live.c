@@ -2,6 +2,9 @@
  * analysis is the usual backward data-flow analysis, iterated to a fixed point. If nothing is known about an
  * instruction, it counts as a read of all registers. */
 #include "region.h"
+#include "vm_block.h"
+#include "vm_limit.h"
+#include "vm_path.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "vm_poll.h"
 
 static const unsigned bytes_of[] = {[JIT_u8] = 1,  [JIT_s8] = 1,  [JIT_u16] = 2, [JIT_s16] = 2, [JIT_u32] = 4,
                                     [JIT_s32] = 4, [JIT_u64] = 8, [JIT_s64] = 8, [JIT_f32] = 4, [JIT_f64] = 8};

@@ -1,6 +1,8 @@
 /* operands.c - the registers that an instruction reads and writes. An instruction that is unknown here ends a
  * region. */
 #include "region.h"
+#include "vm_collective.h"
+#include "vm_path.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #ifndef KILN_SIM_JIT_REGION_H
 #define KILN_SIM_JIT_REGION_H
 
+#include "vm_collective.h"
 #include "vm_jit.h"
 #include "vm_ops.h"
 

@@ -3,7 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "vm_access.h"
 #include "vm_async.h"
+#include "vm_fault.h"
+#include "vm_poll.h"
 
 /* ---- mbarriers ---- */
 

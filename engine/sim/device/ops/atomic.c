@@ -4,8 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "vm_access.h"
 #include "vm_math.h"
 #include "vm_ops.h"
+#include "vm_poll.h"
 
 static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {

@@ -2,9 +2,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "vm_access.h"
 #include "vm_math.h"
-#include "vm_ops.h"
 #include "vm_matrix.h"
+#include "vm_memory.h"
+#include "vm_ops.h"
+#include "vm_path.h"
 
 uint32_t vm_matrix_bits(unsigned type, double value)
 {

@@ -1,6 +1,7 @@
 /* rare.c - what is rare enough to go lane by lane: carry chains, pairs of 16 bits, special registers. */
 #include <string.h>
 
+#include "vm_fault.h"
 #include "vm_math.h"
 #include "vm_ops.h"
 

@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "vm_access.h"
+#include "vm_fault.h"
 #include "vm_tensor.h"
 
 enum {

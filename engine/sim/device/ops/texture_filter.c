@@ -1,8 +1,10 @@
 /* texture_filter.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching":
  * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic
  * filters are treated as isotropic. */
+#include "vm_access.h"
 #include "vm_hooks.h"
 #include "vm_math.h"
+#include "vm_memory.h"
 #include "vm_ops.h"
 
 /* One lane's texture read. */

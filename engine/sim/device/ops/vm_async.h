@@ -2,6 +2,7 @@
 #ifndef KILN_SIM_VM_ASYNC_H
 #define KILN_SIM_VM_ASYNC_H
 
+#include "vm_block.h"
 #include "vm_ops.h"
 
 enum {

@@ -1,5 +1,7 @@
 /* wgmma.c - the operands of wgmma in shared memory: descriptors and the layouts that they describe. README.md,
  * "Warpgroups", has the formulas. */
+#include "vm_access.h"
+#include "vm_fault.h"
 #include "vm_matrix.h"
 
 enum { PIECE = 16, SHARED_MASK = 0x3ffff };

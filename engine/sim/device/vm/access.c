@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm_access.h"
+#include "vm_block.h"
+#include "vm_fault.h"
 #include "vm_machine.h"
+#include "vm_memory.h"
+#include "vm_poll.h"
 
 uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint32_t lane)
 {

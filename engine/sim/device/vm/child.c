@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm_child.h"
 #include "vm_hooks.h"
+#include "vm_limit.h"
+#include "vm_memory.h"
 #include "vm_runtime.h"
 
 #define PENDING_DEFAULT 2048u /* cudaLimitDevRuntimePendingLaunchCount */

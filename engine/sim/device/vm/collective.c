@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "vm_collective.h"
+#include "vm_fault.h"
 #include "vm_hooks.h"
 #include "vm_math.h"
+#include "vm_path.h"
 
 /* Returns the slot of the member mask. */
 static uint32_t get_mask_slot(const vm_code *i)

@@ -3,7 +3,6 @@
  *
  * Long: all of it shares the sorted list of live allocations, and the lock on it. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 
 #include "vm_hooks.h"
 #include "vm_jit.h"
+#include "vm_memory.h"
 
 #define RED_ZONE 512u
 #define CHECKED_ZONE (1u << 26) /* addresses only: a wrong index, even a large one, does not reach a neighbour */
@@ -108,19 +108,6 @@ void vm_device_free(vm_device *device)
     vm_guards_close(&device->guards);
     kiln_allocator mem = device->mem_copy;
     kiln__free(device->mem ? &mem : NULL, device);
-}
-
-size_t vm_search(const vm_device *device, uint64_t address)
-{
-    size_t low = 0, high = device->live_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (device->live[middle]->base <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 static vm_allocation *find_live(const vm_device *device, uint64_t address, uint64_t bytes)
@@ -461,12 +448,6 @@ bool vm_hand_over(vm_allocation *allocation, vm_device *to)
     return true;
 }
 
-uint64_t vm_file_most(void)
-{
-    struct rlimit most;
-    return getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < INT64_MAX ? most.rlim_cur : INT64_MAX;
-}
-
 int vm_file_new(const char *name, uint64_t bytes)
 {
     const int file = bytes <= vm_file_most() ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
@@ -632,17 +613,6 @@ void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
     }
     pthread_rwlock_unlock(&device->lock);
     return pointer;
-}
-
-const vm_allocation *vm_reached(vm_device *device, uint64_t address)
-{
-    pthread_rwlock_rdlock(&device->lock);
-    const size_t at = vm_search(device, address);
-    const vm_allocation *found = at && address - device->live[at - 1]->base < device->live[at - 1]->reach
-                                     ? device->live[at - 1]
-                                     : NULL;
-    pthread_rwlock_unlock(&device->lock);
-    return found;
 }
 
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)

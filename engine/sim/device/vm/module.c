@@ -1,7 +1,9 @@
 /* module.c - queries of a loaded module: its variables, its kernels and the resources that they need. */
 #include <string.h>
 
+#include "vm_child.h"
 #include "vm_jit.h"
+#include "vm_memory.h"
 
 void vm_module_unload(vm_device *device, vm_module *module)
 {

@@ -1,7 +1,6 @@
 /* print.c - the printf of kernels. It accepts the conversions that CUDA's Programming Guide lists under "Formatted
  * Output", with the fields of C: the flags "#0- +", a width, a precision (each a number or `*`), a size, and one of the
  * types "%cdiouxXpeEfFgGaAs". Every other conversion, and %n above all, is printed literally and takes no argument. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -239,6 +239,7 @@ typedef struct vm_launch {
     uint64_t dynamic_shared;
     const void *params;           /* the kernel's parameter block, of param_bytes bytes */
     bool cooperative;             /* all blocks are resident together */
+    uint64_t order;               /* in which clusters start. 0: ascending, 1: descending, others: a shuffle's seed */
     const volatile int *stop;     /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
     uint64_t deadline;            /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
                                          and `deadline` also end the grids that its kernels launch */

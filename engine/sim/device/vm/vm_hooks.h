@@ -6,6 +6,7 @@
 #ifndef KILN_SIM_VM_HOOKS_H
 #define KILN_SIM_VM_HOOKS_H
 
+#include "vm_collective.h"
 #include "vm_machine.h"
 
 struct vm_hooks {

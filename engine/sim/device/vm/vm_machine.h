@@ -136,7 +136,7 @@ struct vm_frame {
     unsigned char *regs;          /* the register file, aligned to 64 bytes */
 };
 
-/* The state of a path; warp.c lists the transitions. READY: it can be selected. WARP: it waits for other lanes of its
+/* The state of a path; path.c lists the transitions. READY: it can be selected. WARP: it waits for other lanes of its
  * warp, in an operation of the warp. BARRIER: it waits at a barrier of the block, the cluster or a warpgroup. */
 typedef enum vm_path_state { VM_PATH_READY, VM_PATH_WARP, VM_PATH_BARRIER } vm_path_state;
 /* Lanes that run together: one pc, one mask. The paths of a warp have disjoint masks. */
@@ -234,7 +234,7 @@ typedef struct vm_span {
     bool read_only; /* kernels may read it, but not write it */
 } vm_span;
 
-/* Free frames of one runner, by size class (call.c). */
+/* Free frames of one runner, by size class (frame.c). */
 typedef struct vm_pool {
     struct vm_chunk *free[24];
     size_t bytes;
@@ -312,7 +312,7 @@ typedef struct vm_run_state {
     atomic_ullong moves;          /* turns of clusters that did more than wait in vain */
     atomic_uint working;          /* runners that have not ended */
     atomic_uint holders;          /* host threads that have a cluster, or are getting their first */
-    vm_ballot waiting, repeating; /* poll.c; under the family's lock */
+    vm_ballot waiting, repeating; /* endless.c; under the family's lock */
 } vm_run_state;
 
 /* One host thread of a grid, with the clusters that it has started. */
@@ -422,17 +422,6 @@ struct vm_device {
     uint64_t place, peers;
 };
 
-/* ---- pages.c ---- */
-
-/* Reserves `bytes` of address space between two guards. The pages read as poison until they are written. *poison is a
- * file that is made for this once, plus 1. Returns NULL if the system refuses; the caller then takes ordinary
- * memory. */
-void *vm_pages_reserve(int *poison, uint64_t bytes);
-void vm_pages_free(void *host, uint64_t bytes);
-/* Sets the content to `period` bytes of `pattern`, repeated. Both sizes are multiples of a page. Returns false if
- * memory runs out; the content is then undefined. */
-bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period);
-
 /* How one argument or result of a call is passed. */
 typedef struct vm_transfer {
     uint32_t from, bytes; /* offset among a lane's .param variables */
@@ -528,302 +517,6 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
         w->event |= VM_EVENT_SWITCH;
 }
 
-/* ---- memory.c ---- */
-vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
-/* Returns NULL if memory runs out or the heap is full. */
-vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit);
-/* Allocates memory for cudaMalloc() in a kernel. */
-vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
-/* Frees memory that a kernel has allocated. Returns false for any other address: the host's memory, variables of
- * modules, and the simulator's own memory. */
-bool vm_free_from_kernel(vm_device *device, uint64_t address);
-/* Gives an allocation to another device. Returns false if memory runs out; nothing has changed then. */
-bool vm_hand_over(vm_allocation *allocation, vm_device *to);
-vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* like vm_alloc_host() */
-/* Adds a filler: memory for an access between the allocations of a page, which is no fault on a GPU. Fresh pages are
- * zero there. Returns false if the page holds no allocation, or if that address was freed. */
-bool vm_fill(vm_device *device, uint64_t address);
-/* Returns the allocation that holds the address, or NULL. It may belong to another device (`home`) whose memory this
- * device may use. */
-const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
-bool vm_was_freed(vm_device *device, uint64_t address);
-/* Releases freed memory that no runner can still have in its caches. Under the lock. */
-void vm_bury(vm_device *device);
-/* Returns the index + 1 of the allocation that holds `address`, or of the one before it. Returns 0 if all are at higher
- * addresses. The caller holds the lock. */
-size_t vm_search(const vm_device *device, uint64_t address);
-void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
-/* A labelled allocation that holds an address, or lies nearest to it. */
-typedef struct vm_labelled {
-    char name[128], role[32];
-    int64_t offset; /* distance of the address from the allocation's beginning; negative: before it */
-    uint64_t bytes;
-} vm_labelled;
-bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
-/* A runner that has entered keeps freed memory alive as long as it may have it in its caches: until its generation is
- * later than the generation of the free. */
-void vm_runner_enter(vm_device *device, vm_runner *runner);
-void vm_runner_leave(vm_device *device, vm_runner *runner);
-void vm_runner_update(vm_runner *runner, uint64_t generation);
-
-/* The same as vm_allocation_of() for the device's own memory only, including the bytes behind it that kernels can
- * access. */
-const vm_allocation *vm_reached(vm_device *device, uint64_t address);
-
-/* ---- span.c: the caches of instructions ---- */
-/* Finds the span of the allocation that holds the address. Sets `constant` for .const memory, and `read_only` for all
- * memory that kernels must not write. */
-bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
-/* Finds the allocation that holds [low, high), for the instruction's cache. Returns false if no memory holds all of it.
- * Returns false also if `write` is set and kernels may not write it. So the cache of an instruction with VM_WRITES
- * always holds writable memory. */
-bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
-
-/* ---- group.c: the other devices of the process ---- */
-void vm_group_join(vm_device *device);
-void vm_group_leave(vm_device *device);
-/* Returns an allocation of another device that holds the address and that kernels of this device may use, or NULL. It
- * stays alive as long as nothing else runs on that device. */
-const vm_allocation *vm_elsewhere(vm_device *device, uint64_t address);
-/* Invalidates the caches of all devices of the group, because something was freed. */
-void vm_group_freed(vm_device *device);
-/* Describes the address if it is in another device's memory. Otherwise returns false. */
-bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size_t size);
-
-/* ---- textures.c ---- */
-/* NULL: no such object. */
-const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
-
-/* ---- access.c: memory lane by lane, with the faults ---- */
-typedef enum vm_reach_kind { VM_REACH_READ = 1, VM_REACH_WRITE = 2, VM_REACH_BOTH = 3 } vm_reach_kind;
-/* Returns the host pointer for all of [address, address + bytes) of one lane, or NULL with a fault recorded. The
- * address is in the named space, or in any space if that is PTX_SPACE_GENERIC. It must be a multiple of `align`. All
- * bytes are in one object: the pointer is good for `bytes` and no more. tests/style/boundary.py finds code that tests
- * the two ends of a range instead. */
-unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
-                             uint64_t bytes, uint32_t align, vm_reach_kind kind);
-/* The same for an access that is aligned to its size. */
-unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
-                        bool write);
-/* Describes why the block may not use a shared address. */
-void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, size_t size);
-uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint32_t lane);
-void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m);
-bool vm_read_string(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, char *text, size_t size);
-
-/* ---- warp.c: paths, branches, calls ---- */
-void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_warp_select(vm_warp *w, const vm_path *path);
-void vm_warp_save(vm_warp *w);
-void vm_path_drop(vm_warp *w); /* the running path ends */
-bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
-void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
-/* Waits in an operation of the whole warp until all its live lanes have arrived. Returns those lanes if they are
- * complete, otherwise 0. */
-uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
-/* Lets the lanes m of the running path wait at its instruction. The other lanes of the path continue. */
-void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_warp_run(vm_warp *w, uint64_t quantum);
-void vm_warp_step(vm_warp *w); /* runs one instruction of the selected path */
-bool vm_warp_ready(const vm_warp *w);
-/* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
-bool vm_warp_release_waiting(vm_warp *w);
-/* Makes a reconvergence point at `meet` for the lanes of the running path, which are about to diverge. If `meet` is
- * NULL, they diverge for ever. vm_send_lanes() then sends some of them to `target`. */
-vm_sync *vm_diverge(vm_warp *w, const vm_code *meet);
-void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
-
-/* ---- call.c ---- */
-void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume);
-void vm_frame_return(vm_warp *w, vm_frame *frame);
-vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller);
-void vm_frame_free(vm_warp *w, vm_frame *frame);
-void *vm_pool_get(vm_runner *runner, size_t bytes);
-void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes);
-void vm_pool_clear(vm_runner *runner);
-
-/* ---- block.c, run.c ---- */
-void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_barriers_check(vm_block *block);
-void vm_barrier_open(vm_block *block, uint32_t id); /* the paths that wait at it continue */
-vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank);
-bool vm_block_start(vm_block *block, uint64_t number);
-void vm_block_free(vm_block *block);
-bool vm_block_ready(const vm_block *block); /* a warp can continue */
-/* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
-bool vm_block_release_waiting(vm_block *block);
-/* How the turn of a block ended. OVER: its quantum is used up. WAITS: it can only continue after another block of its
- * cluster. ENDED: the block has ended. */
-typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
-vm_turn vm_block_run(vm_block *block, uint64_t quantum);
-
-/* ---- cluster.c ---- */
-vm_cluster *vm_cluster_new(vm_runner *runner);
-bool vm_cluster_start(vm_cluster *cluster, uint64_t number);
-void vm_cluster_free(vm_cluster *cluster);
-/* Runs the cluster's blocks in turn. Returns true if all have ended. *moved: it did more than wait in vain. */
-bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved);
-void vm_cluster_check(vm_cluster *cluster); /* opens its barrier if all threads have arrived */
-bool vm_cluster_ready(const vm_cluster *cluster);
-bool vm_cluster_release_waiting(vm_cluster *cluster);
-void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where each warp waits */
-void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
-/* Returns the shared address of the block of that rank which corresponds to `address` in the own block. */
-static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
-{
-    return (rank + 1) * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
-}
-/* Returns the block that owns a shared address, and makes the address relative to that block. Returns NULL and says
- * `why` if no live block owns it. */
-vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size);
-
-/* ---- poll.c: warps that wait in a loop ---- */
-/* Notes that a polling instruction was executed: an ordered load, an atomic, or a test of an mbarrier. `seen` is a hash
- * of addresses and values. `changed`: the instruction has changed memory. Lanes that see the same again and again count
- * as waiting. */
-void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
-void vm_poll_changed(vm_warp *w, const vm_code *i); /* the same for an instruction that has changed memory */
-static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-    return hash ^ hash >> 29;
-}
-void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_poll_moved(vm_runner *runner);
-/* Votes that all clusters of this runner have waited in vain for a round. Returns true if all runners have voted so. */
-bool vm_poll_all_wait(vm_runner *runner);
-/* Returns true if this runner's clusters will wait for ever, as far as they themselves decide that. If that holds for
- * all runners, the launch ends as a deadlock. */
-bool vm_poll_endless(vm_runner *runner);
-/* Returns true if every path of the runner comes back to where it is with the same registers, and changes nothing on
- * the way. */
-bool vm_poll_repeats(vm_runner *runner);
-
-/* ---- collective.c ---- */
-/* The lanes that execute one collective operation together. They come from the running path and from paths that had
- * waited for them. Those paths may be at other instructions, and in other calls. A share is the part of these lanes
- * with one instruction and one frame. */
-typedef struct vm_share {
-    const vm_code *code;
-    vm_frame *frame;
-    uint32_t lanes;
-} vm_share;
-typedef struct vm_meeting {
-    uint32_t lanes;      /* the mask of all lanes */
-    uint32_t count;      /* number of shares */
-    const vm_u32 *masks; /* the member mask of each lane; NULL: the whole warp */
-    vm_share shares[VM_LANES];
-    vm_u32 room[VM_LANES];
-} vm_meeting;
-void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
-/* Waits until all 128 threads of the warpgroup are at the instruction. Returns true for the lanes that come last. They
- * do the work for all four warps, whose base[] then points to their frames, and call vm_warpgroup_open(). */
-bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_warpgroup_open(vm_warp *w);
-
-/* ---- builtin.c ---- */
-typedef enum vm_builtin {
-    VM_BUILTIN_PRINTF,
-    VM_BUILTIN_ASSERT,
-    VM_BUILTIN_MALLOC,
-    VM_BUILTIN_FREE,
-    VM_BUILTINS
-} vm_builtin;
-uint32_t vm_builtin_find(const char *name); /* Returns the number of the built-in function + 1, or 0. */
-void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m);
-
-/* ---- child.c: the device runtime ---- */
-uint32_t vm_runtime_find(const char *name); /* returns the index + 1; 0: no such function */
-/* Creates the names and texts of errors, for a module that calls a function which returns them. False: out of
- * memory. */
-bool vm_runtime_texts(vm_module *module, uint32_t function);
-bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
-void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
-void vm_children_run(vm_block *block);   /* runs what the block has launched so far, to its end */
-void vm_children_reset(vm_block *block); /* for the next block; discards work that has not run */
-void vm_children_free(vm_block *block);
-void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
-/* returns an argument of a call to a builtin */
-uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index);
-void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes);
-void vm_answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value);
-uint32_t vm_max_threads(const ptx_function *f); /* threads of a block according to the directives */
-/* Checks a launch's requirements, and fills in `run`. `fault` names the violated requirement. */
-vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
-/* Runs a prepared grid to its end, with the work that it launches. */
-void vm_grid_run(vm_run_state *run);
-
-/* A queued kernel launch, copy or fill. */
-typedef struct vm_task {
-    struct vm_task *next;
-    bool is_launch;
-    vm_launch launch; /* the parameters follow the task in memory */
-    /* `depth` slices of `height` rows of `width` bytes; source 0: filled with `value` */
-    uint64_t target, source, width, height, depth;
-    uint64_t target_pitch, target_slice, source_pitch, source_slice;
-    unsigned char value;
-    const vm_code *at; /* the call, for messages */
-    uint32_t block[3];
-} vm_task;
-
-/* ---- limit.c: launches that do not end, and the host memory that blocks take ---- */
-void vm_limit_init(vm_family *family, const vm_device *device, const vm_launch *launch);
-/* Counts host memory that the simulator needs for a kernel besides device memory. False: the launch's limit is
- * reached. */
-bool vm_hold(vm_family *family, uint64_t bytes);
-void vm_let_go(vm_family *family, uint64_t bytes);
-void vm_limit_begin(vm_runner *runner);
-vm_fault_kind vm_limit_ask(const vm_family *family); /* VM_OK, VM_FAULT_STOPPED or VM_FAULT_TIME */
-/* Called after each turn of a warp. Returns VM_FAULT_STOPPED or VM_FAULT_TIME if the launch must end, otherwise
- * VM_OK. */
-vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps);
-/* Raises such a fault, or VM_FAULT_STEPS. The warp must have a path. */
-void vm_limit_raise(vm_warp *w, vm_fault_kind kind);
-/* After such a fault: counts the warps of a block in the loop that did not end. Called for each block of the grid
- * before its frames are freed. */
-void vm_limit_count(const vm_block *block);
-/* Completes the message of such a fault. Called once, when all host threads of the grid have ended. */
-void vm_limit_explain(vm_run_state *run);
-/* Returns the only instruction of [first, last] that can see what other threads do: a wait for an mbarrier, or
- * otherwise a read of memory that threads share. *at is its PTX number. Returns NULL if there is no such instruction,
- * or if there are several. */
-const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t last, uint32_t *at, bool *mbarrier);
-/* Describes the loop in which a path is, and the memory that it waits for there, as far as that is known. May change
- * w->frame. */
-void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size, char *what, size_t room);
-static inline uint32_t vm_local_most(const vm_device *device)
-{
-    uint32_t most = device->limits.local_bytes;
-    return most && most < VM_LOCAL_BYTES_MAX ? most : VM_LOCAL_BYTES_MAX;
-}
-/* Returns how many bytes the frames of a chain of calls may take for all 32 lanes. */
-static inline uint64_t vm_frames_most(const vm_device *device) { return (uint64_t)VM_LANES * vm_local_most(device); }
-/* Returns true if the frame of one function is small enough. Parameters of calls are on a thread's stack, as local
- * memory is. */
-static inline bool vm_frame_fits(const vm_device *device, const vm_function *function)
-{
-    const ptx_function *f = function->ptx;
-    return f->frame_bytes <= vm_local_most(device) && (f->entry || f->param_bytes <= vm_local_most(device));
-}
 /* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it
  * lies below the kernel's own shared memory. Here it lies behind it, so that an access below stays a fault. It is zero
  * when a block begins. */
@@ -842,11 +535,5 @@ static inline uint64_t vm_budget(const vm_device *device)
 {
     return device->limits.step_budget ? device->limits.step_budget : (uint64_t)1 << 40;
 }
-
-/* ---- fault.c ---- */
-void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,
-                    const char *format, ...) KILN__PRINTF(7, 8);
-void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_fault *fault);
-void vm_fault_in(const vm_function *function, const vm_code *i, vm_fault *fault); /* sets only the lines */
 
 #endif

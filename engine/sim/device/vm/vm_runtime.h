@@ -2,6 +2,7 @@
 #ifndef KILN_SIM_VM_RUNTIME_H
 #define KILN_SIM_VM_RUNTIME_H
 
+#include "vm_child.h"
 #include "vm_machine.h"
 
 #define VM_NEST_MAX 24u /* levels of nested grids; the host's launch is the first */

@@ -4,6 +4,7 @@
 
 #include "cu_objects.h"
 #include "vm_count.h"
+#include "vm_fault.h"
 
 struct sim_count {
     struct sim_count *next; /* next in the order of first launches */

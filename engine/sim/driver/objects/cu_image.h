@@ -27,7 +27,7 @@ typedef struct sim_texts {
 typedef enum sim_image_result {
     SIM_IMAGE_OK,
     SIM_IMAGE_INVALID,
-    SIM_IMAGE_NO_BINARY /* nothing for this device */,
+    SIM_IMAGE_NO_BINARY /* the image has nothing for this device */,
     SIM_IMAGE_MEMORY
 } sim_image_result;
 

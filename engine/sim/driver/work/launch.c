@@ -114,10 +114,11 @@ static CUresult get_result(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* Per thread: a limit belongs to the thread that sets it, not to the device. */
+/* Per thread: limits and the order of blocks belong to the thread that sets them, not to the device. */
 static _Thread_local struct {
     uint64_t deadline;
     const volatile int *stop;
+    uint64_t order;
 } limited;
 
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
@@ -125,6 +126,8 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
     limited.deadline = deadline;
     limited.stop = stop;
 }
+
+void kiln__sim_order(uint64_t order) { limited.order = order; }
 
 /* Runs a kernel under the context's limits and observers, and records its fault. */
 static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch, const void *params)
@@ -135,6 +138,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
                       .params = params,
                       .cooperative = launch->cooperative,
                       .limits = context->limits,
+                      .order = limited.order,
                       .deadline = limited.deadline,
                       .stop = limited.stop};
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,

@@ -7,6 +7,7 @@
  * number orders everything. */
 #include <string.h>
 
+#include "far_internal.h"
 #include "vm_checks_internal.h"
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }

@@ -8,8 +8,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "access_internal.h"
+#include "before_internal.h"
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "look_internal.h"
+#include "mbarrier_internal.h"
+#include "order_internal.h"
+#include "view_internal.h"
 #include "vm_async.h"
 #include "vm_checks_internal.h"
+#include "vm_access.h"
+#include "vm_block.h"
+#include "vm_fault.h"
+#include "vm_path.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }

@@ -2,8 +2,13 @@
  * name, and the registers that they use until a thread waits for them. */
 #include <string.h>
 
-#include "vm_matrix.h"
+#include "access_internal.h"
+#include "before_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "product_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_matrix.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
@@ -262,26 +267,4 @@ uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
         check_matrix(w, i, f, vm_r64(w, x->a)[0], x->a_across, w->index % 4 * 16, 16, 32);
     check_matrix(w, i, f, vm_r64(w, x->b)[0], x->b_across, 0, 8u * x->tiles, x->tile.sparse ? 64 : 32);
     return m;
-}
-
-/* Only bulk copies by tensor maps are compared: the swizzle of other writes is unknown. */
-void vm_check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
-{
-    static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};
-    const vm_flight *copy = vm_flight_at(k->check, s->insn);
-    if (!copy || copy->kind != VM_FLIGHT_LOAD || !copy->layout || copy->layout == reader->layout || k->told)
-        return;
-    k->told = true;
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_ASYNC, false, copy->insn, lane, 1u << lane);
-    if (!f)
-        return;
-    f->address += offset;
-    f->other.what = "copy by a tensor map";
-    vm_check_side_thread(k->w, s, &f->other);
-    f->allocation = vm_check_describe(k, lane);
-    f->message = vm_check_print(k->check,
-                                "the descriptor of a wgmma says swizzle %s, but the tensor map that filled shared "
-                                "address 0x%llx says %s, %s",
-                                names[(reader->layout - 1) & 3], (unsigned long long)f->address,
-                                names[(copy->layout - 1) & 3], f->allocation);
 }

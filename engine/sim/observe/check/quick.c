@@ -9,6 +9,9 @@
  * that. */
 #include <string.h>
 
+#include "bounds_internal.h"
+#include "quick_internal.h"
+#include "shadow_internal.h"
 #include "vm_checks_internal.h"
 
 /* GNU vectors: a comparison sets all bits of an element, or none. */

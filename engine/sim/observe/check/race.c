@@ -4,7 +4,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "before_internal.h"
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "look_internal.h"
+#include "race_internal.h"
+#include "streams_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_access.h"
+#include "vm_block.h"
 
 /* Returns true if a plain store would write the value that is there already. Such a race is only a note. */
 static bool writes_same(const vm_look *k, uint32_t lane)

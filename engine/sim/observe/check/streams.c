@@ -4,7 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "finding_internal.h"
+#include "streams_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count)
 {

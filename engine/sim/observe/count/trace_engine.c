@@ -1,5 +1,6 @@
 /* trace_engine.c - records bulk copies and operations on mbarriers. Copies are complete here when they are issued.
  * Their record says in which phase of which mbarrier they complete, so that the replay can complete them later. */
+#include "vm_access.h"
 #include "vm_tensor.h"
 #include "vm_trace.h"
 

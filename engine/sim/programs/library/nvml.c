@@ -202,9 +202,10 @@ PUBLIC nvml_result nvmlDeviceGetPciInfo_v3(nvml_device *device, nvml_pci *pci)
     nvml_result result = pci ? find(device, &found) : NVML_INVALID_ARGUMENT;
     if (result != NVML_SUCCESS)
         return result;
-    *pci = (nvml_pci){.bus = (unsigned)(uintptr_t)device - 1};
-    snprintf(pci->id_short, sizeof pci->id_short, "0000:%02X:00.0", pci->bus);
-    snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", pci->bus);
+    const uint8_t bus = (uint8_t)((uintptr_t)device - 1); /* there are far fewer than 256 devices */
+    *pci = (nvml_pci){.bus = bus};
+    snprintf(pci->id_short, sizeof pci->id_short, "0000:%02X:00.0", bus);
+    snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", bus);
     return NVML_SUCCESS;
 }
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
+from . import notebook
 from ._kiln import ffi, lib
 from ._objects import Kept, Owned, Path, Record, flags, in_callback, interruptible, record, text
 from .errors import Error, InterruptedError, call
@@ -12,15 +13,18 @@ from .plan import run_options
 
 if TYPE_CHECKING:
     from .engine import Engine
+    from .problem import Problem
 
 # A kiln_progress; a kiln_sample, or None between two samples.
 Callback = Callable[[Record, Optional[Record]], Any]
 
 
 class Tuning:
-    """The outcome of a sweep, copied from the library: nothing to close."""
+    """The outcome of a sweep, copied from the library: nothing to close. A notebook shows it as a table and charts."""
 
-    def __init__(self, pointer: Any, objectives: Sequence[str]) -> None:
+    def __init__(self, pointer: Any, objectives: Sequence[str], spec: str = "", sizes: str = "") -> None:
+        self.spec, self.sizes = spec, sizes  # the name of the spec; the sizes as a text
+        self.problem: Optional["Problem"] = None  # of kiln.tune(): what save() writes
         self.samples = []
         for i in range(lib.kiln_tuning_count(pointer)):
             sample = lib.kiln_tuning_sample(pointer, i)
@@ -35,10 +39,12 @@ class Tuning:
         return self.samples[0] if self.samples and self.samples[0].status == "OK" else None
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dict for each sample, by rank: its params and the members of its kiln_result beside its own."""
+        """A dict for each sample, by rank: its params and the members of its kiln_result beside its own. `rank` counts
+        from 1, as in the table and the file of `kiln tune`; it is None for a sample that failed."""
         rows = []
-        for rank, sample in enumerate(self.samples):
+        for number, sample in enumerate(self.samples, 1):
             own = {name: item for name, item in sample.items() if name not in ("params", "result", "objectives")}
+            rank = number if sample.status == "OK" else None
             rows.append({"rank": rank, **own, **sample.result, **sample.objectives, **sample.params})
         return rows
 
@@ -49,12 +55,27 @@ class Tuning:
         except ImportError:
             return self.rows()
 
+    def curve(self) -> list[tuple[float, float]]:
+        """The search as one pair for each improvement: seconds since the start of the sweep, and the best time then."""
+        return notebook.curve(self.samples)
 
-def _time(seconds: float) -> str:
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * factor >= 1:
-            break
-    return f"{seconds * factor:.3g} {unit}"
+    def effects(self, variant: Optional[str] = None) -> dict[str, Record]:
+        """How much the time depends on each param of a variant; by default the variant of the best sample. `effect` is
+        the best time with the worst value, divided by the best time of all. `times` has the best time for each value.
+        The largest effect comes first."""
+        return notebook.effects(self.samples, variant)
+
+    def save(self, path: Path, **options: Any) -> Any:
+        """For a sweep of kiln.tune(): writes its problem as a spec, see Problem.save()."""
+        if self.problem is None:
+            raise ValueError("this sweep was of a spec already" + (f": {self.spec}" if self.spec else ""))
+        return self.problem.save(path, **options)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.page(self)
 
 
 class Listener:
@@ -72,7 +93,7 @@ class Listener:
         line += f", {progress.failed} failed" if progress.failed else ""
         if progress.best:
             best = progress.best
-            line += f", best {_time(best.result.seconds or best.result.host_seconds)} ({best.variant})"
+            line += f", best {notebook.time(best.result)} ({best.variant})"
         line += f", {progress.remaining:.0f} s left" if progress.remaining >= 0 else ""
         sys.stderr.write(f"\r{line:<78}")
         sys.stderr.flush()
@@ -102,7 +123,8 @@ ffi.def_extern("kiln_py_tune")(_on_progress)
 
 
 def tune(owner: "Engine", engine: Any, spec: Any, kept: Kept, listener: Listener, run: Mapping[str, Any], fresh: bool,
-         **members: Any) -> Tuning:
+         name: str, at: str, **members: Any) -> Tuning:
+    """One call of kiln_tune(). `name` and `at` are the spec and the sizes that the result names."""
     out, handle = ffi.new("kiln_tuning **"), ffi.new_handle(listener)
     failed: Optional[Error] = None
     try:
@@ -117,7 +139,7 @@ def tune(owner: "Engine", engine: Any, spec: Any, kept: Kept, listener: Listener
                     raise
         if listener.raised:
             raise listener.raised
-        made = Tuning(out[0], members.get("objectives") or ()) if out[0] else None
+        made = Tuning(out[0], members.get("objectives") or (), name, at) if out[0] else None
     finally:
         lib.kiln_tuning_free(out[0])
         if listener.bar:
@@ -132,6 +154,9 @@ def tune(owner: "Engine", engine: Any, spec: Any, kept: Kept, listener: Listener
 
 class Store(Owned):
     """A database of samples; engine.store() opens it. Many threads may use it."""
+
+    def _about(self) -> str:
+        return self.path
 
     def __init__(self, engine: "Engine", path: Optional[Path], read_only: bool) -> None:
         out, kept = ffi.new("kiln_store **"), Kept()

@@ -1,0 +1,127 @@
+/* tune_check.c - kiln tune --check: runs the winners of a sweep again, under the checks of the simulated device. */
+#include <string.h>
+
+#include "tune.h"
+
+#define MOST_WINNERS 16 /* as many as finals have */
+
+/* The sizes of the checks. A simulated kernel takes long at the sizes of a GPU, so the set `tiny` comes first. With files
+ * of inputs the sizes of the sweep are the only ones that fit them. */
+static kiln_choice small_choice(const cli *c, const tune_view *view)
+{
+    const tune_args *args = c->args;
+    kiln_choice choice = view->chosen.choice;
+    for (size_t i = 0; i < kiln_spec_size_set_count(c->spec) && args->run.inputs.count == 0; i++)
+        if (strcmp(kiln_spec_size_set(c->spec, i)->name, "tiny") == 0)
+            choice = (kiln_choice){.size_set = "tiny"};
+    return choice;
+}
+
+/* Runs one configuration under the checks. A failure is noted in `checked`, with the name of the configuration. */
+static void check_winner(const cli *c, const tune_view *view, tune_checked *checked, kiln_choice choice,
+                         const kiln_sample *sample, const kiln_run_options *run)
+{
+    kiln_plan *plan = NULL;
+    kiln_error *error = NULL;
+    choice.variant = sample->variant;
+    choice.params = sample->params;
+    choice.param_count = sample->param_count;
+    const char *name = cli_printf("%s %s", sample->variant, cli_settings_text(sample->params, sample->param_count));
+    if (view->progress)
+        progress_show("checking ", name, "");
+    kiln_status status = kiln_plan_open(c->engine, c->spec, &choice, &plan, &error);
+    if (status == KILN_OK)
+        status = kiln_plan_run(plan, run, NULL, &error);
+    kiln_plan_close(plan);
+    findings_next(&checked->found, name);
+    if (status == KILN_OK)
+        checked->runs++;
+    else if (checked->failed++ == 0) {
+        checked->status = status;
+        checked->which = name;
+        checked->why = cli_printf("%s", kiln_error_message(error));
+    }
+    kiln_error_free(error);
+}
+
+/* Runs the winners, by rank, on the simulated device of `c`. */
+static int check_winners(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_checked *checked)
+{
+    const tune_args *args = c->args;
+    kiln_run_options run;
+    cli_make_run(&args->run, &run);
+    run.flags = KILN_RUN_CHECK | KILN_RUN_NO_MEASURE | (run.flags & KILN_RUN_NO_VERIFY);
+    run.check = findings_add;
+    run.check_user = &checked->found;
+    if (!cli_make_files(c, &args->run.inputs, "--input", &run.inputs))
+        return CLI_USAGE;
+    run.input_count = args->run.inputs.count;
+    const kiln_choice choice = small_choice(c, view);
+    const char *set = NULL;
+    kiln_setting *sizes = NULL;
+    size_t count = cli_whole_sizes(c->spec, &choice, true, &set, &sizes);
+    checked->sizes = cli_printf("%s (%s)", cli_settings_text(sizes, count), set);
+    for (size_t i = 0; i < MOST_WINNERS && !cli_interrupted(); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        if (!sample || sample->status != KILN_OK || (i > 0 && !sample->tied))
+            break;
+        check_winner(c, view, checked, choice, sample, &run);
+    }
+    progress_clear();
+    return 0;
+}
+
+/* Checks the best configuration, and those that cannot be distinguished from it. A process has one simulated device, so a
+ * sweep on such a device lends its engine. After a sweep on a GPU an engine of its own has the simulated one. Returns 0,
+ * or the exit code if no check could begin. */
+int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_checked *checked)
+{
+    const kiln_sample *best = kiln_tuning_sample(tuning, 0);
+    if (!best || best->status != KILN_OK || cli_interrupted())
+        return 0;
+    if (view->device->simulated)
+        return check_winners(c, view, tuning, checked);
+    cli other = *c; /* the same command with another engine */
+    cli_engine_args engine = ((const tune_args *)c->args)->engine;
+    engine.device = "sim";
+    other.engine = NULL;
+    other.spec = NULL;
+    other.ranks = NULL;
+    int code = cli_spec(&other, &engine);
+    if (!code)
+        code = check_winners(&other, view, tuning, checked);
+    kiln_spec_free(other.spec);
+    kiln_engine_close(other.engine);
+    return code;
+}
+
+/* The exit code of the checks: a finding counts more than a winner that could not be checked. */
+int tune_check_code(const tune_checked *checked)
+{
+    return findings_severe(&checked->found) ? CLI_FOUND : cli_exit_code(checked->status);
+}
+
+/* Prints the findings below the table, and why a winner was not checked. */
+void tune_check_text(const tune_checked *checked)
+{
+    if (checked->found.count > 0) {
+        out_printf("\n%sFindings in the winners%s\n", out_bold(), out_plain());
+        findings_text(&checked->found, true, true);
+    }
+    if (checked->failed) {
+        out_printf("\n%sNot checked%s\n  %s of the winners, first %s:\n", out_bold(), out_plain(),
+                   cli_whole(checked->failed), checked->which);
+        out_wrapped(checked->why, 4, out_width());
+    }
+}
+
+json_t *tune_check_json(const tune_checked *checked)
+{
+    json_t *object = js_object();
+    js_set(object, "sizes", js_text(checked->sizes));
+    js_set(object, "configurations", js_whole(checked->runs));
+    js_set(object, "failed", js_whole(checked->failed));
+    js_set(object, "first_failure", js_text(checked->why));
+    js_set(object, "findings", findings_json(&checked->found));
+    return object;
+}

