@@ -182,7 +182,7 @@ template <class Op> __device__ __forceinline__ typename Op::item warp_reduce(typ
     return mine;
 }
 
-// The same; all lanes get the result.
+// Combines the items of all lanes. All lanes get the result.
 template <class Op> __device__ __forceinline__ typename Op::item warp_all_reduce(typename Op::item mine)
 {
 #pragma unroll

@@ -1223,8 +1223,8 @@ struct Matrices {
     __device__ __forceinline__ void land(float *) {}
 };
 
-// Sums over the channels: for each of PAIRS, GROUPS * GROUP_FILTERS rows of `wide` tiles. `wide` is a multiple of
-// TILE_N.
+// Computes the sums over the channels. The result has GROUPS * GROUP_FILTERS rows of `wide` tiles for each of PAIRS.
+// `wide` is a multiple of TILE_N.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     convnet_winograd_sums(const float *__restrict__ filters, const float *__restrict__ tiles, float *__restrict__ sums,
                           unsigned wide)

@@ -343,7 +343,8 @@ __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, o
         offset record = i / 32;
         if (record >= records)
             return LOAD::load(x + i) + 1;
-        unsigned first = 0, others = 0; // x[0] according to field 0; sum of the differences of the other fields
+        // the value of x[0] that field 0 implies; the sum of the other fields' differences from it
+        unsigned first = 0, others = 0;
 #pragma unroll
         for (unsigned f = 0; f < FIELDS; ++f) {
             offset k = field(record, f, records, array_of_structures);

@@ -810,10 +810,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 //
 // All runs are searched at the same time. low[r] and high[r] are bounds of the split of run r. In each round PIVOTS
 // lanes read PIVOTS keys of each run, spread over the remaining interval. The other pivots bound the rank of a key in
-// the merge of all runs. At least the items of another run up to its last pivot before this key come before the key. At
-// most the items before its first pivot after this key do. If the rank of a pivot is certainly below d, it raises `low`
-// of its run. If the rank is certainly not below d, it lowers `high`. If keys are equal, the key of the earlier run
-// comes first.
+// the merge of all runs. In another run, all items up to the last pivot that is before this key come before the key. No
+// item from the first pivot after this key on comes before the key. If the rank of a pivot is certainly below d, it
+// raises `low` of its run. If the rank is certainly not below d, it lowers `high`. If keys are equal, the key of the
+// earlier run comes first.
 //
 // Two uncertain ranks differ by less than the sum of the gaps between pivots. Therefore a round leaves at most 3 of
 // PIVOTS + 1 parts of the items, and mostly 2. Either the first pivot of all is certainly below d, or the last one is

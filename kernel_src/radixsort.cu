@@ -339,7 +339,8 @@ __device__ __forceinline__ void write_staged_keys(unsigned (&places)[PAIRS ? ITE
     }
 }
 
-// The same, and then the values, by way of the same places in shared memory as their keys.
+// Writes the keys as write_staged_keys() does. Then writes the values, which pass through the same places in shared
+// memory as their keys.
 __device__ __forceinline__ void write_staged(const Ranks &ranks, const Route &route, offset begin, Digit digit_of,
                                              const Tile &tile, char *room, unsigned count)
 {

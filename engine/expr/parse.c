@@ -229,7 +229,7 @@ static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int
     if (p->failed)
         return 0;
     p->stack += effect;
-    if (p->stack > KILN__EXPR_STACK - 4) /* a reserve: both branches of a conditional are counted */
+    if (p->stack > KILN__EXPR_STACK - 4) /* 4 entries are a reserve; both branches of a conditional count */
         FAIL_AT(p, at, "this expression is nested too deep");
     p->code[p->count] = (kiln__expr_op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
     return p->count++;

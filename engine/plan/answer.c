@@ -53,7 +53,7 @@ static const kiln__plan_buffer *find_output(const kiln_plan *plan, size_t number
     return NULL;
 }
 
-/* Loads the kernels that compare, for all plans that share `shared`. False: the device refuses them. */
+/* Loads the kernels that compare, for all plans that share `shared`. Returns false if the device refuses them. */
 static bool load_kernels(kiln__shared *shared)
 {
     const kiln__driver *driver = &shared->engine->driver;

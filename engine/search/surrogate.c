@@ -61,7 +61,7 @@ enum {
     NEAR_TOP = 2,   /* how many of the best configurations may be neighbours of better ones */
     HINTED = 64,    /* candidates with the best hints */
 
-    NEAREST_OF = 512 /* latest answers among which the nearest is looked for */
+    NEAREST_OF = 512 /* the nearest answer is searched among this many of the latest */
 };
 
 static const double worst_goal = 2; /* upper limit of goals: it does not matter how bad a bad configuration is */

@@ -16,12 +16,10 @@
 #include "llvm.h"
 #include "region.h"
 
-#define HEADS 24u /* the limit on regions of one loop */
-#define TRIES 3u  /* the limit on attempts for one head */
-#define LENGTH                                                                                                         \
-    1000000u        /* the limit on characters of text for LLVM. Longer texts took LLVM up to 12 s; texts below
-                           it take at most one second */
-#define MOST 16384u /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
+#define HEADS 24u       /* the limit on regions of one loop */
+#define TRIES 3u        /* the limit on attempts for one head */
+#define LENGTH 1000000u /* the limit on characters of text: longer texts took LLVM up to 12 s, shorter ones 1 s */
+#define MOST 16384u     /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
 
 /* A region that was made. The code stays until its module is unloaded, because other threads may be running it. */
 typedef struct made_region {

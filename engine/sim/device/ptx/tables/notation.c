@@ -15,7 +15,8 @@ bool ptx_since_compile(const char *text, size_t length, ptx_since *since)
     return since->target >= 10 && length == (since->kind != 0);
 }
 
-/* The bits of the suffix of `size` characters, which may end in "@90". */
+/* Sets the bit of a suffix in *slot. The suffix has `size` characters and may end in "@90", the first target that has
+ * it. Returns false if it is malformed. */
 static bool compile_suffix(const char *text, size_t size, ptx_slot *slot)
 {
     const char *at = memchr(text, '@', size);
