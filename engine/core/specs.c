@@ -48,7 +48,7 @@ typedef struct listing {
 
 static int by_name(const void *a, const void *b) { return strcmp(((const entry *)a)->name, ((const entry *)b)->name); }
 
-static bool listed(const listing *list, const char *name, size_t length)
+static bool is_listed(const listing *list, const char *name, size_t length)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strncmp(list->entries[i].name, name, length) == 0 && list->entries[i].name[length] == '\0')
@@ -65,7 +65,7 @@ static bool list_folder(const kiln_allocator *mem, kiln__arena *arena, listing *
         return true; /* folders of the search path may be missing */
     for (const struct dirent *item; fine && (item = readdir(directory));) {
         size_t length = strlen(item->d_name);
-        if (item->d_name[0] == '.' || !ends_with(item->d_name, ".yaml") || listed(list, item->d_name, length - 5))
+        if (item->d_name[0] == '.' || !ends_with(item->d_name, ".yaml") || is_listed(list, item->d_name, length - 5))
             continue;
         fine = kiln__grow(mem, &list->entries, &list->capacity, list->count + 1, sizeof *list->entries);
         if (!fine)

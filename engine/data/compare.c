@@ -141,8 +141,8 @@ static double distance_of(const comparison *c, uint64_t index, double got, doubl
 }
 
 /* One element: a number, or the real and the imaginary part of one. NaN equals NaN in each part. `classes`: of this part. */
-static void look(const comparison *c, finding *f, uint64_t index, const double *got, const double *want,
-                 uint32_t *classes)
+static void compare_element(const comparison *c, finding *f, uint64_t index, const double *got, const double *want,
+                            uint32_t *classes)
 {
     double distance = distance_of(c, index, got[0], want[0]), size = fabs(want[0]), error;
     bool signs = signbit(got[0]) != signbit(want[0]) && !isnan(want[0]);
@@ -214,7 +214,7 @@ static void compare_part(void *user, size_t part, size_t worker)
                     f.left++;
                     look_whether_written(c, &f, first + i);
                 } else
-                    look(c, &f, first + i, got + i * c->parts, want + i * c->parts, classes);
+                    compare_element(c, &f, first + i, got + i * c->parts, want + i * c->parts, classes);
         }
         first += count;
     }

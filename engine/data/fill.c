@@ -182,7 +182,7 @@ static double logarithm_ratio(double x)
 }
 
 /* Cosine and sine of 2 pi u, u in [0, 1). */
-static void circle(double u, double *cosine, double *sine)
+static void sine_and_cosine(double u, double *cosine, double *sine)
 {
     double t = u * 4, quadrant = floor(t), f = t - quadrant;
     bool flip = f > 0.5; /* cos of the complement is sin: both series stay below pi / 4 */
@@ -307,7 +307,7 @@ static bool zipf_tabulate(zipf *z, const kiln_allocator *mem, uint64_t count)
 
 /* ---- ranges of the element types ---- */
 
-static bool fits(kiln_type type, int64_t value)
+static bool fits_type(kiln_type type, int64_t value)
 {
     switch (type) {
     case KILN_i8: return value >= INT8_MIN && value <= INT8_MAX;
@@ -367,7 +367,7 @@ static void float_pair(const kiln__fill_values *fill, const uint64_t words[2], d
     }
     /* Box-Muller: 1 - unit is in (0, 1], so the logarithm is finite. */
     double cosine, sine, radius = sqrt(-2 * ln(1 - unit(words[0])));
-    circle(unit(words[1]), &cosine, &sine);
+    sine_and_cosine(unit(words[1]), &cosine, &sine);
     out[0] = fill->a + fill->b * (radius * cosine);
     out[1] = fill->a + fill->b * (radius * sine);
 }
@@ -518,9 +518,9 @@ static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem
          __builtin_add_overflow(last, fill->ia, &last)))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "iota from %" PRId64 " by %" PRId64 " exceeds 64 bits",
                           fill->ia, fill->ib);
-    if (!fits(type, fill->ia) || !fits(type, last))
+    if (!fits_type(type, fill->ia) || !fits_type(type, last))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%" PRId64 " is outside the range of %s",
-                          fits(type, fill->ia) ? last : fill->ia, name);
+                          fits_type(type, fill->ia) ? last : fill->ia, name);
     if (fill->kind == KILN__FILL_UNIFORM && fill->ia > fill->ib)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "uniform: [%" PRId64 ", %" PRId64 "] has no values",
                           fill->ia, fill->ib);
@@ -564,7 +564,7 @@ static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_e
                           "zipf: the number of values must be an integer of 1 or more, not %g", fill->a);
     if (!(fill->b >= 0 && fill->b <= 20))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the exponent must be 0 to 20, not %g", fill->b);
-    if (!fits(job->type, (int64_t)fill->a - 1))
+    if (!fits_type(job->type, (int64_t)fill->a - 1))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: %g values do not fit into %s", fill->a,
                           kiln__type_name(job->type));
     zipf_begin(&job->zipf, fill->a, fill->b);

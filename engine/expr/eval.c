@@ -200,7 +200,7 @@ static bool float_op(const report *r, kiln__opcode code, kiln_value a, kiln_valu
     }
 }
 
-static int order(kiln_value a, kiln_value b)
+static int compare_values(kiln_value a, kiln_value b)
 {
     if (a.kind != KILN_FLOAT && b.kind != KILN_FLOAT)
         return a.as.i < b.as.i ? -1 : a.as.i > b.as.i;
@@ -222,7 +222,7 @@ static bool compare(const report *r, kiln__opcode code, kiln_value a, kiln_value
                         show(b).text);
         return set_bool(out, (strcmp(a.as.text, b.as.text) == 0) == (code == KILN__OP_EQ));
     }
-    int way = order(a, b);
+    int way = compare_values(a, b);
     switch (code) {
     case KILN__OP_LT: return set_bool(out, way < 0);
     case KILN__OP_LE: return set_bool(out, way <= 0);
@@ -297,7 +297,7 @@ static bool apply(const report *r, kiln__opcode code, kiln_value a, kiln_value b
     if (a.kind == KILN_TEXT || b.kind == KILN_TEXT)
         return FAIL(r, "'%s' cannot be applied to %s and %s", op_text(code), kind_name(a.kind), kind_name(b.kind));
     if (code == KILN__OP_MIN || code == KILN__OP_MAX) {
-        *out = (order(a, b) <= 0) == (code == KILN__OP_MIN) ? a : b;
+        *out = (compare_values(a, b) <= 0) == (code == KILN__OP_MIN) ? a : b;
         return true;
     }
     bool floats = a.kind == KILN_FLOAT || b.kind == KILN_FLOAT || code == KILN__OP_TRUE_DIV;
@@ -348,7 +348,7 @@ typedef struct source {
     const uint32_t *slots;
 } source;
 
-static bool truth(const report *r, kiln_value v, bool *result)
+static bool read_truth(const report *r, kiln_value v, bool *result)
 {
     if (v.kind == KILN_TEXT)
         return FAIL(r, "expected a condition, found the text %s", show(v).text);
@@ -377,14 +377,14 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             break;
         case KILN__OP_JUMP: op += op->operand; break;
         case KILN__OP_JUMP_FALSE:
-            if (!truth(&r, *top--, &yes))
+            if (!read_truth(&r, *top--, &yes))
                 return false;
             if (!yes)
                 op += op->operand;
             break;
         case KILN__OP_AND:
         case KILN__OP_OR:
-            if (!truth(&r, *top, &yes))
+            if (!read_truth(&r, *top, &yes))
                 return false;
             if (yes == (op->code == KILN__OP_OR)) {
                 if (!op->detail)

@@ -288,7 +288,7 @@ typedef struct kiln__assumption {
     bool special;          /* of a buffer: NaN and other special values may occur */
 } kiln__assumption;
 
-/* What a variant demands of the device on which it runs. */
+/* The requirements of a variant: the device must meet them, or it does not run the variant. */
 typedef struct kiln__for_device {
     size_t target_count;
     /* The first target that fits the device is used for compiling. If there are no targets, the device's own

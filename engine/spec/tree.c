@@ -36,7 +36,7 @@ typedef struct builder {
     kiln__spec_node *root;
 } builder;
 
-static kiln__pos place(builder *b, yaml_mark_t mark)
+static kiln__pos find_position(builder *b, yaml_mark_t mark)
 {
     kiln__pos pos = {b->source, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
     if (b->ascii)
@@ -227,9 +227,9 @@ static anchor *declare(builder *b, const yaml_char_t *name, kiln__spec_node *nod
     return made;
 }
 
-static void alias(builder *b, const yaml_event_t *event)
+static void add_alias(builder *b, const yaml_event_t *event)
 {
-    kiln__pos pos = place(b, event->start_mark);
+    kiln__pos pos = find_position(b, event->start_mark);
     for (anchor *a = b->anchors; a; a = a->next)
         if (strcmp(a->name, (const char *)event->data.alias.anchor) == 0) {
             if (a->node)
@@ -244,7 +244,7 @@ static void alias(builder *b, const yaml_event_t *event)
 
 static kiln__spec_node *make_node(builder *b, kiln__spec_node_kind kind, yaml_mark_t mark, const yaml_char_t *tag)
 {
-    kiln__pos pos = place(b, mark);
+    kiln__pos pos = find_position(b, mark);
     if (++b->nodes > KILN__TREE_NODES)
         fail(b, pos, "a file of more than 200000 values");
     if (tag)
@@ -260,7 +260,7 @@ static kiln__spec_node *make_node(builder *b, kiln__spec_node_kind kind, yaml_ma
     return node;
 }
 
-static void scalar(builder *b, const yaml_event_t *event)
+static void add_scalar(builder *b, const yaml_event_t *event)
 {
     kiln__spec_node *node = make_node(b, KILN__SCALAR, event->start_mark, event->data.scalar.tag);
     if (!node)
@@ -314,10 +314,10 @@ static void handle_event(builder *b, const yaml_event_t *event, unsigned *docume
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (++*documents > 1)
-            fail(b, place(b, event->start_mark), "a second document ('---'): a file holds one spec");
+            fail(b, find_position(b, event->start_mark), "a second document ('---'): a file holds one spec");
         break;
-    case YAML_ALIAS_EVENT: alias(b, event); break;
-    case YAML_SCALAR_EVENT: scalar(b, event); break;
+    case YAML_ALIAS_EVENT: add_alias(b, event); break;
+    case YAML_SCALAR_EVENT: add_scalar(b, event); break;
     case YAML_SEQUENCE_START_EVENT: open_collection(b, KILN__LIST, event); break;
     case YAML_MAPPING_START_EVENT: open_collection(b, KILN__MAP, event); break;
     case YAML_SEQUENCE_END_EVENT:
@@ -354,11 +354,11 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
         kiln__diag_add(b->diag, pos, "not UTF-8 text: %s", parser->problem ? parser->problem : "unreadable");
         return;
     }
-    if (is_tab(b, place(b, parser->problem_mark))) {
-        kiln__diag_add(b->diag, place(b, parser->problem_mark), "a tab: YAML is indented with spaces only");
+    if (is_tab(b, find_position(b, parser->problem_mark))) {
+        kiln__diag_add(b->diag, find_position(b, parser->problem_mark), "a tab: YAML is indented with spaces only");
         return;
     }
-    kiln__diag_add(b->diag, place(b, parser->problem_mark), "not YAML: %s%s%s",
+    kiln__diag_add(b->diag, find_position(b, parser->problem_mark), "not YAML: %s%s%s",
                    parser->problem ? parser->problem : "unreadable", parser->context ? ", " : "",
                    parser->context ? parser->context : "");
 }

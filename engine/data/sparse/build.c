@@ -107,7 +107,7 @@ static void count_group(void *user, size_t group, size_t worker)
 
 /* ---- putting ---- */
 
-static void put(walker *w, uint32_t row, uint32_t column, float value)
+static void add_entry(walker *w, uint32_t row, uint32_t column, float value)
 {
     builder *b = w->b;
     segment *to = &w->segments[row >> b->shift];
@@ -128,9 +128,9 @@ static void put_entry(void *to, uint32_t row, uint32_t column, float value)
     walker *w = to;
     const kiln__entries *from = w->b->from;
     value = from->pattern ? 0 : value;
-    put(w, row, column, value);
+    add_entry(w, row, column, value);
     if (has_mirror(from, row, column))
-        put(w, column, row, from->skew ? -value : value);
+        add_entry(w, column, row, from->skew ? -value : value);
 }
 
 /* A segment that is not full has places without an entry. Sets `changed` in this case, because order_bucket() relies

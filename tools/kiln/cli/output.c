@@ -121,7 +121,7 @@ void out_flush(void)
     out.length = 0;
 }
 
-static void hold(const char *data, size_t length)
+static void hold_text(const char *data, size_t length)
 {
     if (out.held_room - out.held_length <= length) {
         out.held_room = 2 * (out.held_room + length + 1);
@@ -135,7 +135,7 @@ static void hold(const char *data, size_t length)
     out.held[out.held_length] = '\0';
 }
 
-static void put(const void *data, size_t length)
+static void write_buffered(const void *data, size_t length)
 {
     if (length > sizeof out.data - out.length)
         out_flush();
@@ -151,7 +151,7 @@ static void put_visible(const char *text, size_t length)
 {
     char *shown = cli_escape(text, length, "\n\t");
     if (shown)
-        put(shown, strlen(shown));
+        write_buffered(shown, strlen(shown));
     else if (!out.error)
         out.error = ENOMEM;
     free(shown);
@@ -160,9 +160,9 @@ static void put_visible(const char *text, size_t length)
 void out_write(const void *data, size_t length)
 {
     if (out.json)
-        hold(data, length);
+        hold_text(data, length);
     else
-        out.terminal ? put_visible(data, length) : put(data, length);
+        out.terminal ? put_visible(data, length) : write_buffered(data, length);
 }
 
 void out_start_json(void)
@@ -207,14 +207,14 @@ void out_json(const char *text)
         out.error = out.kept ? out.error : ENOMEM;
         return;
     }
-    put(text, strlen(text));
-    put("\n", 1);
+    write_buffered(text, strlen(text));
+    write_buffered("\n", 1);
 }
 
 void out_puts(const char *text)
 {
     if (out.json) {
-        hold(text, strlen(text));
+        hold_text(text, strlen(text));
         return;
     }
     const char *from = text, *at = text;
@@ -226,8 +226,8 @@ void out_puts(const char *text)
         put_visible(from, (size_t)(at - from));
         const char *style = at + strnlen(at, MARK); /* the mark is complete: is_style() */
         size_t length = strcspn(style, "m") + 1;
-        put("\033[", 2);
-        put(style, length);
+        write_buffered("\033[", 2);
+        write_buffered(style, length);
         from = at = style + length;
     }
     put_visible(from, (size_t)(at - from));

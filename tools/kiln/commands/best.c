@@ -14,7 +14,7 @@ typedef struct best_args {
     bool no_store;
 } best_args;
 
-static const char *day(int64_t made)
+static const char *day_text(int64_t made)
 {
     time_t seconds = (time_t)(made / 1000000);
     struct tm parts;
@@ -60,7 +60,7 @@ static int open_sources(cli *c, sources *s, bool writes)
 
 /* ---- looking up ---- */
 
-static const char *how(const kiln_best *best)
+static const char *kind_text(const kiln_best *best)
 {
     return cli_printf("%s%s",
                       best->measured    ? "measured"
@@ -89,7 +89,7 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     switch (best->from) {
     case KILN_BEST_DEFAULT: out_puts("the defaults: no known configuration is valid here\n"); return;
     case KILN_BEST_TUNED:
-        out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best));
+        out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), kind_text(best));
         show_inputs(best);
         return;
     default: break;
@@ -108,8 +108,8 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     } else if (best->distance > 0)
         out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
                    best->distance);
-    out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there", how(best),
-               day(best->made));
+    out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there",
+               kind_text(best), day_text(best->made));
     show_inputs(best);
 }
 

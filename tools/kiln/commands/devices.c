@@ -98,7 +98,7 @@ typedef struct findings {
     cli_list remedies;
 } findings;
 
-static int note(void *user, const kiln_finding *finding)
+static int add_finding(void *user, const kiln_finding *finding)
 {
     findings *f = user;
     json_t *object = js_object();
@@ -128,7 +128,7 @@ static int doctor_run(cli *c)
         return code;
     findings f = {.list = js_array()};
     table_start(&f.table, "lll");
-    if (kiln_doctor(c->engine, note, &f, &error) != KILN_OK) {
+    if (kiln_doctor(c->engine, add_finding, &f, &error) != KILN_OK) {
         json_decref(f.list);
         return cli_error(c, error);
     }

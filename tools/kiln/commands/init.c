@@ -122,7 +122,7 @@ typedef struct drafted {
     size_t length;
 } drafted;
 
-static int keep(void *user, const char *spec, size_t length)
+static int keep_draft(void *user, const char *spec, size_t length)
 {
     *(drafted *)user = (drafted){cli_strndup(spec, length), length};
     return 0;
@@ -196,7 +196,7 @@ static int init_run(cli *c)
                                   .option_count = plan.options.count,
                                   .defines = plan.defines,
                                   .define_count = plan.define_count};
-    if (kiln_draft(c->engine, source, &options, keep, &made, &error) != KILN_OK)
+    if (kiln_draft(c->engine, source, &options, keep_draft, &made, &error) != KILN_OK)
         return cli_error(c, error);
     if (to) {
         code = cli_write_file(c, to, made.text, made.length);

@@ -186,7 +186,7 @@ static const char *why_not_runnable(const program *p, const char *folder)
     return NULL;
 }
 
-static const char *described(const program *p)
+static const char *describe_program(const program *p)
 {
     switch (p->kind) {
     case PROGRAM_SHARED: return cli_printf("CUDA runtime, %s", p->runtime);
@@ -402,8 +402,8 @@ int sim_run_program(const cli *c)
     if (p.has_rpath && p.kind == PROGRAM_SHARED) /* the loader prefers DT_RPATH to LD_LIBRARY_PATH */
         setenv("LD_PRELOAD", cli_printf("%s/libcuda.so.1:%s/%s", folder, folder, p.runtime), 1);
     if (!c->output.quiet)
-        fprintf(stderr, "kiln sim run: %s: %s%s; device %s\n", path, described(&p), p.ptx ? ", kernels with PTX" : "",
-                device && *device ? device : "generic");
+        fprintf(stderr, "kiln sim run: %s: %s%s; device %s\n", path, describe_program(&p),
+                p.ptx ? ", kernels with PTX" : "", device && *device ? device : "generic");
     char **arguments = cli_alloc((words->count + 1) * sizeof *arguments);
     for (size_t i = 1; i < words->count; i++)
         arguments[i - 1] = cli_printf("%s", words->items[i]);

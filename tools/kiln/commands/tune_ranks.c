@@ -45,7 +45,7 @@ static int serve(cli *c)
 }
 
 /* Continues without other ranks: this process is the only one of its job. */
-static bool alone(cli *c, int *code)
+static bool continue_alone(cli *c, int *code)
 {
     const tune_args *args = c->args;
     if (args->lead_only)
@@ -65,7 +65,7 @@ bool tune_join(cli *c, int *code)
         return true;
     }
     if (args->no_mpi)
-        return alone(c, code);
+        return continue_alone(c, code);
     if (kiln_ranks_open(&options, &c->ranks, &error) != KILN_OK) {
         *code = cli_exit_code(kiln_error_status(error));
         cli_fail(c, kiln_error_status(error), "%s; --no-mpi sweeps in each process alone", kiln_error_message(error));
@@ -73,7 +73,7 @@ bool tune_join(cli *c, int *code)
         return true;
     }
     if (!c->ranks)
-        return alone(c, code);
+        return continue_alone(c, code);
     const char *device = args->engine.device;
     const bool json = c->output.json, first = kiln_ranks_rank(c->ranks) == 0;
     c->output.json = json && first; /* messages of another process are not part of the answer */

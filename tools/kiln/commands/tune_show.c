@@ -21,7 +21,7 @@ static const kiln_sample *best_of(const kiln_tuning *tuning)
 }
 
 /* The command line that runs a sample again. */
-static const char *again(const cli *c, const tune_view *view, const kiln_sample *sample)
+static const char *command_again(const cli *c, const tune_view *view, const kiln_sample *sample)
 {
     const tune_args *args = c->args;
     char *line = cli_printf("kiln run %s -v %s", cli_shell_word(c->words.items[0]), cli_shell_word(sample->variant));
@@ -532,7 +532,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     show_totals(c, view, tuning);
     tune_check_text(&view->checked);
     if (best)
-        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, view, best));
+        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), command_again(c, view, best));
     show_rest(c, view, kiln_tuning_sum(tuning));
 }
 
@@ -637,7 +637,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "verdict", verdict_json(tuning));
     if (view->checked.sizes)
         js_set(object, "check", tune_check_json(&view->checked));
-    js_set(object, "best", best ? js_text(again(c, view, best)) : json_null());
+    js_set(object, "best", best ? js_text(command_again(c, view, best)) : json_null());
     if (view->ended)
         js_set(object, "error", js_error(view->status, view->ended));
     js_print(object);

@@ -269,7 +269,7 @@ static json_t *tile_json(const tile_row *row, kiln_value value)
     return object;
 }
 
-static const char *beside(double hand, bool known, const char *counted)
+static const char *both_counts(double hand, bool known, const char *counted)
 {
     return known ? cli_printf("%s | %s", cli_significant(hand, 4), counted) : counted;
 }
@@ -280,12 +280,12 @@ static void tile_cells(cli_table *table, const tile_row *row, const char *value)
     bool known = row->width > 0;
     table_cell(table, "%s", value);
     table_cell(table, "%s", cli_whole(row->phases));
-    table_cell(table, "%s", beside(2 * t * t, known, cli_significant(row->loads, 4)));
-    table_cell(table, "%s", beside(2 * t * t * t, known, cli_significant(row->operations, 5)));
-    table_cell(table, "%s", beside(t, known, cli_significant(row->each, 4)));
+    table_cell(table, "%s", both_counts(2 * t * t, known, cli_significant(row->loads, 4)));
+    table_cell(table, "%s", both_counts(2 * t * t * t, known, cli_significant(row->operations, 5)));
+    table_cell(table, "%s", both_counts(t, known, cli_significant(row->each, 4)));
     table_cell(table, "%s", cli_bytes(row->shared));
     table_cell(table, "%d", row->blocks_per_sm);
-    table_cell(table, "%s", beside(2 * t * t * row->blocks_per_sm, known, cli_significant(row->pending, 5)));
+    table_cell(table, "%s", both_counts(2 * t * t * row->blocks_per_sm, known, cli_significant(row->pending, 5)));
 }
 
 /* Returns the kernel with the most loads, which is the kernel that uses tiles. */

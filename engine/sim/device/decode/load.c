@@ -91,7 +91,7 @@ static void reach_step(const vm_module *module, reach_set *set)
     }
 }
 
-static void reach(const vm_module *module, uint32_t kernel, reach_set *set)
+static void find_reached(const vm_module *module, uint32_t kernel, reach_set *set)
 {
     const ptx_module *ptx = module->ptx;
     memset(set->functions, 0, ptx->function_count);
@@ -145,7 +145,7 @@ static bool place_shared(vm_module *module, kiln__text *log)
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         if (!ptx->functions[f].entry)
             continue;
-        reach(module, f, &set);
+        find_reached(module, f, &set);
         place_frames(module, f, &set);
         for (uint32_t s = 0; s < ptx->symbol_count; s++)
             users[s] += set.symbols[s];
@@ -160,7 +160,7 @@ static bool place_shared(vm_module *module, kiln__text *log)
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         if (!ptx->functions[f].entry)
             continue;
-        reach(module, f, &set);
+        find_reached(module, f, &set);
         const bool *used = set.symbols;
         uint64_t end = low, own = 0; /* own: without the variables of other kernels between */
         for (uint32_t s = 0; s < ptx->symbol_count; s++)

@@ -123,7 +123,7 @@ void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m)
     vm_set_pred(w, i->d, r, m);
 }
 
-static uint64_t special(vm_warp *w, unsigned which)
+static uint64_t read_special(vm_warp *w, unsigned which)
 {
     const vm_launch *launch = w->runner->run->launch;
     const vm_run_state *run = w->runner->run;
@@ -140,7 +140,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_WARPID: return w->index;
     case PTX_SREG_NWARPID: return w->block->warp_count;
     case PTX_SREG_NSMID: return (uint64_t)(run->device->limits.sm_count > 0 ? run->device->limits.sm_count : 1);
-    case PTX_SREG_SMID: return w->block->number % special(w, PTX_SREG_NSMID);
+    case PTX_SREG_SMID: return w->block->number % read_special(w, PTX_SREG_NSMID);
     case PTX_SREG_GRIDID: return run->grid_id;
     case PTX_SREG_CLOCK:
     case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* differs at each read */
@@ -181,9 +181,9 @@ static uint64_t special(vm_warp *w, unsigned which)
 void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned which = i->b;
-    uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? special(w, which) : 0;
+    uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? read_special(w, which) : 0;
     if (which >= PTX_SREG_NTID_X && which <= PTX_SREG_NCTAID_Z)
-        same = special(w, which);
+        same = read_special(w, which);
     if (m == VM_ALL && which <= PTX_SREG_NCTAID_Z && !(i->flags & (VM_REG64 | VM_REG16))) { /* nearly always */
         uint32_t *to = vm_r32(w, i->d);
         if (which <= PTX_SREG_TID_Z)

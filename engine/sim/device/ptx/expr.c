@@ -5,7 +5,7 @@
 #include "ptx_internal.h"
 
 /* An operator's binding strength, 0: not a binary operator. */
-static int strength(const ptx_parser *p)
+static int binding_strength(const ptx_parser *p)
 {
     if (p->token.kind != PTX_TOKEN_PUNCTUATION)
         return 0;
@@ -153,7 +153,7 @@ static bool climb(ptx_parser *p, ptx_value *value, int least, int depth)
 {
     if (!primary(p, value, depth))
         return false;
-    for (int level; (level = strength(p)) > least;) {
+    for (int level; (level = binding_strength(p)) > least;) {
         char op = p->token.character;
         uint32_t line = p->token.line;
         ptx_next(p);

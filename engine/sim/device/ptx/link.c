@@ -95,7 +95,7 @@ static bool same_parameters(const linker *l, const meaning *a, const meaning *b)
 }
 
 /* Whether two declarations of a name are compatible. */
-static bool agree(linker *l, const meaning *old, const meaning *new)
+static bool are_compatible(linker *l, const meaning *old, const meaning *new)
 {
     const char *here = l->inputs[new->module].name, *there = l->inputs[old->module].name;
     const char *first = old->defined ? "defined" : "specified";
@@ -122,14 +122,14 @@ static bool agree(linker *l, const meaning *old, const meaning *new)
 }
 
 /* Adds a declaration or definition of a name to the table. */
-static void mention(linker *l, const meaning *new)
+static void add_meaning(linker *l, const meaning *new)
 {
     meaning *old = slot_of(l, new->name);
     if (!old->name) {
         *old = *new;
         return;
     }
-    if (!agree(l, old, new) || !new->defined)
+    if (!are_compatible(l, old, new) || !new->defined)
         return;
     unsigned was = linkage_of(l, old), is = linkage_of(l, new);
     uint32_t align = old->align > new->align ? old->align : new->align;
@@ -160,18 +160,18 @@ static void mention_all(linker *l, uint32_t m)
     l->inputs[m].used = true;
     for (uint32_t f = 0; f < module->function_count; f++)
         if (function_is_global(&module->functions[f]))
-            mention(l, &(meaning){.name = module->functions[f].name,
-                                  .module = m,
-                                  .index = f,
-                                  .function = true,
-                                  .defined = module->functions[f].defined});
+            add_meaning(l, &(meaning){.name = module->functions[f].name,
+                                      .module = m,
+                                      .index = f,
+                                      .function = true,
+                                      .defined = module->functions[f].defined});
     for (uint32_t s = 0; s < module->symbol_count; s++)
         if (symbol_is_global(&module->symbols[s]))
-            mention(l, &(meaning){.name = module->symbols[s].name,
-                                  .module = m,
-                                  .index = s,
-                                  .align = module->symbols[s].align,
-                                  .defined = module->symbols[s].linkage != PTX_EXTERN});
+            add_meaning(l, &(meaning){.name = module->symbols[s].name,
+                                      .module = m,
+                                      .index = s,
+                                      .align = module->symbols[s].align,
+                                      .defined = module->symbols[s].linkage != PTX_EXTERN});
 }
 
 /* Whether a library's module defines something that is so far declared but not defined. */

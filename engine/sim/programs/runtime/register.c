@@ -153,7 +153,7 @@ static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
     return made->error;
 }
 
-static cudaError_t current(CUcontext *context)
+static cudaError_t get_current(CUcontext *context)
 {
     cudaError_t error = kiln__rt_enter();
     return error != cudaSuccess ? error : (cudaError_t)CU(cuCtxGetCurrent)(context);
@@ -176,7 +176,7 @@ static cudaError_t resolve(entry *e, CUcontext context, CUkernel *kernel)
 cudaError_t kiln__rt_kernel(const void *symbol, CUkernel *kernel)
 {
     CUcontext context;
-    cudaError_t error = current(&context);
+    cudaError_t error = get_current(&context);
     if (error != cudaSuccess)
         return error;
     pthread_mutex_lock(&lock);
@@ -191,7 +191,7 @@ cudaError_t kiln__rt_function(const void *symbol, CUfunction *function)
 {
     CUcontext context;
     CUkernel kernel;
-    cudaError_t error = current(&context);
+    cudaError_t error = get_current(&context);
     if (error != cudaSuccess)
         return error;
     pthread_mutex_lock(&lock);
@@ -217,7 +217,7 @@ cudaError_t kiln__rt_variable(const void *symbol, CUdeviceptr *address, size_t *
 {
     CUcontext context;
     CUlibrary library;
-    cudaError_t error = current(&context);
+    cudaError_t error = get_current(&context);
     if (error != cudaSuccess)
         return error;
     pthread_mutex_lock(&lock);
@@ -393,7 +393,7 @@ char __cudaInitModule(void **handle)
 {
     CUcontext context;
     CUlibrary library;
-    cudaError_t error = current(&context);
+    cudaError_t error = get_current(&context);
     if (error == cudaSuccess) {
         pthread_mutex_lock(&lock);
         binary *of = find_binary(handle);
