@@ -239,6 +239,7 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     kiln__settings sizes = kiln__settings_copy(&made->arena, config->sizes);
     b->params = params.items;
     b->param_count = params.count;
+    b->size_set = config->size_set;
     b->sizes = sizes.items;
     b->size_count = sizes.count;
     if (candidate) {

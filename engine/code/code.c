@@ -376,6 +376,37 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     return status;
 }
 
+/* Fails for a kernel whose name occurs nowhere in the source and its headers, so that a misspelt name is told before
+ * anything is compiled. Two kinds of names are left to the compiler: those that a source may build from tokens, and
+ * qualified names, which a header of the toolkit may have. */
+static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
+{
+    const kiln__compile_request *request = &job->request;
+    bool builds = may_build_names(request->source);
+    for (size_t i = 0; i < request->include_count; i++)
+        builds = builds || may_build_names(request->includes[i].text);
+    for (size_t n = 0; n < request->name_count && !builds; n++) {
+        const char *name = request->names[n];
+        const char *plain = kiln__arena_strndup(&job->arena, name, strcspn(name, "<( "));
+        if (!plain)
+            return kiln__fail_memory(error);
+        bool known = !*plain || strstr(plain, "::") || contains_name(request->source, plain);
+        for (size_t i = 0; i < request->include_count && !known; i++)
+            known = contains_name(request->includes[i].text, plain);
+        if (known)
+            continue;
+        kiln__text why = {.mem = job->engine->mem};
+        explain_names(job, &job->arena, &why);
+        kiln_status status = why.failed || job->arena.failed
+                                 ? kiln__fail_memory(error)
+                                 : kiln__fail(job->engine->mem, error, KILN_ERROR_COMPILE, "%s",
+                                              kiln__text_get(&why) + strspn(kiln__text_get(&why), "\n"));
+        kiln__text_free(&why);
+        return status;
+    }
+    return KILN_OK;
+}
+
 /* ---- the source ---- */
 
 static kiln_status collect_includes(kiln_engine *engine, const kiln__config *config, const char *path, const char *text,
@@ -625,6 +656,8 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
         status = note_places(config, job, error);
     if (status == KILN_OK)
         status = write_source(job, error);
+    if (status == KILN_OK)
+        status = check_kernel_names(job, error);
     if (status == KILN_OK)
         status = make_key(engine, job, error);
     if (status != KILN_OK) {

@@ -230,21 +230,23 @@ const char *kiln__launch_kernel(const kiln__step *launch, const kiln__scope *sco
     return kiln__template_fill(name, scope, filled, diag) && !filled->failed ? kiln__text_get(filled) : NULL;
 }
 
-/* Takes the chosen set of sizes (on a simulated device `tiny` by default), applies the choice, and reads extents of
- * files. */
+const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_spec *spec, const char *name)
+{
+    const char *wanted = name ? name : engine->size_set ? engine->size_set : engine->info.simulated ? "tiny" : "";
+    for (size_t i = 0; i < spec->size_set_count; i++)
+        if (strcmp(spec->size_sets[i].name, wanted) == 0)
+            return &spec->size_sets[i];
+    return name ? NULL : &spec->size_sets[0];
+}
+
+/* Takes the chosen set of sizes, or the engine's default, applies the choice, and reads extents of files. */
 static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const kiln_choice *choice, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
-    const kiln__sizes *set = NULL;
-    const char *wanted = choice->size_set ? choice->size_set : engine->info.simulated ? "tiny" : NULL;
-    for (size_t i = 0; wanted && !set && i < spec->size_set_count; i++)
-        if (strcmp(spec->size_sets[i].name, wanted) == 0)
-            set = &spec->size_sets[i];
-    if (!set && choice->size_set)
+    const kiln__sizes *set = kiln__config_size_set(engine, spec, choice->size_set);
+    if (!set)
         return kiln__plan_unknown(engine->mem, spec->name, "size set", choice->size_set, spec->size_sets,
                                   sizeof *spec->size_sets, spec->size_set_count, error);
-    if (!set)
-        set = &spec->size_sets[0];
     config->size_set = set->name;
     size_t count = set->settings.count;
     kiln_setting *sizes = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *sizes);

@@ -32,6 +32,9 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
  * Everything is copied. */
 kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
                             kiln_error **error);
+/* Returns the size set that a choice takes. `name` NULL: the engine's default for the spec. Returns NULL if the spec has no
+ * set with the name. The engine's device must be open. */
+const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_spec *spec, const char *name);
 /* Writes the path of a file, with sizes in place of braces. */
 kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *sizes, const char *text,
                               const kiln__template *path, kiln__text *out, kiln_error **error);

@@ -34,6 +34,7 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
         engine->worker = kiln__worker_find(arena, options->worker);
     if (!kiln__search_path_make(engine, options->search_path))
         return false;
+    engine->size_set = options->size_set ? kiln__arena_strdup(arena, options->size_set) : NULL;
     engine->host_capacity = kiln__builtin_host_count + 64; /* room for the catalogue's */
     engine->hosts = kiln__arena_alloc(arena, engine->host_capacity * sizeof *engine->hosts);
     if (!engine->hosts)
@@ -176,9 +177,31 @@ kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned u
     if (status == KILN_OK && !copy)
         status = kiln__fail_memory(error);
     if (status == KILN_OK)
-        engine->hosts[engine->host_count++] = (kiln__host){copy, uses, function, user};
+        engine->hosts[engine->host_count++] = (kiln__host){copy, uses, function, user, NULL};
     pthread_mutex_unlock(&engine->lock);
     return status;
+}
+
+kiln_status kiln_describe_host(kiln_engine *engine, const kiln_host_info *info, kiln_error **error)
+{
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, info);
+    KILN__NEEDS(engine->mem, error, info->name);
+    KILN__NEEDS(engine->mem, error, info->takes);
+    bool found = false;
+    pthread_mutex_lock(&engine->lock);
+    const char *takes = kiln__arena_strdup(&engine->arena, info->takes);
+    for (size_t i = 0; takes && i < engine->host_count; i++)
+        if (strcmp(engine->hosts[i].name, info->name) == 0) {
+            engine->hosts[i].takes = takes;
+            found = true;
+        }
+    pthread_mutex_unlock(&engine->lock);
+    if (!takes)
+        return kiln__fail_memory(error);
+    return found ? KILN_OK
+                 : kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
+                              "kiln_describe_host: no host function '%s' is registered", info->name);
 }
 
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use)
@@ -208,6 +231,12 @@ static size_t host_names(void *user, const char **names, size_t room)
     return count;
 }
 
+static const char *host_takes(void *user, const char *name)
+{
+    const kiln__host *host = kiln__engine_host(user, name, KILN_HOST_REFERENCE);
+    return host ? host->takes : NULL;
+}
+
 const char *kiln__engine_own_host(kiln_engine *engine)
 {
     const char *found = NULL;
@@ -227,5 +256,5 @@ bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name)
 
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine)
 {
-    return (kiln__host_lookup){.known = host_known, .names = host_names, .user = engine};
+    return (kiln__host_lookup){.known = host_known, .names = host_names, .takes = host_takes, .user = engine};
 }

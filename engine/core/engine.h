@@ -26,9 +26,10 @@ struct kiln_engine {
     void *limit_user;
     unsigned flags, jobs;
     double compile_timeout;
-    uint64_t memory_limit;          /* 0: only the memory of device and host limits */
-    const char *device_name;        /* name of the device as requested; NULL: the engine chooses */
-    const char *device_given;       /* the same, before the name of a profile replaced the profile's path */
+    uint64_t memory_limit;    /* 0: only the memory of device and host limits */
+    const char *device_name;  /* name of the device as requested; NULL: the engine chooses */
+    const char *size_set;     /* the default of choices; NULL: "tiny" on a simulated device, otherwise the first */
+    const char *device_given; /* device_name before the name of a profile replaced the profile's path */
     const char *cache_dir, *worker; /* resolved when the engine is opened; NULL: none */
     const char *references_dir;     /* folder that keeps references; NULL: references are not kept */
     uint64_t references_most;       /* bytes of all kept references; the least recently used ones are removed */

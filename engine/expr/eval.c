@@ -135,8 +135,11 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         if (x == INT64_MIN && y == -1)
             return overflow(r, code, a, b);
         if (code == KILN__OP_DIV && x % y != 0)
-            return FAIL(r, "%lld / %lld is not an integer: use // to round down, or float() for a fraction",
-                        (long long)x, (long long)y);
+            return FAIL(
+                r,
+                "%lld / %lld is not an integer: use ceil_div(a, b) to round up, // to round down, or float() for a "
+                "fraction",
+                (long long)x, (long long)y);
         return set_int(out, floor_div(x, y) + (code == KILN__OP_CEIL_DIV && x % y != 0));
     case KILN__OP_MOD: return y == 0 ? FAIL(r, "modulo by zero") : set_int(out, floor_mod(x, y));
     case KILN__OP_ROUND_UP:

@@ -124,7 +124,10 @@ static void lex_number(parser *p)
     char room[80];
     size_t length = at - p->token.at;
     if (at < p->length && kiln__is_name_part(text[at])) {
-        FAIL_AT(p, p->token.at, "not a number: '%.*s'", (int)(length < 40 ? length + 1 : 40), text + p->token.at);
+        const bool suffix = strchr("fFuUlL", text[at]) && length < 40;
+        FAIL_AT(p, p->token.at,
+                suffix ? "not a number: '%.*s'; write it without a suffix: %.*s" : "not a number: '%.*s'",
+                (int)(length < 40 ? length + 1 : 40), text + p->token.at, (int)length, text + p->token.at);
         return;
     }
     p->at = at;
@@ -183,7 +186,7 @@ static void next(parser *p)
     p->token.length = p->at - at;
 }
 
-static bool is_word(const parser *p, const char *word)
+static bool is_token(const parser *p, const char *word)
 {
     return (p->token.kind == TOKEN_PUNCTUATION || p->token.kind == TOKEN_NAME) && p->token.length == strlen(word) &&
            memcmp(p->text + p->token.at, word, p->token.length) == 0;
@@ -191,7 +194,7 @@ static bool is_word(const parser *p, const char *word)
 
 static bool accept(parser *p, const char *word)
 {
-    if (!is_word(p, word))
+    if (!is_token(p, word))
         return false;
     next(p);
     return true;
@@ -201,10 +204,12 @@ static void unexpected(parser *p, const char *wanted)
 {
     if (p->token.kind == TOKEN_END)
         FAIL_AT(p, p->token.at, "expected %s, found the end", wanted);
-    else if (is_word(p, "="))
+    else if (is_token(p, "="))
         FAIL_AT(p, p->token.at, "found '='; two values are compared with '=='");
-    else if (is_word(p, "?"))
+    else if (is_token(p, "?"))
         FAIL_AT(p, p->token.at, "found '?'; a choice is written 'A if CONDITION else B'");
+    else if (is_token(p, ",") && strcmp(wanted, "an operator or the end") == 0)
+        FAIL_AT(p, p->token.at, "expected %s, found ','; several values are a list: [A, B]", wanted);
     else
         FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted, (int)(p->token.length < 60 ? p->token.length : 60),
                 p->text + p->token.at);
@@ -344,6 +349,20 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
     return true;
 }
 
+/* Returns the function that CUDA sources and other programs call `name`; NULL: none. */
+static const char *other_function(const char *name)
+{
+    static const char *const others[][2] = {
+        {"cdiv", "ceil_div"},         {"ceildiv", "ceil_div"},  {"div_up", "ceil_div"},   {"divup", "ceil_div"},
+        {"DIVUP", "ceil_div"},        {"CEIL_DIV", "ceil_div"}, {"div_ceil", "ceil_div"}, {"ceilDiv", "ceil_div"},
+        {"roundup", "round_up"},      {"align_up", "round_up"}, {"log2", "ilog2"},        {"clog2", "ceil_log2"},
+        {"is_power_of_2", "is_pow2"}, {"round", "floor"}};
+    for (size_t i = 0; i < KILN__COUNT(others); i++)
+        if (strcmp(others[i][0], name) == 0)
+            return others[i][1];
+    return NULL;
+}
+
 static void call(parser *p, token name)
 {
     static const struct {
@@ -365,7 +384,8 @@ static void call(parser *p, token name)
         snprintf(text, sizeof text, "%.*s", (int)(name.length < 60 ? name.length : 60), p->text + name.at);
         for (size_t i = 0; i < KILN__COUNT(functions); i++)
             names[i] = functions[i].name;
-        near = kiln__nearest(text, names, KILN__COUNT(names));
+        near = other_function(text);
+        near = near ? near : kiln__nearest(text, names, KILN__COUNT(names));
         FAIL_AT(p, name.at, near ? "there is no function '%s'; did you mean '%s'?" : "there is no function '%s'", text,
                 near);
         return;
@@ -376,11 +396,11 @@ static void call(parser *p, token name)
     if (python(p) && folds && list_extreme(p, code, name.at))
         return;
     unsigned count = 0;
-    while (!p->failed && !is_word(p, ")")) {
+    while (!p->failed && !is_token(p, ")")) {
         nested(p, conditional);
         if (++count > 1 && folds)
             emit_binary(p, code, name.at);
-        if (!is_word(p, ")") && !accept(p, ","))
+        if (!is_token(p, ")") && !accept(p, ","))
             unexpected(p, "',' or ')'");
     }
     expect(p, ")");
@@ -420,20 +440,20 @@ static void name_or_call(parser *p)
     static const char *const words[] = {"and", "or", "not", "if", "else", "in", "for"};
     token name = p->token;
     for (size_t i = 0; i < KILN__COUNT(words); i++)
-        if (is_word(p, words[i])) {
+        if (is_token(p, words[i])) {
             unexpected(p, "a value");
             return;
         }
-    bool truth = is_word(p, "true") || (python(p) && is_word(p, "True"));
-    if (truth || is_word(p, "false") || (python(p) && is_word(p, "False"))) {
+    bool truth = is_token(p, "true") || (python(p) && is_token(p, "True"));
+    if (truth || is_token(p, "false") || (python(p) && is_token(p, "False"))) {
         next(p);
         emit_constant(p, (kiln_value){.kind = KILN_BOOL, .as.i = truth}, name.at);
         return;
     }
     next(p);
-    if (is_word(p, "("))
+    if (is_token(p, "("))
         call(p, name);
-    else if (is_word(p, "[") && python(p))
+    else if (is_token(p, "[") && python(p))
         indexed_name(p, name);
     else
         emit_name(p, p->text + name.at, name.length, name.at);
@@ -473,11 +493,11 @@ static void primary(parser *p)
 static void unary(parser *p)
 {
     size_t at = p->token.at;
-    kiln__opcode code = is_word(p, "-")   ? KILN__OP_NEGATE
-                        : is_word(p, "+") ? KILN__OP_PLUS
-                        : is_word(p, "~") ? KILN__OP_INVERT
-                        : is_word(p, "!") ? KILN__OP_NOT
-                                          : KILN__OP_CONSTANT;
+    kiln__opcode code = is_token(p, "-")   ? KILN__OP_NEGATE
+                        : is_token(p, "+") ? KILN__OP_PLUS
+                        : is_token(p, "~") ? KILN__OP_INVERT
+                        : is_token(p, "!") ? KILN__OP_NOT
+                                           : KILN__OP_CONSTANT;
     if (code == KILN__OP_CONSTANT) {
         power(p);
         return;
@@ -515,7 +535,7 @@ static void arithmetic_from(parser *p, int level)
     while (!p->failed && p->token.kind == TOKEN_PUNCTUATION) {
         size_t i = 0, at = p->token.at;
         while (i < KILN__COUNT(arithmetic_ops) &&
-               (arithmetic_ops[i].level < level || !is_word(p, arithmetic_ops[i].text)))
+               (arithmetic_ops[i].level < level || !is_token(p, arithmetic_ops[i].text)))
             i++;
         if (i == KILN__COUNT(arithmetic_ops))
             return;
@@ -529,7 +549,7 @@ static void arithmetic_from(parser *p, int level)
 static bool comparison_op(parser *p, kiln__opcode *code)
 {
 #define KILN_X(op, text)                                                                                               \
-    if (KILN__OP_##op >= KILN__OP_LT && is_word(p, text)) {                                                            \
+    if (KILN__OP_##op >= KILN__OP_LT && is_token(p, text)) {                                                           \
         *code = KILN__OP_##op;                                                                                         \
         return true;                                                                                                   \
     }
@@ -540,17 +560,17 @@ static bool comparison_op(parser *p, kiln__opcode *code)
 
 static void members(parser *p, bool negated, size_t at)
 {
-    const char *close = is_word(p, "(") ? ")" : "]";
+    const char *close = is_token(p, "(") ? ")" : "]";
     if (!accept(p, "(") && !accept(p, "[")) {
         unexpected(p, "a list such as [1, 2]");
         return;
     }
     emit_constant(p, (kiln_value){.kind = KILN_BOOL}, at);
     p->barrier = p->count;
-    while (!p->failed && !is_word(p, close)) {
+    while (!p->failed && !is_token(p, close)) {
         nested(p, conditional);
         emit(p, KILN__OP_IN, 0, at, -1);
-        if (!is_word(p, close))
+        if (!is_token(p, close))
             expect(p, ",");
     }
     expect(p, close);
@@ -566,7 +586,7 @@ static void comparison(parser *p)
         size_t at = p->token.at;
         if (p->failed)
             return;
-        if (is_word(p, "in") || (is_word(p, "not") && links == 0)) {
+        if (is_token(p, "in") || (is_token(p, "not") && links == 0)) {
             bool negated = accept(p, "not");
             expect(p, "in");
             if (links)
@@ -616,7 +636,7 @@ static void negation(parser *p)
 static void logical(parser *p, const char *word, const char *sign, kiln__opcode code, void (*operand)(parser *))
 {
     operand(p);
-    while (!p->failed && (is_word(p, word) || is_word(p, sign))) {
+    while (!p->failed && (is_token(p, word) || is_token(p, sign))) {
         size_t at = p->token.at;
         next(p);
         size_t jump = emit(p, code, 0, at, -1);

@@ -224,6 +224,10 @@ typedef struct kiln_options {
      * during the call. */
     kiln_limit_fn limit;
     void *limit_user;
+    /* The name of the size set that every choice without a set takes. NULL: "tiny" on a simulated device, and the first
+     * set of the spec on a GPU. "": the first set on every device. A spec without a set of this name takes its first
+     * set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
+    const char *size_set;
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;
@@ -498,6 +502,10 @@ typedef struct kiln_host_info {
     const char *takes; /* the names of its arguments; an argument in brackets has a default */
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
+/* Tells the engine which arguments a registered function takes (`takes` of `info`). A spec that uses the function as a
+ * reference is then refused when it is loaded, if it has no buffer, size or other name for an argument that has no
+ * default. Call it before you load the specs. KILN_ERROR_NOT_FOUND: the function is not registered. */
+KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const kiln_host_info *info, kiln_error **error);
 /* Returns the host function with this number, from 0, of those that every engine has. Returns NULL for a number past the
  * last one. */
 KILN_API const kiln_host_info *kiln_host(size_t number);
@@ -654,6 +662,12 @@ KILN_API kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdevic
 /* Changes `count` sizes of an open plan. The plan compiles again only if its code depends on one of these sizes. If
  * the size of a buffer changes, the plan frees the buffer, or drops its binding. */
 KILN_API kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error);
+/* Returns the name of the size set of the plan: the set of its choice, or the default (`size_set` of kiln_options). The
+ * name lives as long as the spec. */
+KILN_API const char *kiln_plan_size_set(const kiln_plan *plan);
+/* Returns a size of the plan by its number, from 0, or NULL past the last one. It lives until the plan is resized or
+ * closed. */
+KILN_API const kiln_setting *kiln_plan_size(const kiln_plan *plan, size_t number);
 /* Returns the size of a buffer of the plan in bytes. */
 KILN_API kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, uint64_t *bytes,
                                             kiln_error **error);
@@ -854,6 +868,9 @@ enum {
 #undef KILN_X
 };
 
+#define KILN_WEAK_INPUTS 1u /* all inputs of the verified run are zero */
+#define KILN_WEAK_ANSWER 2u /* an expected answer has the same value in every element */
+
 /* The fields of a result, each named once. The struct kiln_result, the answer of a runner, the columns of stores and
  * CSV files and the keys of JSON output all follow from these rows.
  *
@@ -932,7 +949,8 @@ enum {
     X(COUNT, verified_runs, "",                                                                                        \
       "runs whose answer was compared and right; 0: none, or a sample from before it was kept")
 #define KILN_RESULT_MAP_NOT_KEPT_3(X)                                                                                  \
-    X(FLAG, partly, "", "1: the reference has a part of the elements, or sums of them; 0: all, or not known")
+    X(FLAG, partly, "", "1: the reference has a part of the elements, or sums of them; 0: all, or not known")          \
+    X(COUNT, weak, "KILN_WEAK_...", "why a right answer proves little; 0: no reason was found, or not known")
 
 #define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int

@@ -265,6 +265,12 @@ typedef struct kiln_tuning_totals {
 } kiln_tuning_totals;
 KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
+/* Returns the name of the size set of the sweep: the set of its options, or the default (`size_set` of kiln_options).
+ * It lives as long as the tuning. */
+KILN_API const char *kiln_tuning_size_set(const kiln_tuning *tuning);
+/* Returns a size of the sweep by its number, from 0, or NULL past the last one. The sizes belong to the tuning. */
+KILN_API const kiln_setting *kiln_tuning_size(const kiln_tuning *tuning, size_t number);
+
 /* A variant that the sweep left out. The device lacks a feature that its `needs` or `target` requires, or see
  * `variants` of kiln_tune_options. */
 typedef struct kiln_left_out {
@@ -514,6 +520,7 @@ typedef struct kiln_best {
     size_t feature_count;
     const kiln_setting *known_features; /* features of the sample's input; set if `near_inputs` is not 0 */
     size_t known_feature_count;
+    const char *size_set; /* the size set that `sizes` come from; it lives as long as the spec */
 } kiln_best;
 
 /* Finds the best-known configuration for the sizes of `choice` on the engine's device. If `choice` gives a variant or

@@ -114,13 +114,27 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Walks over the lines of the PTX. A line of a function begins with a tab; variables of the module stand at the margin. */
+void kiln__judge_drop_globals(kiln__judge *judge)
+{
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        kiln__free(judge->mem, judge->code.globals[i].before);
+        kiln__free(judge->mem, judge->code.globals[i].initial);
+    }
+    judge->code.global_count = 0;
+}
+
+/* Walks over the lines of the PTX. The integers of all sizes are kept, the variables only of the last module. */
 bool kiln__judge_read_code(kiln__judge *judge)
 {
     size_t length;
     const char *ptx = kiln__plan_ptx(judge->candidate, &length), *end = ptx + length;
     kiln__judge_code *code = &judge->code;
-    kiln__hash_print(kiln__hash(ptx, length), code->digest);
+    if (code->module == kiln__plan_module(judge->candidate))
+        return true;
+    code->module = kiln__plan_module(judge->candidate);
+    kiln__judge_drop_globals(judge);
+    if (!*code->digest)
+        kiln__hash_print(kiln__hash(ptx, length), code->digest);
     for (const char *line = ptx; line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         const char *next = stop ? stop + 1 : end;
@@ -152,6 +166,8 @@ bool kiln__judge_read_code(kiln__judge *judge)
             CUDA_SUCCESS)
             g->address = 0;
         g->initial = g->address && g->bytes ? kiln__alloc(judge->mem, g->bytes) : NULL;
+        if (g->address && g->bytes && !g->initial)
+            return false;
         if (g->initial && driver->cuMemcpyDtoH_(g->initial, g->address, g->bytes) != CUDA_SUCCESS) {
             kiln__free(judge->mem, g->initial);
             g->initial = NULL;

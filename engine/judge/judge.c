@@ -241,7 +241,8 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     judge->classes[trial->class] += fits;
     if (fault.kind == KILN_JUDGED_PASS)
         return KILN_OK;
-    if (!judge->broken && fault.kind != KILN_JUDGED_STATE && fault.kind != KILN_JUDGED_LAUNCH)
+    if (!judge->broken && fault.kind != KILN_JUDGED_STATE && fault.kind != KILN_JUDGED_LAUNCH &&
+        fault.kind != KILN_JUDGED_COMPILE && fault.kind != KILN_JUDGED_FORBIDDEN)
         KILN__TRY(ask_original(judge, trial, &fails, error));
     if (fails) {
         judge->unsettled++;
@@ -257,7 +258,8 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
         judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
         judge->fault = fault.kind == KILN_JUDGED_PASS ? judge->fault : fault;
     }
-    return trial->phase == KILN__JUDGE_PHASE_CALLS || judge->broken ? KILN_OK : shrink(judge, error);
+    const bool of_code = judge->fault.kind == KILN_JUDGED_COMPILE || judge->fault.kind == KILN_JUDGED_FORBIDDEN;
+    return trial->phase == KILN__JUDGE_PHASE_CALLS || judge->broken || of_code ? KILN_OK : shrink(judge, error);
 }
 
 /* How many trials a phase has, and how large they may be. */
@@ -347,10 +349,7 @@ static void close_judge(kiln__judge *judge)
         kiln_plan_close(judge->references[v].plan);
     kiln_plan_close(judge->original);
     kiln_spec_free(judge->own);
-    for (size_t i = 0; i < judge->code.global_count; i++) {
-        kiln__free(judge->mem, judge->code.globals[i].before);
-        kiln__free(judge->mem, judge->code.globals[i].initial);
-    }
+    kiln__judge_drop_globals(judge);
     kiln__free(judge->mem, judge->code.globals);
     kiln__free(judge->mem, judge->code.constants);
     kiln__free(judge->mem, judge->findings);

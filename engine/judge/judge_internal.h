@@ -22,6 +22,7 @@ typedef struct kiln__judge_code {
     size_t constant_count, constant_capacity;
     kiln__judge_global *globals;
     size_t global_count, global_capacity;
+    CUmodule module;       /* the code that was read: another size may be compiled anew */
     const char *forbidden; /* the reason why no trial runs; NULL: none */
     char digest[33];       /* of the PTX */
 } kiln__judge_code;
@@ -158,8 +159,9 @@ typedef struct kiln__judge {
 const char *kiln__judge_print(kiln__judge *judge, const char *format, ...) KILN__PRINTF(2, 3);
 void kiln__judge_note(kiln__judge *judge, const char *text);
 
-/* code.c: reads the PTX of the candidate. Returns false if memory runs out. */
+/* code.c: reads the PTX of the candidate, if it was not read yet. Returns false if memory runs out. */
 bool kiln__judge_read_code(kiln__judge *judge);
+void kiln__judge_drop_globals(kiln__judge *judge);
 /* Gives the variables of the module the contents that they had after loading. */
 void kiln__judge_reset_globals(const kiln__judge *judge);
 

@@ -193,12 +193,16 @@ static const char *get_base_name(const char *path)
 static void note_finding(listener *l, const kiln_check_finding *f)
 {
     kiln__judge *judge = l->judge;
-    if (l->original || !kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
-                                   sizeof *judge->findings))
-        return;
     for (size_t i = 0; i < judge->finding_count; i++)
         if (judge->findings[i].line == f->at.line && strcmp(judge->findings[i].kind, get_kind(f->kind)) == 0)
             return; /* the same place at other sizes */
+    if (l->original)
+        return;
+    if (!kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
+                    sizeof *judge->findings)) {
+        judge->arena.failed = true; /* reported when the verdict is made */
+        return;
+    }
     judge->findings[judge->finding_count++] =
         (kiln__judge_finding){.kind = get_kind(f->kind),
                               .message = kiln__judge_print(judge, "%s", f->message),
@@ -321,8 +325,10 @@ static void find_unwritten(kiln__judge *judge, const kiln__judge_trial *trial, k
     }
 }
 
-/* Gives all plans the sizes of the trial. *fits is false if a constraint of the spec excludes them. */
-static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
+/* Gives all plans the sizes of the trial. *fits is false if a constraint of the spec excludes them. If the candidate is
+ * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
+static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
+                              kiln_error **error)
 {
     size_t count;
     const size_t bytes = judge->range_count * sizeof *judge->sized;
@@ -335,27 +341,35 @@ static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial
         return kiln__fail_memory(error);
     kiln_error *why = NULL;
     kiln_status status = kiln_plan_resize(judge->original, sizes, count, &why);
-    if (status == KILN_OK)
+    const bool trusted = status == KILN_OK;
+    if (trusted)
         status = kiln_plan_resize(judge->candidate, sizes, count, &why);
+    const bool refused = trusted && status != KILN_OK && status != KILN_ERROR_MEMORY;
     for (size_t v = 0; status == KILN_OK && v < judge->spec->verify_count; v++)
         if (judge->references[v].plan)
             status = kiln_plan_resize(judge->references[v].plan, sizes, count, &why);
     kiln__free(judge->mem, sizes);
-    if (status == KILN_ERROR_CONSTRAINT || status == KILN_ERROR_REFUSED || status == KILN_ERROR_UNSUPPORTED) {
+    if (refused) {
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_COMPILE};
+        fault->message = kiln__judge_print(judge, "%s", kiln_error_message(why));
+        kiln_error_free(why);
+        return KILN_OK;
+    }
+    if (status != KILN_OK && status != KILN_ERROR_MEMORY) { /* the spec's own variants cannot have these sizes */
         *fits = false;
         kiln_error_free(why);
         return KILN_OK;
     }
-    if (status != KILN_OK) {
-        if (error)
-            *error = why;
-        else
-            kiln_error_free(why);
-        return status;
-    }
+    kiln_error_free(why);
+    if (status != KILN_OK)
+        return kiln__fail_memory(error);
     judge->sized_set = trial->set;
     if (bytes)
         memcpy(judge->sized, trial->ranged, bytes);
+    if (!kiln__judge_read_code(judge)) /* a size may be a macro, and then the code is another one */
+        return kiln__fail_memory(error);
+    if (judge->code.forbidden)
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_FORBIDDEN, .message = judge->code.forbidden};
     return kiln__once_buffers(judge->candidate, judge->buffers, error);
 }
 
@@ -375,7 +389,7 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
 static bool is_small(kiln__judge *judge)
 {
     enum { ELEMENTS_MOST = 1 << 20 };
-    const double flops_most = judge->simulated ? 0x1p25 : 0x1p40;
+    const double flops_most = judge->simulated ? 0x1p21 : 0x1p40;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
         elements += judge->buffers[i].elements;
@@ -391,14 +405,35 @@ static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan,
     return trial->checked ? kiln__plan_begin_checks(plan, error) : KILN_OK;
 }
 
+/* Computes the expected answer. *fits is false if a host function refuses these sizes and contents as a reference. */
+static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
+{
+    kiln_error *why = NULL;
+    kiln_status status = kiln__judge_expect(judge, trial, &why);
+    if (status == KILN_ERROR_HOST_FUNCTION) {
+        *fits = false;
+        kiln_error_free(why);
+        return KILN_OK;
+    }
+    if (status == KILN_OK)
+        return KILN_OK;
+    if (error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return status;
+}
+
 /* The two runs of a trial, or the one under checks. */
 static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, bool original,
-                             kiln__judge_fault *fault, kiln_error **error)
+                             kiln__judge_fault *fault, bool *fits, kiln_error **error)
 {
     listener l = {.judge = judge, .fault = fault, .original = original};
     const unsigned passes = trial->checked ? 1 : 2;
     KILN__TRY(make_contents(judge, trial->class, trial->seed, error));
-    KILN__TRY(kiln__judge_expect(judge, trial, error));
+    KILN__TRY(expect_answer(judge, trial, fits, error));
+    if (!*fits)
+        return KILN_OK;
     KILN__TRY(place_buffers(judge, plan, trial, error));
     for (unsigned pass = 0; pass < passes && fault->kind == KILN_JUDGED_PASS; pass++) {
         kiln__judge_reset_globals(judge); /* state is the matter of kiln__judge_calls() */
@@ -429,11 +464,13 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
 {
     kiln_plan *plan = original ? judge->original : judge->candidate;
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
-    KILN__TRY(resize_all(judge, trial, fits, error));
+    KILN__TRY(resize_all(judge, trial, fits, fault, error));
+    if (fault->kind != KILN_JUDGED_PASS)
+        return KILN_OK;
     *fits = *fits && is_small(judge);
     if (!*fits)
         return KILN_OK;
-    kiln_status status = run_trial(judge, plan, trial, original, fault, error);
+    kiln_status status = run_trial(judge, plan, trial, original, fault, fits, error);
     kiln__judge_drop_expected(judge);
     free_places(judge);
     if (!judge->broken)
@@ -464,8 +501,8 @@ static kiln_status keep_globals(kiln__judge *judge, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
         kiln__judge_global *g = &judge->code.globals[i];
-        if (!g->address || !g->bytes)
-            continue;
+        if (!g->initial)
+            continue; /* not found, or not readable */
         if (!g->before)
             g->before = kiln__alloc(judge->mem, g->bytes);
         if (!g->before)
@@ -484,9 +521,11 @@ static kiln_status forget_globals(kiln__judge *judge, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
         const kiln__judge_global *g = &judge->code.globals[i];
-        unsigned char *now = g->before ? kiln__alloc(judge->mem, g->bytes) : NULL;
-        if (!now)
+        if (!g->before)
             continue;
+        unsigned char *now = kiln__alloc(judge->mem, g->bytes);
+        if (!now)
+            return kiln__fail_memory(error);
         CUresult result = judge->engine->driver.cuMemcpyDtoH_(now, g->address, g->bytes);
         const bool changed = result == CUDA_SUCCESS && memcmp(now, g->before, g->bytes) != 0;
         for (size_t k = 0; changed && judge->simulated && k < g->bytes; k++) {
@@ -508,9 +547,11 @@ static kiln_status forget_globals(kiln__judge *judge, kiln_error **error)
 
 /* One call of the sequence. `again` is false for the first one. */
 static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, listener *l,
-                             kiln_error **error)
+                             bool *fits, kiln_error **error)
 {
-    KILN__TRY(kiln__judge_expect(judge, trial, error));
+    KILN__TRY(expect_answer(judge, trial, fits, error));
+    if (!*fits)
+        return KILN_OK;
     KILN__TRY(begin_checks(trial, judge->candidate, error));
     kiln_status status = number == 1 ? forget_globals(judge, error) : keep_globals(judge, error);
     if (status == KILN_OK)
@@ -540,7 +581,9 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     static const unsigned content[CALLS] = {0, 0, 1, 1, 0};
     listener l = {.judge = judge, .fault = fault, .state = true};
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
-    KILN__TRY(resize_all(judge, trial, fits, error));
+    KILN__TRY(resize_all(judge, trial, fits, fault, error));
+    if (fault->kind != KILN_JUDGED_PASS)
+        return KILN_OK;
     *fits = *fits && is_small(judge);
     if (!*fits)
         return KILN_OK;
@@ -548,12 +591,12 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     kiln_status status = make_contents(judge, trial->class, trial->seed, error);
     if (status == KILN_OK)
         status = place_buffers(judge, judge->candidate, trial, error);
-    for (unsigned i = 0; i < CALLS && status == KILN_OK && fault->kind == KILN_JUDGED_PASS; i++) {
+    for (unsigned i = 0; i < CALLS && status == KILN_OK && *fits && fault->kind == KILN_JUDGED_PASS; i++) {
         status = make_contents(judge, trial->class, trial->seed + 1000 * content[i], error);
         if (status == KILN_OK && i == 3)
             status = change_one(judge, trial->class, trial->seed + 5000, error);
         if (status == KILN_OK)
-            status = call_once(judge, trial, i, &l, error);
+            status = call_once(judge, trial, i, &l, fits, error);
     }
     kiln__judge_drop_expected(judge);
     free_places(judge);

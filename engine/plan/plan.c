@@ -398,6 +398,13 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     return status;
 }
 
+const char *kiln_plan_size_set(const kiln_plan *plan) { return plan ? plan->config->size_set : NULL; }
+
+const kiln_setting *kiln_plan_size(const kiln_plan *plan, size_t number)
+{
+    return plan && number < plan->config->sizes.count ? &plan->config->sizes.items[number] : NULL;
+}
+
 /* ---- buffers ---- */
 
 /* Replaces the plan's memory of a buffer by the caller's, after checking that it has enough bytes. */

@@ -57,6 +57,12 @@ kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const 
  * is compiled. */
 kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, bool check, kiln_error **error);
+/* Finds mistakes that would make every configuration at these sizes fail, without a device or a compiler: files that are
+ * not there and, with `check`, references that are not there or may not run. */
+kiln_status kiln__plan_preflight(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, bool check,
+                                 kiln_error **error);
+/* Logs what `weak` of a result says, as warnings. */
+void kiln__weak_tell(const kiln__log *log, const char *spec, unsigned weak);
 /* Returns the time of a result: measured or estimated seconds, otherwise the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
 /* call it before the plan's first run; `shared` must outlive the plan */

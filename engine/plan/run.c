@@ -419,6 +419,8 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         plan->shared->staging = NULL;
     }
     kiln__engine_leave(plan->engine, previous);
+    if (status == KILN_OK && !plan->shared->sweep) /* a sweep tells it once */
+        kiln__weak_tell(&plan->engine->log, plan->spec->name, made.weak);
     if (status == KILN_OK)
         plan->result = made;
     if (status == KILN_OK && result)

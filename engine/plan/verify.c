@@ -9,10 +9,12 @@
 #include "limit_internal.h"
 #include "names_internal.h"
 #include "plan_internal.h"
+#include "preflight_internal.h"
 #include "reference_internal.h"
 #include "shared_internal.h"
 #include "steps_internal.h"
 #include "verify_internal.h"
+#include "weak_internal.h"
 
 /* ---- references ----
  * Each is a list of arrays by output name, stored in the shared part under a key of everything that determines it:
@@ -459,7 +461,9 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
     kiln__unit unit = {0};
     kiln__plan_entry *entry = NULL;
     if (verify->against == KILN__AGAINST_FILE) {
-        kiln_status status = kiln__plan_file(plan, NULL, verify->name, verify->path, &entry, error);
+        kiln_status status = kiln__plan_need_file(plan->engine, plan->config, verify, error);
+        if (status == KILN_OK)
+            status = kiln__plan_file(plan, NULL, verify->name, verify->path, &entry, error);
         if (status == KILN_OK)
             *want = &entry->values->array;
         if (status == KILN_OK && own_key)
@@ -839,6 +843,7 @@ static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *
         if (!right)
             KILN__TRY(judge_on_host(plan, verify, &by, &got, &difference, &against, error));
         result->partly |= is_partly(plan, verify, &by);
+        result->weak |= !by.projection.sums && !verify->sampled && kiln__weak_answer(&by.want) ? KILN_WEAK_ANSWER : 0;
         result->worst_error = fmax(result->worst_error, difference.worst_error);
         result->median_error = fmax(result->median_error, difference.median_error);
         result->p999_error = fmax(result->p999_error, difference.p999_error);
@@ -862,6 +867,10 @@ kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error *
     for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++)
         if (plan->buffers[i].buffer->out)
             status = verify_output(plan, plan->buffers[i].buffer->name, &wrong, result, error);
+    bool zero = false;
+    if (status == KILN_OK && result->verified)
+        status = kiln__weak_inputs(plan, &zero, error);
+    result->weak |= zero ? KILN_WEAK_INPUTS : 0;
     if (status == KILN_OK)
         status = kiln__plan_inputs_same(plan, &wrong, error);
     if (status == KILN_OK && (wrong.length || wrong.failed)) {

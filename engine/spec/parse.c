@@ -432,7 +432,9 @@ static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln
     if (source_)
         variant->source = kiln__read_text(r, source_, "'source'");
     else if (!r->spec->source)
-        kiln__diag_add(r->diag, key->pos, "variant '%s' has no 'source', and the spec has none either", variant->name);
+        kiln__diag_add(r->diag, key->pos,
+                       "variant '%s' has no 'source', and the spec has none either: write 'source: FILE.cu'",
+                       variant->name);
     size_t names = r->name_count, inputs = r->input_count;
     section own = {0};
     read_section(r, map, shared, &own);

@@ -407,6 +407,8 @@ struct kiln_spec {
 typedef struct kiln__host_lookup {
     bool (*known)(void *user, const char *name, unsigned uses);
     size_t (*names)(void *user, const char **names, size_t room); /* for suggestions */
+    /* The arguments of a reference, as in kiln_host_info; NULL: not known. May be NULL. */
+    const char *(*takes)(void *user, const char *name);
     void *user;
 } kiln__host_lookup;
 

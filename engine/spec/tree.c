@@ -336,6 +336,36 @@ static bool is_tab(const builder *b, kiln__pos pos)
     return (size_t)(end - at) >= pos.column && at[pos.column - 1] == '\t';
 }
 
+/* Explains the mistakes that libyaml describes by its grammar. Returns false for all others. */
+static bool explain_yaml(builder *b, const yaml_parser_t *parser)
+{
+    const char *problem = parser->problem ? parser->problem : "";
+    const kiln__pos at = find_position(b, parser->problem_mark), from = find_position(b, parser->context_mark);
+    if (is_tab(b, at))
+        return false;
+    if (strstr(problem, "did not find expected key"))
+        kiln__diag_add(
+            b->diag, at,
+            "not YAML: this line begins in column %u, and the mapping that it would continue begins in column %u "
+            "of line %u: indent the keys of a mapping equally",
+            at.column, from.column, from.line);
+    else if (strstr(problem, "could not find expected ':'"))
+        kiln__diag_add(b->diag, from,
+                       "not YAML: a key and its value are written 'key: value', with a blank behind the ':'");
+    else if (strstr(problem, "did not find expected ','"))
+        kiln__diag_add(b->diag, at,
+                       "not YAML: a ',' is missing before this, or the '%s' that ends the value of line %u, column %u",
+                       strstr(problem, "]") ? "]" : "}", from.line, from.column);
+    else if (strstr(problem, "mapping values are not allowed"))
+        kiln__diag_add(
+            b->diag, at,
+            "not YAML: a ':' inside of a value: write the value in quotes; a condition is written 'A if CONDITION "
+            "else B'");
+    else
+        return false;
+    return true;
+}
+
 static void broken_yaml(builder *b, const yaml_parser_t *parser)
 {
     if (parser->error == YAML_MEMORY_ERROR) {
@@ -354,8 +384,11 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
         kiln__diag_add(b->diag, pos, "not UTF-8 text: %s", parser->problem ? parser->problem : "unreadable");
         return;
     }
+    if (explain_yaml(b, parser))
+        return;
     if (is_tab(b, find_position(b, parser->problem_mark))) {
-        kiln__diag_add(b->diag, find_position(b, parser->problem_mark), "a tab: YAML is indented with spaces only");
+        kiln__diag_add(b->diag, find_position(b, parser->problem_mark),
+                       "a tab: YAML is indented with spaces only, so write spaces here");
         return;
     }
     kiln__diag_add(b->diag, find_position(b, parser->problem_mark), "not YAML: %s%s%s",
@@ -420,6 +453,17 @@ const kiln__spec_node *kiln__spec_node_key(const kiln__spec_node *map, const cha
         return NULL;
     size_t i = find(map, key);
     return i < map->count ? map->keys[i] : NULL;
+}
+
+const char *kiln__spec_node_text(const kiln__spec_node *node)
+{
+    const kiln__source *source = node->pos.source;
+    const char *at = source ? source->text : NULL, *end = at ? at + source->length : NULL;
+    for (unsigned line = 1; at && line < node->pos.line; line++) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        at = next ? next + 1 : NULL;
+    }
+    return at && node->pos.column >= 1 && (size_t)(end - at) >= node->pos.column ? at + node->pos.column - 1 : NULL;
 }
 
 const char *kiln__spec_node_describe(const kiln__spec_node *node)

@@ -29,6 +29,7 @@ static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)
     to->worst_error = from->worst_error;
     to->median_error = from->median_error;
     to->p999_error = from->p999_error;
+    to->weak = from->weak;
 }
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
 /* The features of a plan that has run, as a text of settings. */

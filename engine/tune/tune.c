@@ -1031,10 +1031,16 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
         status = kiln__tune_source_open(engine, s->spec, s->options, &watch, &s->source, error);
     if (status != KILN_OK)
         return status;
+    KILN__TRY(kiln__tuning_set_sizes(s->tuning, engine, s->spec, s->options, error));
     size_t left_count;
     const kiln_left_out *left = kiln__tune_source_left_out(s->source, &left_count);
     if (!kiln__tuning_leave_out(s->tuning, left, left_count))
         return kiln__fail_memory(error);
+    kiln_choice choice = {
+        .size_set = s->options->size_set, .sizes = s->options->sizes, .size_count = s->options->size_count};
+    if (s->options->verify_size_set)
+        choice = (kiln_choice){.size_set = s->options->verify_size_set};
+    KILN__TRY(kiln__plan_preflight(engine, s->spec, &choice, !(s->run.flags & KILN_RUN_NO_VERIFY), error));
     s->run.flags |= kiln__goals_need_energy(s->goals) ? KILN_RUN_ENERGY : 0;
     s->tuning->totals.uncounted = kiln__tune_source_total(s->source) == UINT64_MAX;
     s->tuning->totals.sampled = kiln__tune_source_sampled(s->source);
@@ -1099,6 +1105,10 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     s.run.sample_timeout = options.sample_timeout != 0 ? options.sample_timeout : s.run.sample_timeout;
     options.sample_timeout = s.run.sample_timeout;
     KILN__TRY(kiln__split_check(engine, spec, &options, error));
+    /* Other processes and models take the same sizes: their devices may have another default. */
+    KILN__TRY(kiln__engine_device(engine, error));
+    if (!options.size_set)
+        options.size_set = kiln__config_size_set(engine, spec, NULL)->name;
     s.repeatable = options.flags & KILN_TUNE_REPEATABLE;
     if (s.repeatable && options.device_count > 1)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
@@ -1117,7 +1127,7 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
             status = hold_finals(&s, error);
         else
             s.tuning->verdict.why_not = "the sweep ended early";
-        kiln__tuning_warn(s.tuning, &engine->log);
+        kiln__tuning_warn(s.tuning, spec->name, &engine->log);
         if (s.refused)
             kiln__logf(&engine->log, KILN_LOG_INFO,
                        "%s: %llu configurations were not compiled, because the device has no room for their blocks",

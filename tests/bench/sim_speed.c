@@ -38,7 +38,7 @@ enum {
     DRAWERS = 4096,
     DRAWS = 4096,
     RUNS = 5,
-    SLOWEST = 3 /* runs of works that take long: interpreted */
+    SLOWEST = 3 /* runs of slow code, which is interpreted */
 };
 
 /* The arrays of a work. The kernels have the same five. */
@@ -198,7 +198,8 @@ static uint64_t now(clockid_t clock)
 /* How a kernel is launched: once, by the stages of a bitonic sort, or by the stages of a transform. */
 typedef enum stages { ONCE, BITONIC, FFT } stages;
 /* How results are compared. EQUAL: all words are equal. ABOUT: all floats are nearly equal. TOTAL: the sums are nearly
- * equal. MOST: 99 % of the words are equal, because kernels contract products and sums, but scalar C does not. */
+ * equal. With MOST, one word in a hundred may differ, because kernels contract products and sums, but scalar C does
+ * not. */
 typedef enum compare { EQUAL, ABOUT, TOTAL, MOST } compare;
 typedef struct work {
     const char *kernel;

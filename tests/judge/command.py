@@ -103,6 +103,16 @@ def main():
         (work / "fours.yaml").write_text(text)
         need(verdict(work / "fours.yaml", quads)["verdict"] == "pass", "a kernel for multiples of 4 fails at them")
 
+        # sizes as macros: the code of another size is compiled, and looked at, anew
+        (work / "baked.yaml").write_text((ops / "axpby.yaml").read_text().replace("variants:\n", "bake: [N]\nvariants:\n")
+                                         .replace("N: {from: 0, to: 1000000}", "N: {from: 1, to: 50}"))
+        baked = source("baked", "    static __device__ int calls;\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n"
+                       "    if (i == 0 && N == 51)\n        calls++;\n}\n")
+        need(verdict(work / "baked.yaml", baked)["verdict"] == "pass", "a kernel with its size as a macro fails")
+        for word, line in (("compile", "#error"), ("forbidden", '    printf("%d", i);')):
+            late = source(f"late_{word}", f"#if N == 33\n{line}\n#endif\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}}\n")
+            need(verdict(work / "baked.yaml", late)["verdict"] == word, f"a kernel that is {word} at one size passes")
+
         # errors are no verdicts
         none = run(ops / "axpby.yaml", work / "none.cu", "--json")
         need(none.returncode == 5 and "error" in json.loads(none.stdout), f"no file: {none.stdout}")

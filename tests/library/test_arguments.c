@@ -221,6 +221,8 @@ static void tear_down(void)
 
 /* ---- every function ---- */
 
+static const kiln_host_info described = {"captured", KILN_HOST_INPUT, "any", "any"}; /* every engine has it */
+
 /* X(the kind of answer, name, a letter for each pointer argument, a call). In it A(0, value) is the first pointer argument.
  *   r  required: KILN_ERROR_ARGUMENT, "NAME: ARGUMENT is NULL"     a  the same for an array, which has a count
  *   o  may be NULL     u  a callback's `user`: the same
@@ -263,6 +265,7 @@ static void tear_down(void)
     X(NOTHING, kiln_call_matrix_free, "vv", (A(0, &w.call), A(1, &out.matrix)))                                        \
     X(STATUS, kiln_register_host, "rrruo",                                                                             \
       (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3, NULL), A(4, &out.error)))                   \
+    X(STATUS, kiln_describe_host, "rro", (A(0, w.engine), A(1, &described), A(2, &out.error)))                         \
     X(STATUS, kiln_spec_load, "rrro", (A(0, w.engine), A(1, "fake.yaml"), A(2, &out.spec), A(3, &out.error)))          \
     X(STATUS, kiln_spec_parse, "rrrro",                                                                                \
       (A(0, w.engine), A(1, spec_text), sizeof spec_text - 1, A(2, "fake.yaml"), A(3, &out.spec), A(4, &out.error)))   \
@@ -303,6 +306,8 @@ static void tear_down(void)
     X(NOTHING, kiln_plan_close, "v", (A(0, NULL)))                                                                     \
     X(STATUS, kiln_plan_bind, "rro", (A(0, w.plan), A(1, "x"), w.memory, sizeof w.floats, A(2, &out.error)))           \
     X(STATUS, kiln_plan_resize, "rao", (A(0, w.plan), A(1, w.sizes), 1, A(2, &out.error)))                             \
+    X(ADDRESS, kiln_plan_size_set, "0", (A(0, w.plan)))                                                                \
+    X(ADDRESS, kiln_plan_size, "0", (A(0, w.plan), 0))                                                                 \
     X(STATUS, kiln_plan_buffer_bytes, "rrro", (A(0, w.plan), A(1, "x"), A(2, &out.u), A(3, &out.error)))               \
     X(STATUS, kiln_plan_buffer, "rrro", (A(0, w.plan), A(1, "y"), A(2, &out.pointer), A(3, &out.error)))               \
     X(STATUS, kiln_plan_write, "rrro", (A(0, w.plan), A(1, "y"), A(2, w.floats), sizeof w.floats, A(3, &out.error)))   \
@@ -323,6 +328,8 @@ static void tear_down(void)
     X(NUMBER, kiln_tuning_count, "0", (A(0, w.tuning)))                                                                \
     X(ADDRESS, kiln_tuning_sample, "0", (A(0, w.tuning), 0))                                                           \
     X(ADDRESS, kiln_tuning_sum, "0", (A(0, w.tuning)))                                                                 \
+    X(ADDRESS, kiln_tuning_size_set, "0", (A(0, w.tuning)))                                                            \
+    X(ADDRESS, kiln_tuning_size, "0", (A(0, w.tuning), 0))                                                             \
     X(ADDRESS, kiln_tuning_left_out, "0", (A(0, w.tuning), 0))                                                         \
     X(ADDRESS, kiln_tuning_verdict, "0", (A(0, w.tuning)))                                                             \
     X(ADDRESS, kiln_strategy_name, "", (0))                                                                            \

@@ -32,7 +32,7 @@ UNSEEN = set("""
     size-extent
     range-huge range-step-zero range-text range-times sizes-boolean sizes-differ sizes-text symbol-step tag
     target-name
-    unknown-device-name unknown-input variant-shadows-spec verify-host-unknown verify-host-use verify-unknown
+    unknown-device-name unknown-input variant-shadows-spec verify-host-argument verify-host-unknown verify-host-use verify-unknown
     tolerance-exact tolerance-unknown verify-sampled verify-variant where-input where-text-unquoted where-unknown
 """.split())
 

@@ -243,7 +243,8 @@ static void write_source(const fixture *f, const char *name)
 {
     static const char text[] = "#include \"of_spec.h\"\n#include <of_variant.h>\n"
                                "/* SHARED DEFINED N M DEFINED_HERE BLOCK SUM PRODUCT */\n"
-                               "extern \"C\" __global__ void k(float *o, int n) {}\n";
+                               "extern \"C\" __global__ void k(float *o, int n) {}\n"
+                               "extern \"C\" __global__ void l(float *o, int n) {}\n";
     char path[96];
     kiln_error *error = NULL;
     snprintf(path, sizeof path, "%s/%s", f->folder, name);

@@ -91,6 +91,9 @@ static void sweeps_all_of_a_variant(void)
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 7); /* 5 of 6, and 2 */
+    CHECK_TEXT(kiln_tuning_size_set(tuning), "tiny");
+    CHECK_TEXT(kiln_tuning_size(tuning, 0)->name, "N");
+    CHECK(kiln_tuning_size(tuning, 0)->value.as.i == 200 && !kiln_tuning_size(tuning, 1));
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CU_ASSERT_EQUAL(sample->status, KILN_OK);

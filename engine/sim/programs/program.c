@@ -2,7 +2,6 @@
  * are noted there with the times that they would take on the profile's device. engine/sim/programs/PROFILE.md
  * describes both files. Launches of one kernel in one shape share a row, and not each of them is estimated.
  * Everything is written as it happens, so that it does not matter how the process ends. Under the state lock. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,38 +156,10 @@ static bool start_noting(void)
 
 /* ---- rows ---- */
 
-/* Tells whether the demangled form of a name has at most MOST bytes. A name of 300 characters can have a form of
- * gigabytes, and the demangler has no limit: each reference to an earlier part (S_, S0_, T_, T0_) prints that part
- * again. `n` references make a name at most 3^(n / 3) times longer: in the worst case each part refers three times to
- * the part before it. A character without a reference prints at most WIDEST bytes. */
-static bool is_short(const char *symbol)
-{
-    enum { MOST = 1 << 26, WIDEST = 36 };
-    uint64_t bytes = 0;
-    unsigned references = 0;
-    for (const char *at = symbol; *at; at++) {
-        const char next = at[1];
-        references += (*at == 'S' || *at == 'T') &&
-                      (next == '_' || (next >= '0' && next <= '9') || (*at == 'S' && next >= 'A' && next <= 'Z'));
-        bytes += WIDEST;
-    }
-    for (; bytes <= MOST && references >= 3; references -= 3)
-        bytes *= 3;
-    return bytes << references <= MOST;
-}
-
-/* In C++ as the source has it, if there is a demangler and the name does not become too long. */
 static void put_name(kiln__text *out, const char *symbol)
 {
-    typedef char *(*demangler)(const char *, char *, size_t *, int *);
-    const bool mangled = strncmp(symbol, "_Z", 2) == 0 && is_short(symbol);
-    void *library = mangled ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL) : NULL;
-    demangler demangle = NULL;
-    void *found = library ? dlsym(library, "__cxa_demangle") : NULL;
-    memcpy(&demangle, &found, sizeof demangle); /* a cast would not be C */
-    int status = -1;
-    char *name = demangle ? demangle(symbol, NULL, NULL, &status) : NULL;
-    sim_json_string(out, status == 0 && name ? name : symbol);
+    char *name = sim_readable_name(symbol);
+    sim_json_string(out, name ? name : symbol);
     free(name);
 }
 

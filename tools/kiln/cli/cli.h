@@ -62,6 +62,7 @@ typedef enum cli_completes {
     CLI_PARAMS,
     CLI_SIZES,
     CLI_DEVICES,
+    CLI_STRATEGIES,
     CLI_WORDS
 } cli_completes;
 
@@ -309,6 +310,10 @@ int cli_engine(cli *c, const cli_engine_args *args);
 /* Opens the engine and loads the spec that the first word names. */
 int cli_spec(cli *c, const cli_engine_args *args);
 
+/* Returns the options of this command line that another command needs to read the same spec, for a command that is shown:
+ * " -I FOLDER --allow-commands". Returns "" if this command line has no such option. */
+const char *cli_spec_options(const cli_engine_args *args);
+
 /* All devices of this machine. */
 typedef struct cli_devices {
     kiln_device_info *items;
@@ -317,6 +322,8 @@ typedef struct cli_devices {
 kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
 /* Turns --arch into a device name. Returns false and reports an error if --arch and --device are both given. */
 bool cli_take_arch(cli *c, const char *arch, cli_engine_args *args);
+/* Warns about variables of the environment that are almost spelt as one that Kiln reads. */
+void cli_check_environment(void);
 const char *cli_usual_device(void);                        /* from KILN_DEVICE; NULL if it is not set */
 const char *cli_device_name(const kiln_device_info *info); /* the name, with a note for a simulated device */
 
@@ -417,6 +424,9 @@ FILE *cli_stream_open(cli_stream *stream);                                /* NUL
 int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* also closes the stream */
 /* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. It never waits for a FIFO. */
 const char *cli_read_file(const char *path, size_t most);
+/* Returns the file in the folder of `path` whose name is the nearest, among the names that end in one of `ends` (".yaml
+ * .yml"). NULL: no name is near. */
+const char *cli_similar_file(const char *path, const char *ends);
 void cli_complain(const char *text); /* "kiln: text" to standard error, past a progress line */
 
 /* ---- JSON ---- */

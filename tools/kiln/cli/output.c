@@ -16,8 +16,8 @@
 
 static struct {
     bool terminal, colour, utf8;
-    locale_t user; /* the locale of the user, for the width of characters; 0: it is not valid */
-    unsigned width;
+    locale_t user;           /* the locale of the user, for the width of characters; 0: it is not valid */
+    unsigned width, columns; /* columns: of the terminal */
     int fd;
     int error; /* errno of the first write that failed */
     size_t length;
@@ -75,9 +75,9 @@ void out_start(void)
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     out.colour = out.terminal && term && strcmp(term, "dumb") != 0 && !(no_color && *no_color);
     struct winsize size;
-    out.width = 80;
+    out.width = out.columns = 80;
     if (out.terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
-        out.width = size.ws_col < 100 ? size.ws_col : 100;
+        out.width = (out.columns = size.ws_col) < 100 ? size.ws_col : 100;
     if (out.colour)
         make_styles();
 }
@@ -354,6 +354,45 @@ void table_cell(cli_table *table, const char *format, ...)
     cli_list_add(&table->cells, cli_visible(cell)); /* escaped now, so that columns are counted as they are shown */
 }
 
+/* Writes the last cell of a row. If the row is wider than the terminal, the cell continues on further lines below its
+ * first one, so that the terminal breaks no value in the middle. `from`: the column at which the cell begins. */
+static void put_last(const char *cell, size_t from, size_t width)
+{
+    size_t column = from;
+    while (*cell) {
+        size_t blank = strspn(cell, " "), length = strcspn(cell + blank, " ");
+        const char *word = cli_strndup(cell + blank, length);
+        size_t columns = out_columns(word);
+        if (column > from && column + blank + columns > width) {
+            out_puts("\n");
+            spaces(from);
+            column = from;
+            blank = 0;
+        }
+        spaces(blank);
+        out_puts(word);
+        column += blank + columns;
+        cell += strspn(cell, " ") + length;
+    }
+}
+
+/* Returns the columns of the terminal if the table is wider than it and ends with a column of texts. Returns 0 for all other
+ * tables, because programs that read a table expect one line for a row. *from gets the column at which the last cells
+ * begin. *below tells that they need a line of their own. */
+static size_t narrow_width(const cli_table *table, const size_t *widths, size_t *from, bool *below)
+{
+    enum { LEAST = 24, INDENT = 4 };
+    const size_t last = table->columns - 1;
+    *from = table->indent;
+    for (size_t i = 0; i < last; i++)
+        *from += widths[i] + (widths[i] ? 2 : 0);
+    const bool narrow = out.terminal && table->align[last] == 'l' && *from + widths[last] > out.columns;
+    *below = *from + LEAST > out.columns;
+    if (*below)
+        *from = table->indent + INDENT;
+    return narrow ? out.columns : 0;
+}
+
 void table_print(const cli_table *table, bool heading)
 {
     size_t *widths = cli_alloc(table->columns * sizeof *widths), rows = table->cells.count / table->columns;
@@ -361,6 +400,9 @@ void table_print(const cli_table *table, bool heading)
         size_t columns = out_columns(table->cells.items[i]), *width = &widths[i % table->columns];
         *width = columns > *width ? columns : *width;
     }
+    size_t from;
+    bool below;
+    const size_t narrow = narrow_width(table, widths, &from, &below);
     for (size_t row = 0; row < rows; row++) {
         size_t owed = table->indent; /* pending spaces, so that no line ends with spaces */
         for (size_t column = 0; column < table->columns; column++) {
@@ -368,11 +410,18 @@ void table_print(const cli_table *table, bool heading)
             size_t pad = widths[column] - out_columns(cell);
             if (table->align[column] == 'r')
                 owed += pad;
+            if (*cell && narrow && below && column + 1 == table->columns) {
+                out_puts("\n");
+                owed = from;
+            }
             if (*cell) {
                 spaces(owed);
                 owed = 0;
                 out_puts(heading && row == 0 ? out_bold() : "");
-                out_puts(cell);
+                if (narrow && column + 1 == table->columns)
+                    put_last(cell, from, narrow);
+                else
+                    out_puts(cell);
                 out_puts(heading && row == 0 ? out_plain() : "");
             }
             owed += (table->align[column] == 'l' ? pad : 0) + (widths[column] ? 2 : 0);

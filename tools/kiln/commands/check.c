@@ -202,7 +202,7 @@ static const cli_option options[] = {
     {"each", 0, CLI_FLAG, FIELD(each), NULL, CLI_NOTHING, NULL,
      "Check one variant after another. --max-configurations and --max-seconds then apply to each variant."},
     {"max-seconds", 't', CLI_NUMBER, FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL, "Stop after this time."},
-    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The order of the configurations, by a strategy of `kiln tune`. `random` spreads them over the space. Default: "
      "exhaustive, which takes them in order."},
     {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,

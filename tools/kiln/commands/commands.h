@@ -14,6 +14,7 @@
     X(tune)                                                                                                            \
     X(best)                                                                                                            \
     X(compare)                                                                                                         \
+    X(compare_strategies)                                                                                              \
     X(profile)                                                                                                         \
     X(study)                                                                                                           \
     X(inspect)                                                                                                         \

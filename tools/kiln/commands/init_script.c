@@ -162,8 +162,9 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
         js_set(answer, "file", to ? js_text(to) : json_null());
         js_print(json_incref(answer));
     } else if (!code && to) {
-        out_printf("%s is written. Read its comments, then: kiln tune %s%s\n", to, to,
-                   strstr(text, "{command: ") ? " --allow-commands" : "");
+        out_printf("%s is written. Read its comments, then: kiln tune %s%s%s\n", to, cli_shell_word(to),
+                   cli_spec_options(&args->engine),
+                   !args->engine.allow_commands && strstr(text, "{command: ") ? " --allow-commands" : "");
     } else if (!code) {
         out_write(text, strlen(text));
     }

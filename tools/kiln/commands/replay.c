@@ -16,6 +16,13 @@ typedef struct compare_args {
 static int load(cli *c, const cli_engine_args *engine, const char *path, const char *prior, kiln_recording **recording)
 {
     kiln_error *error = NULL;
+    const char *dot = strrchr(path, '.');
+    if (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0))
+        return cli_usage(
+            c,
+            "%s is a spec, and not a recorded space (Kernel Tuner's cache file, T4 results): 'kiln tune %s' "
+            "searches a spec",
+            path, cli_shell_word(path));
     int code = cli_engine(c, engine);
     if (code)
         return code;
@@ -401,7 +408,7 @@ static int compare_run(cli *c)
 #define FIELD(field) offsetof(compare_args, field)
 
 static const cli_option options[] = {
-    {"strategies", 0, CLI_COMMAS, FIELD(strategies), "NAMES", CLI_NOTHING, NULL,
+    {"strategies", 0, CLI_COMMAS, FIELD(strategies), "NAMES", CLI_STRATEGIES, NULL,
      "The strategies to compare, separated by commas. Default: all."},
     {"seeds", 0, CLI_WHOLE, FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
      "Repeat each search with this many seeds. Default: 100."},
@@ -413,7 +420,7 @@ static const cli_option options[] = {
 };
 static const cli_group group = {"What to compare", options, CLI_COUNT(options)};
 
-const cli_command cli_compare_command = {
+const cli_command cli_compare_strategies_command = {
     .name = "compare-strategies",
     .summary = "score search strategies on recorded spaces",
     .arguments = "[FILE...]",

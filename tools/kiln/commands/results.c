@@ -259,15 +259,18 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
 {
     kiln_error *error = NULL;
     kept_list list = {0};
+    const results_args *args = c->args;
+    const char *store_text = args->store ? cli_printf(" --store %s", cli_shell_word(args->store)) : "";
     if (kiln_store_list(store, filter, keep_record, &list, &error) != KILN_OK)
         return cli_error(c, error);
     if (list.count > 0)
         filter->spec ? show_samples(&list) : show_problems(c, &list);
     if (list.count == 0 && filter->spec) {
         out_puts(cli_printf(
-            "The store has no samples of '%s' that fit; 'kiln tune %s' makes some, and 'kiln results' lists the "
+            "The store has no samples of '%s' that fit; 'kiln tune %s%s' makes some, and 'kiln results%s' lists the "
             "specs that have samples.\n",
-            filter->spec, cli_shell_word(c->spec ? cli_spec_word(c, kiln_spec_path(c->spec)) : filter->spec)));
+            filter->spec, cli_shell_word(c->spec ? cli_spec_word(c, kiln_spec_path(c->spec)) : filter->spec),
+            store_text, store_text));
     } else if (list.count == 0) {
         out_puts("No samples are stored; 'kiln tune SPEC' makes some.\n");
     }

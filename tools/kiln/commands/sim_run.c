@@ -360,7 +360,11 @@ static const char *choose_program(const cli *c, const char *folder, program *p, 
     const char *word = c->words.items[1], *path = find_program(word);
     *code = NOT_FOUND;
     if (!path) {
-        fprintf(stderr, "kiln sim run: %s: there is no such program in $PATH\n", word);
+        const char *dot = strrchr(word, '.');
+        const bool source = dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cpp") == 0 || strcmp(dot, ".c") == 0);
+        fprintf(stderr, "kiln sim run: %s: %s\n", word,
+                source ? "is a source, and not a program: compile it first, for example with nvcc"
+                       : "there is no such program in $PATH; a program here is named with its folder, ./NAME");
         return NULL;
     }
     if (!read_program(path, p))

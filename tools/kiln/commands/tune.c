@@ -220,6 +220,20 @@ static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *option
     return kiln_tune(c->engine, c->spec, options, tuning, error);
 }
 
+/* Keeps the sizes that the sweep took, for the results. */
+static void take_sizes(tune_view *view, const kiln_tuning *tuning)
+{
+    const kiln_setting *size;
+    size_t count = 0;
+    while (kiln_tuning_size(tuning, count))
+        count++;
+    kiln_setting *sizes = cli_alloc((count + 1) * sizeof *sizes);
+    for (view->size_count = 0; (size = kiln_tuning_size(tuning, view->size_count)); view->size_count++)
+        sizes[view->size_count] = *size;
+    view->sizes = sizes;
+    view->size_set = kiln_tuning_size_set(tuning);
+}
+
 static bool has_limit(const tune_args *args)
 {
     return args->max_configurations || args->max_seconds > 0 || args->max_roofline > 0 || args->stagnation;
@@ -292,8 +306,7 @@ static int tune_run(cli *c)
     if (!tuning)
         return cli_error(c, error);
 
-    view.size_count = cli_whole_sizes(c->spec, &view.chosen.choice, view.device->simulated, &view.size_set,
-                                      &view.sizes);
+    take_sizes(&view, tuning);
     code = cli_exit_code(status);
     view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
     view.status = status;
@@ -362,7 +375,7 @@ static const cli_option options[] = {
      "choose the direction. The errors are the largest, the median and the 99.9th percentile over the elements of "
      "the answer, in units of the tolerance. If you repeat the option, kiln shows the Pareto front and ranks it by "
      "the first objective. Default: time."},
-    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The search strategy; `kiln compare-strategies` lists them. Default: surrogate if there is a limit; without a "
      "limit exhaustive, which tries everything in order."},
     {"estimates", 0, CLI_TEXT, FIELD(estimates), "DEVICE", CLI_NOTHING, NULL,

@@ -6,6 +6,7 @@
  *   quantities.c       figures of samples besides their time
  *   compare.c          compares problems
  *   page.c             writes the page
+ *   again.c            the command that runs a sample again
  *   environment.c      the environment in which the samples were made
  *   export.c           writes each chart as a file
  *   scores.c           the page of kiln compare-strategies
@@ -46,6 +47,8 @@ typedef struct report_sample {
     double energy, power, error, compile; /* J, W, tolerances, seconds; 0: not known */
     bool verified;
     const char *metrics;   /* "NAME=VALUE ..."; NULL: none */
+    const char *command;   /* the command line of its sweep; "": not known */
+    bool elsewhere;        /* its answer was not checked at these sizes: not at all, or at smaller ones */
     const char *functions; /* "NAME=SECONDS ..." of the functions that made its inputs; NULL: not known */
     size_t number;         /* number in the order of time, from 1 */
     uint32_t *levels;      /* for each param of its variant the index of its value */
@@ -147,6 +150,7 @@ typedef struct report_pair {
 typedef struct report {
     const char *spec, *title, *source; /* source: the name of the input, for people */
     const char *word;                  /* the word by which `kiln run` finds the spec: its name or a path */
+    bool found;                        /* false: only the store knows the spec */
     cli_list asides;                   /* variants that are not contenders */
     /* 1: `at` is the clock of a replay, which began at 0, so there is no time of day */
     bool replayed;
@@ -230,6 +234,11 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
 int report_page(cli *c, const report *r, const report_library *library, const char *path, uint64_t *size);
 /* Writes a file as a whole or not at all. */
 int report_write(cli *c, const char *path, const char *data, size_t size);
+
+/* ---- running again (again.c) ---- */
+
+/* Returns the command line that runs the best sample of a problem again. */
+const char *report_again(const report *r, const report_problem *p);
 
 /* ---- charts as files ---- */
 

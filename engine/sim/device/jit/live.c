@@ -143,3 +143,11 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
     const uint32_t n = get_number(live, slot, width);
     return live->in[at * live->words + n / 64] >> n % 64 & 1;
 }
+
+bool jit_live_blank(const jit_live *live)
+{
+    uint64_t any = 0;
+    for (size_t k = 0; live->in && k < live->words; k++)
+        any |= live->in[k];
+    return live->in && !any;
+}

@@ -47,8 +47,7 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     return block;
 }
 
-/* Frees the frames of all warps, and their paths. */
-void vm_block_drop_frames(vm_block *block)
+void vm_block_drop_paths(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
@@ -68,9 +67,6 @@ void vm_block_drop_frames(vm_block *block)
                 break;
             }
         }
-        if (w->root)
-            vm_frame_free(w, w->root);
-        w->root = NULL;
         w->path_count = 0;
     }
 }
@@ -83,7 +79,10 @@ void vm_block_free(vm_block *block)
     vm_let_go(block->runner->run->family, block->held);
     vm_children_free(block);
     if (block->warps)
-        vm_block_drop_frames(block);
+        vm_block_drop_paths(block);
+    for (uint32_t k = 0; block->warps && k < block->warp_count; k++)
+        if (block->warps[k].root)
+            vm_frame_free(&block->warps[k], block->warps[k].root);
     if (block->runner->run->hooks)
         block->runner->run->hooks->block_free(block);
     kiln__free(mem, block->warps);
@@ -104,10 +103,14 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->id[2] = (uint32_t)(number / grid[0] / grid[1]);
     block->live = run->block_threads;
     block->ended = false;
+    block->fresh = true;
     block->next_warp = 0;
     vm_children_reset(block);
-    memset(block->barriers, 0, sizeof block->barriers);
-    memset(block->shared, VM_POISON, (size_t)run->shared_reach);
+    if (block->barred)
+        memset(block->barriers, 0, sizeof block->barriers);
+    block->barred = false;
+    if (run->shared_reach > run->shared_low) /* even an empty memset() is slow where it begins at a guard page */
+        memset(block->shared + run->shared_low, VM_POISON, (size_t)(run->shared_reach - run->shared_low));
     if (run->shared_system)
         memset(block->shared + run->shared_system, 0, VM_SYSTEM_SHARED);
     if (block->local)
@@ -123,11 +126,12 @@ bool vm_block_start(vm_block *block, uint64_t number)
         w->event = 0;
         w->cc = w->cluster_arrived = w->path_count = w->sync_used = w->spins = w->yields = w->vain_yields = 0;
         w->waits = w->moved = w->gave_way = w->in_vain = false;
-        memset(w->polls, 0, sizeof w->polls);
+        if (w->polled)
+            memset(w->polls, 0, sizeof w->polls);
+        w->polled = false;
         w->current = VM_PATHS;
         w->issued = w->lanes = w->idle = w->charge = 0;
-        w->root = vm_frame_new(w, run->kernel, NULL);
-        if (!w->root)
+        if (!vm_frame_renew(w, run->kernel))
             return false;
         vm_path_add(w, run->kernel->code, mask, NULL, w->root);
     }
@@ -177,7 +181,7 @@ void vm_barrier_open(vm_block *block, uint32_t id)
 /* Opens the barriers that are complete now because threads have exited. */
 void vm_barriers_check(vm_block *block)
 {
-    for (uint32_t id = 0; id < VM_BARRIERS; id++) {
+    for (uint32_t id = 0; block->barred && id < VM_BARRIERS; id++) {
         const vm_barrier *barrier = &block->barriers[id];
         if (barrier->arrived && (barrier->need ? barrier->arrived >= barrier->need : barrier->arrived >= block->live))
             vm_barrier_open(block, id);
@@ -201,6 +205,7 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     }
     vm_barrier *barrier = &block->barriers[id];
+    block->barred = true;
     if (barrier->arrived == 0) {
         barrier->all = true;
         barrier->need = need;
@@ -211,12 +216,12 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
     }
     if (i->size) {
         uint32_t p = (*vm_pred(w, i->c) ^ (i->flags & 1 ? VM_ALL : 0)) & m;
-        barrier->count += (uint32_t)__builtin_popcount(p);
+        barrier->count += vm_lanes_of(p);
         barrier->all = barrier->all && p == m;
         barrier->any = barrier->any || p != 0;
     }
     /* With a thread count, a warp whose live threads have all arrived counts as 32 threads. */
-    barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : (uint32_t)__builtin_popcount(m);
+    barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : vm_lanes_of(m);
     if (!(i->flags & 2)) {
         vm_path *path = &w->paths[w->current];
         vm_warp_save(w);

@@ -44,6 +44,8 @@ bool vm_cluster_start(vm_cluster *cluster, uint64_t number)
                    z = number / wide / high * blocks[2];
     cluster->live = run->block_threads * cluster->size;
     cluster->arrived = 0;
+    if (cluster->size == 1)
+        return vm_block_start(cluster->blocks[0], number);
     for (uint32_t k = 0; k < cluster->size; k++) {
         const uint64_t row = y + k / blocks[0] % blocks[1], plane = z + k / blocks[0] / blocks[1];
         if (!vm_block_start(cluster->blocks[k], (plane * grid[1] + row) * grid[0] + x + k % blocks[0]))
@@ -124,7 +126,7 @@ void vm_cluster_deadlock(vm_cluster *cluster)
     /* should not happen; but a launch must end */
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t k = 0; !s.warp && k < cluster->blocks[b]->warp_count; k++)
-            if (cluster->blocks[b]->warps[k].root)
+            if (cluster->blocks[b]->warps[k].root && cluster->blocks[b]->warps[k].dead != VM_ALL)
                 s.warp = &cluster->blocks[b]->warps[k], s.path = &root, root.frame = s.warp->root;
     if (!s.warp)
         return;

@@ -361,6 +361,7 @@ void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
 static vm_barrier *get_group_barrier(const vm_warp *w, uint32_t *id)
 {
     *id = VM_BARRIERS + 1 + w->index / 4;
+    w->block->barred = true;
     return &w->block->barriers[*id];
 }
 

@@ -11,20 +11,16 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     if (m == VM_ALL)
         vm_count_heat(w, i, w->frame->function->code);
     w->dead |= m;
-    block->cluster->arrived -= (uint32_t)__builtin_popcount(w->cluster_arrived & m);
-    block->cluster->live -= (uint32_t)__builtin_popcount(m);
+    block->cluster->arrived -= vm_lanes_of(w->cluster_arrived & m);
+    block->cluster->live -= vm_lanes_of(m);
     w->cluster_arrived &= ~m;
-    block->live -= (uint32_t)__builtin_popcount(m);
+    block->live -= vm_lanes_of(m);
     block->left = i;
     block->left_in = w->frame->function;
     w->mask &= ~m;
     if (w->mask == 0)
         vm_path_drop(w);
     vm_leave(w, sync, NULL, m);
-    if (w->dead == VM_ALL) {
-        vm_frame_free(w, w->root);
-        w->root = NULL;
-    }
     for (uint32_t k = 0; k < w->path_count; k++)
         if (w->paths[k].state == VM_PATH_WARP && k != w->current)
             w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them check again */

@@ -1,6 +1,7 @@
 /* frame.c - the memory of frames. Each call has a frame: the registers and parameters of the function that is called. */
 #include <string.h>
 
+#include "vm_jit.h"
 #include "vm_limit.h"
 #include "vm_machine.h"
 #include "vm_path.h"
@@ -98,6 +99,23 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     memset(frame->regs, 0xff, 4); /* the predicate that is always true; all other registers are zero */
     vm_charge(w, bytes >> 14);
     return frame;
+}
+
+/* Makes the kernel's frame of a warp ready for its next block: takes a frame for the first block, and resets it for the
+ * later ones. Registers are zero, unless the compiler has found that the kernel reads none that it has not written
+ * (vm_compiled.blank). Clearing them takes longer than a short kernel. Returns false if memory runs out. */
+bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
+{
+    vm_frame *frame = w->root;
+    if (!frame)
+        return (w->root = vm_frame_new(w, kernel, NULL)) != NULL;
+    const size_t vars = (size_t)kernel->ptx->frame_bytes * VM_LANES;
+    if (!atomic_load_explicit(&kernel->compiled->blank, memory_order_relaxed))
+        memset(frame->regs, 0, (size_t)(frame->vars - frame->regs) + vars);
+    memset(frame->regs, 0xff, 4);
+    frame->join = (vm_sync){0};
+    vm_charge(w, frame->bytes >> 14);
+    return true;
 }
 
 void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }

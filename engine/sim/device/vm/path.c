@@ -184,6 +184,9 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
     return sync;
 }
 
+/* Counts how often whole warps have executed the code from `first` to `i`: a loop, or a kernel. Its last instruction, a
+ * branch or an exit, holds the counter. Several host threads may lose a count. At the threshold the compiler gets the
+ * code (vm_jit.h); shortly before, it gets to see how the code runs. */
 /* how often the compiler looks at the code before it compiles it, during the second half of the count */
 #define LOOKS 16u
 #define LONG 512 /* instructions: longer code takes seconds to compile */
@@ -202,6 +205,23 @@ void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
     __atomic_store_n(heat, ++now, __ATOMIC_RELAXED);
     if (now >= most || (now >= most / 2 && now % (most / LOOKS + 1) == 0))
         jit->hot(jit, w, first, i, now >= most);
+}
+
+/* Counts how often lanes diverge at a branch, in a field that branches do not use. Several host threads may lose a count.
+ * At a share of the threshold the compiler makes code for the paths, once. */
+static void count_split(vm_warp *w, const vm_code *i)
+{
+    enum { SHARE = 4 };
+    struct vm_jit *jit = w->runner->jit;
+    if (!jit)
+        return;
+    const vm_function *function = w->frame->function;
+    uint32_t *heat = &function->code[i - function->code].d, now = __atomic_load_n(heat, __ATOMIC_RELAXED);
+    if (now > jit->threshold / SHARE)
+        return;
+    __atomic_store_n(heat, ++now, __ATOMIC_RELAXED);
+    if (now > jit->threshold / SHARE)
+        jit->split(jit, w, i);
 }
 
 /* Counts backward branches of a divergent warp. Its lanes may be spinning on each other, so the path yields from time
@@ -231,6 +251,7 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
             vm_count_heat(w, i, i->target);
         return;
     }
+    count_split(w, i);
     const vm_code *meet = i->extra;
     vm_sync *sync = vm_diverge(w, meet);
     uint32_t rest = w->mask & ~m;

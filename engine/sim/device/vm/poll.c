@@ -11,6 +11,7 @@ void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool chang
     vm_polling *ways = w->polls[__builtin_ctz(m)];
     vm_polling *p = ways[0].at == i ? &ways[0] : ways[1].at == i ? &ways[1] : NULL;
     if (!p) {
+        w->polled = true;
         p = &ways[ways[0].at && (ways[1].at == NULL || w->poll_next++ & 1)];
         p->at = i;
         p->same = 0;

@@ -16,6 +16,33 @@ static uint64_t get_budget_left(const vm_runner *runner)
     return spent < budget ? budget - spent : 0;
 }
 
+/* Runs the warps of a block that has just started by vm_warp_begin(), as long as each ends in its first turn. Returns the
+ * number of instructions that the first of the others has run in its turn, which is not over; 0: no turn has begun. Adds
+ * the instructions of the warps that have ended to *spent. */
+static uint64_t run_fresh(vm_block *block, uint64_t *spent)
+{
+    vm_runner *runner = block->runner;
+    const vm_run_state *run = runner->run;
+    uint64_t begun = 0, ran = 0;
+    block->fresh = false;
+    /* near the end of the budget, and in clusters, turns are taken one by one */
+    if (run->hooks || !runner->jit || run->cluster_size > 1 || get_budget_left(runner) < (uint64_t)64 * SLICE)
+        return 0;
+    for (; block->next_warp < block->warp_count && ran < SLICE; block->next_warp++) {
+        if (!vm_warp_begin(&block->warps[block->next_warp], SLICE, &begun))
+            break;
+        ran += begun + block->warps[block->next_warp].charge;
+        block->warps[block->next_warp].charge = begun = 0;
+    }
+    *spent += ran;
+    block->moved = block->moved || ran;
+    block->next_warp = block->next_warp == block->warp_count ? 0 : block->next_warp;
+    runner->clock += ran;
+    if (ran)
+        vm_count_steps(block, &block->warps[block->next_warp], ran);
+    return begun;
+}
+
 /* Runs the warps of a block in turn. If no warp can continue and no other block of the cluster can, releases lanes at
  * reconvergence points. If that does not help, the launch is in a deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)
@@ -28,6 +55,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
     uint32_t blocked = 0, still = 0;
     block->moved = false;
+    uint64_t begun = block->fresh ? run_fresh(block, &spent) : 0;
     while (block->live && spent < quantum && still < block->warp_count) {
         vm_warp *w = &block->warps[block->next_warp];
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
@@ -43,9 +71,10 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         }
         blocked = 0;
-        uint64_t before = w->issued, left = get_budget_left(runner);
+        uint64_t before = begun ? 0 : w->issued, left = get_budget_left(runner);
         uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
-        vm_warp_run(w, left < slice ? left + 1 : slice);
+        vm_warp_run(w, left < slice ? left + 1 : slice, begun);
+        begun = 0;
         spent += w->issued - before;
         runner->clock += w->issued - before;
         spent += w->charge;
@@ -71,7 +100,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     runner->counters.blocks++;
     runner->counters.warps += block->warp_count;
     vm_limit_count(block);
-    vm_block_drop_frames(block);
+    vm_block_drop_paths(block);
     block->ended = block->moved = true;
     return VM_TURN_ENDED;
 }

@@ -20,7 +20,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum);
 /* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
  * launch was asked to stop. */
 void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps);
-void vm_block_drop_frames(vm_block *block);
+/* Frees the paths of all warps, and the frames of calls. The frames of the kernel stay for the next block. */
+void vm_block_drop_paths(vm_block *block);
 
 /* ---- cluster.c, window.c ---- */
 vm_cluster *vm_cluster_new(vm_runner *runner);

@@ -170,7 +170,7 @@ struct vm_warp {
     uint32_t cc;              /* the carry flag of each lane */
     uint32_t cluster_arrived; /* lanes that arrived at the cluster's barrier in the current phase */
     vm_sync *sync;
-    vm_frame *frame, *root;
+    vm_frame *frame, *root; /* root: the kernel's; it stays for the next block */
     vm_block *block;
     vm_runner *runner;
     uint64_t issued, lanes, idle; /* counters; idle: instructions since lanes last reconverged */
@@ -180,6 +180,7 @@ struct vm_warp {
     bool in_vain;  /* in that turn it did nothing but wait */
     bool waits;    /* it reads the same value again and again (vm_poll()) */
     bool moved;    /* it has seen a new value, or changed one, since the turn of its path began */
+    bool polled;   /* polls[] has entries */
     uint32_t poll_next;
     vm_polling polls[VM_LANES][2]; /* indexed by the path's first lane */
     vm_path paths[VM_PATHS];
@@ -209,6 +210,7 @@ struct vm_block {
     uint32_t id[3];
     uint32_t warp_count, live; /* live: threads that have not exited */
     bool ended;
+    bool fresh;          /* no warp has run yet */
     const vm_code *left; /* the place where the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
@@ -221,6 +223,7 @@ struct vm_block {
     /* By number: the barriers of the block, then the cluster's, which only uses the number, then one for each
      * warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
+    bool barred;                  /* a thread has come to one of them */
     struct vm_children *children; /* child.c; NULL until it launches something */
     /* Data of the observers. */
     struct vm_trace_warp *trace;  /* one per warp; NULL: not traced */

@@ -18,7 +18,8 @@ void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
 /* Lets the lanes m of the running path wait at its instruction. The other lanes of the path continue. */
 void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_warp_run(vm_warp *w, uint64_t quantum);
+void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun);
+bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun);
 void vm_warp_step(vm_warp *w); /* runs one instruction of the selected path */
 bool vm_warp_ready(const vm_warp *w);
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
@@ -37,6 +38,7 @@ void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume);
 void vm_frame_return(vm_warp *w, vm_frame *frame);
 vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller);
+bool vm_frame_renew(vm_warp *w, const vm_function *kernel);
 void vm_frame_free(vm_warp *w, vm_frame *frame);
 void *vm_pool_get(vm_runner *runner, size_t bytes);
 void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes);

@@ -14,16 +14,13 @@
 #define TURN 4096u
 #define NOWHERE 256u /* the end of an empty span; at least the widest access */
 
-/* Counts how often whole warps have executed the code from `first` to `i`: a loop, or a kernel. Its last instruction, a
- * branch or an exit, holds the counter. Several host threads may lose a count. At the threshold the compiler gets the
- * code (vm_jit.h); shortly before, it gets to see how the code runs. */
-
 /* Selects the next path that is ready, in turn. Returns false if no path is ready. */
 static bool select_next_path(vm_warp *w)
 {
-    uint32_t from = w->current == VM_PATHS ? 0 : w->current + 1;
-    for (uint32_t k = 0; k < w->path_count; k++) {
-        const vm_path *path = &w->paths[(from + k) % w->path_count];
+    uint32_t at = w->current == VM_PATHS ? 0 : w->current + 1;
+    for (uint32_t k = 0; k < w->path_count; k++, at++) {
+        at = at >= w->path_count ? 0 : at;
+        const vm_path *path = &w->paths[at];
         if (path->state == VM_PATH_READY) {
             vm_warp_select(w, path);
             return true;
@@ -64,7 +61,16 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     const vm_function *function = w->frame->function;
     _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
     vm_native *region = atomic_load_explicit(&at[i - function->code], memory_order_acquire);
-    if (left < region->need || !w->runner->jit)
+    if (!w->runner->jit)
+        return 0;
+    if (w->mask != VM_ALL) {
+        const bool fits = region->partial && left >= region->partial_need;
+        const uint64_t ran = fits ? region->partial(w, w->base[0], left, lanes, steps) : 0;
+        if (ran == 0)
+            w->pc = i + 1;
+        return ran;
+    }
+    if (!region->run || left < region->need)
         return 0;
     for (const vm_sync *sync = w->sync; sync && sync->frame == w->frame; sync = sync->parent)
         if (sync->pc)
@@ -94,7 +100,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
     do {
         const vm_code *i = w->pc++;
         const vm_handler full = __atomic_load_n(&i->full, __ATOMIC_ACQUIRE);
-        if (VM_UNLIKELY(full == vm_op_region) && !watched && w->mask == VM_ALL) {
+        if (VM_UNLIKELY(full == vm_op_region) && !watched) {
             uint64_t done = run_region(w, i, left, &lanes, &steps);
             if (done) {
                 left -= done;
@@ -152,23 +158,67 @@ static uint32_t count_ready_paths(const vm_warp *w)
     return count;
 }
 
-/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
- * should give way to other warps. */
-void vm_warp_run(vm_warp *w, uint64_t quantum)
+/* Runs a warp that has just started, if a region begins at the kernel's first instruction. Most short kernels are one
+ * region, and nearly all of the time of a short block would be spent around it. Returns true if the warp has ended; it is
+ * then as after vm_op_exit(). Otherwise its turn has begun, and vm_warp_run() must continue it: *begun is the number of
+ * instructions that have run, of at most `quantum`. */
+bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun)
 {
+    const vm_function *kernel = w->root->function;
+    const vm_code *i = kernel->code;
+    uint64_t lanes = 0, steps = 0;
+    *begun = 0;
+    if (__atomic_load_n(&i->full, __ATOMIC_ACQUIRE) != vm_op_region || w->paths[0].mask != VM_ALL)
+        return false;
+    vm_warp_select(w, &w->paths[0]);
     w->event = 0;
+    refresh_caches(w->runner);
+    const uint64_t ran = run_region(w, i, quantum, &lanes, &steps);
+    const vm_code *at = w->pc;
+    if (!ran) {
+        w->current = VM_PATHS;
+        return false;
+    }
+    w->issued = ran - steps;
+    w->lanes = lanes;
+    w->idle = *begun = ran;
+    if (w->event || (at->masked != vm_op_exit && at->masked != vm_op_ret) || at->guard & ~2u || ran >= quantum)
+        return false;
+    const bool step = at->guard & 2;
+    w->issued += !step;
+    w->lanes += step ? 0 : VM_LANES;
+    w->dead = VM_ALL;
+    w->mask = w->path_count = 0;
+    w->current = VM_PATHS;
+    w->block->live -= VM_LANES;
+    w->block->cluster->live -= VM_LANES;
+    w->block->left = at;
+    w->block->left_in = kernel;
+    ++*begun;
+    return true;
+}
+
+/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
+ * should give way to other warps. `begun`: the number of them that have run already, on the path that is selected. */
+void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
+{
+    w->event = begun ? w->event : 0;
     w->gave_way = w->in_vain = false;
     const struct vm_hooks *hooks = w->runner->run->hooks;
     bool watched = hooks && hooks->wants(w);
     uint64_t spent = 0;
     uint32_t in_vain = 0; /* consecutive paths that only waited */
-    while (spent < quantum && select_next_path(w)) {
+    while (begun || (spent < quantum && select_next_path(w))) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
         uint64_t charge = w->charge;
-        refresh_caches(w->runner);
-        w->moved = false;
-        spent += watched ? run_watched(w, turn) : run_path(w, turn);
-        spent += w->charge - charge;
+        if (!begun) {
+            refresh_caches(w->runner);
+            w->moved = false;
+        }
+        if (begun < turn && !w->event)
+            spent += watched ? run_watched(w, turn - begun) : run_path(w, turn - begun);
+        spent += begun + w->charge - charge;
+        begun = 0;
         if (w->current != VM_PATHS && w->paths[w->current].state == VM_PATH_READY)
             vm_warp_save(w);
         if (w->event & VM_EVENT_FAULT)

@@ -520,6 +520,12 @@ void sim_programs_set(const sim_programs_table *table);
 #endif
 extern const sim_programs_table sim_no_programs; /* alone.c */
 
+/* ---- names ---- */
+
+/* Returns a kernel's name in C++ as its source has it. The caller frees it. NULL: the name is not mangled, would become
+ * too long, or there is no demangler or memory. */
+char *sim_readable_name(const char *symbol);
+
 /* ---- queries and settings ---- */
 
 /* Answers queries of kernels; `user` is the profile (vm_limits). */

@@ -161,6 +161,17 @@ static void publish_flag(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
+/* Orders the lanes of the warp that update one address by one atomic. The lanes do it one after the other, so that the
+ * last lane, which sees the whole count, may read the data that the other lanes wrote before their fence. This function
+ * does not know the last lane. Therefore all lanes are ordered behind the warp's last fence, as after __syncwarp()
+ * there. */
+static void order_updating_lanes(vm_look *k, uint32_t lanes)
+{
+    const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;
+    if (lanes & (lanes - 1) && k->a->kind & VM_ATOMIC && k->clock->full < fence)
+        k->clock->full = fence;
+}
+
 /* Checks one cell against one access of some lanes, and records the access there. `lane` is the first of the lanes;
  * `offset` is the cell's distance from the lane's address. */
 static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t lane, uint64_t offset)
@@ -186,8 +197,10 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
         vm_check_conflict(k, &c->r2, false, lanes, offset);
     c->w = me;
-    if (VM_UNLIKELY(k->strong && !k->quiet))
+    if (VM_UNLIKELY(k->strong && !k->quiet)) {
         publish_flag(k, c);
+        order_updating_lanes(k, lanes);
+    }
     if (VM_UNLIKELY(k->flight && !k->strong))
         vm_flight_write(k, c, &me);
 }
