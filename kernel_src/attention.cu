@@ -718,8 +718,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             exponentials(t);
             if (OVERLAP) {
                 // The wait for products needs no exponential, so ptxas would move it before all exponentials. It moves
-                // nothing across a branch. The wait for keys has a branch, and this argument makes it depend on the
-                // exponentials. The argument is always false, because no sum is below 0.
+                // nothing across a branch. wait_full() for the keys has a branch, and this argument makes that branch
+                // depend on the exponentials. The argument is always false, because no sum is below 0.
                 if (t + 1 < tiles)
                     ring_k.wait_full(__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
                 values_end();

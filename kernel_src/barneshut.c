@@ -172,10 +172,10 @@ typedef struct problem {
     size_t count, steps;
     double theta, soft, dt;
     body *bodies;
-    place *velocity, *pull; /* of the body of a number */
+    place *velocity, *pull; /* the body's number is the index */
     node *nodes;            /* TOP nodes, and two for each body; empty if all pairs are added */
-    size_t top;             /* how many nodes have been made before the subtrees */
-    size_t ends[TOP];       /* of the nodes of the subtree below each of them; 0: none */
+    size_t top;             /* the number of nodes above the subtrees */
+    size_t ends[TOP];       /* where the nodes of the subtree below each top node end; 0: it has no subtree */
     uint64_t every;         /* AT_ONCE bodies in `every` times as many are computed */
 } problem;
 

@@ -1299,7 +1299,7 @@ enum : unsigned {
     PARTNERS_N = TILE_N / THREAD_N,
     PARTNERS = PARTNERS_M * PARTNERS_N,
     COUNT = PAIRS * PARTNERS,                                      // threads for one set of tiles
-    THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // of a block
+    THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // threads of a block
     // of TILE_K channels; the last chunk is filled up with zeros
     CHUNKS = (GROUP_CHANNELS + TILE_K - 1) / TILE_K,
     DOWN = (at_least_one(GROUP_FILTERS) + TILE_M - 1) / TILE_M,    // blocks that share the filters of a group
@@ -1310,7 +1310,7 @@ enum : unsigned {
     // with NHWC a warp writes rows of several channels at once
     B_PITCH = TILE_N + (NHWC ? 4 : 0),
     B_FLOATS_OF_PAIR = TILE_K * B_PITCH + B_APART,
-    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR,                      // of a chunk
+    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR,                      // floats of a chunk's filters
     TILE_FLOATS = PAIRS * B_FLOATS_OF_PAIR,
     STAGE_FLOATS = FILTER_FLOATS + TILE_FLOATS,
     ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // patches of a chunk per thread

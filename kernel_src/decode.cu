@@ -111,7 +111,7 @@ struct Work {
     }
 };
 
-__device__ __forceinline__ float as_float(unsigned bits) // of the upper half
+__device__ __forceinline__ float as_float(unsigned bits) // the float whose bits are the upper half
 {
     return __uint_as_float(bits & 0xffff0000u);
 }

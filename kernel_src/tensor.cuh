@@ -124,7 +124,8 @@ __device__ __forceinline__ void load_fragments(unsigned (&to)[4], unsigned addre
                  : "memory");
 }
 
-// The same, but each square of 8 x 8 elements of 16 bits is transposed: rows of the matrix in memory are columns here.
+// Reads fragments as the function above, but transposes each square of 8 x 8 elements of 16 bits: rows of the matrix in
+// memory become columns.
 __device__ __forceinline__ void load_fragments_turned(unsigned (&to)[4], unsigned address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -38,7 +38,7 @@ struct kiln_engine {
     const char **include_path; /* folders of $KILN_INCLUDE */
     size_t include_count;
 
-    pthread_mutex_t lock; /* for everything below */
+    pthread_mutex_t lock; /* protects all members below */
     kiln__host *hosts;
     size_t host_count, host_capacity;
 

@@ -142,7 +142,7 @@ static double ln(double x)
     return exponent * LN2_HIGH + (exponent * LN2_LOW + 2 * (s + s * sum));
 }
 
-/* e^x by x = n ln 2 + r, |r| <= ln 2 / 2. Out of double's range: 0 or infinity. */
+/* e^x by x = n ln 2 + r, |r| <= ln 2 / 2. The result is infinity above 709, and 0 below -708. */
 static double exponential(double x)
 {
     if (x > 709)

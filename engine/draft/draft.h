@@ -163,7 +163,7 @@ typedef struct kiln__host_launch {
 typedef struct kiln__axis { /* one axis of the launch */
     bool used;
     const char *grid, *block; /* expressions */
-    int64_t blocks, threads;  /* for the tiny sizes and the chosen values */
+    int64_t blocks, threads;  /* their numbers at the tiny sizes and the chosen values */
     const char *doubt;        /* the reason why the grid is not certain; NULL: the source shows it */
     /* the size over which the grid runs, if a block is a row of another size; NULL: not known */
     const char *rows;
@@ -253,7 +253,7 @@ bool kiln__host_is_argument(const kiln__draft *draft, const char *name); /* the 
 bool kiln__host_apply(kiln__draft *draft);                               /* sets sizes, arguments, axes */
 /* Returns the number that the launch gives to parameter number `param` of the template. NULL: not read. */
 const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param);
-const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* for a spec */
+const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* the form that a spec has */
 /* Computes a tree with the sizes of the set `tiny`, or with the default ones (`whole`). Names that are not known have
  * the value `otherwise`; 0: the function returns false for them. */
 bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value);

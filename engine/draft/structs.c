@@ -149,7 +149,7 @@ static bool has_size(const kiln__draft *draft, size_t first, uint64_t bytes)
 
 void kiln__guess_structs(kiln__draft *draft)
 {
-    enum { MOST_WORDS = 64 }; /* of the declaration of a parameter */
+    enum { MOST_WORDS = 64 }; /* the most words of the declaration of a parameter */
     size_t whole = draft->argument_count;
     for (size_t i = 0; i < whole; i++) {
         kiln__draft_argument *argument = &draft->arguments[i];

@@ -43,7 +43,7 @@ static const char *read_extents(kiln__draft *draft, size_t at)
 static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t stop, bool constant)
 {
     const kiln__word *words = draft->scan->words;
-    draft->compared += 2 * draft->scan->count; /* for the two searches below */
+    draft->compared += 2 * draft->scan->count; /* the two searches below compare this many words */
     char *text = draft->compared <= KILN__MOST_COMPARED ? kiln__word_copy(draft->scan, name) : NULL;
     if (!text || draft->argument_count == KILN__MOST_ARGUMENTS || !(constant || is_filled_by_host(draft, text)) ||
         !kiln__is_used_by_device(draft, text))

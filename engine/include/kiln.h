@@ -1084,7 +1084,7 @@ KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kil
 typedef struct kiln_cache_entry {
     const char *id;       /* 32 hexadecimal digits */
     const char *source;   /* the name of the source; of a reference the name of the spec */
-    const char *arch;     /* of a reference "reference" */
+    const char *arch;     /* the architecture of a reference "reference" */
     const char *compiler; /* "nvrtc 13.0"; of a reference the host function or the command */
     const char *options;  /* the compiler's options, separated by spaces; of a reference the sizes */
     uint64_t bytes;

@@ -30,15 +30,15 @@ enum { KILN__RELAY_CHUNK = 1 << 18, KILN__RELAY_ARGUMENTS = 32, KILN__RELAY_GROU
 typedef struct kiln__relayed { /* a parsed message; texts and bytes point into it */
     uint32_t kind;
     uint64_t channel;
-    const char *bytes; /* for DATA and ANSWER */
+    const char *bytes; /* used by DATA and ANSWER */
     size_t length;
     int how;                                          /* for ENDED: the status of waitpid(); -1: unknown */
-    const char *version;                              /* for HELLO */
+    const char *version;                              /* used by HELLO */
     const char *arguments[KILN__RELAY_ARGUMENTS + 1]; /* for START; NULL after the last */
     const char *group;                                /* for GROUP: numbers of 64 bits, perhaps unaligned */
     size_t group_count;
 } kiln__relayed;
-void kiln__relay_write(kiln__text *out, uint32_t kind, uint64_t channel); /* for messages without further fields */
+void kiln__relay_write(kiln__text *out, uint32_t kind, uint64_t channel); /* writes a message without further fields */
 void kiln__relay_write_hello(kiln__text *out, const kiln__rank_info *info);
 void kiln__relay_write_start(kiln__text *out, uint64_t channel, const char *const *arguments);
 void kiln__relay_write_data(kiln__text *out, uint64_t channel, const void *bytes, size_t length);

@@ -16,7 +16,7 @@
 #include "tuning_internal.h"
 
 typedef struct recorder_device {  /* a device of the sweep */
-    const char *id, *uuid, *host; /* of the site */
+    const char *id, *uuid, *host; /* id, UUID and host of the site */
     const char *fields;           /* the site's part of the key */
     char driver[16];
 } recorder_device;

@@ -39,7 +39,7 @@ struct kiln__tune_source {
     size_t at; /* the variant being walked */
     kiln__space *space;
     kiln__walk *walk;
-    kiln__effort effort; /* for the walk to the next one */
+    kiln__effort effort; /* the effort of the walk to the next configuration */
     kiln__tally tally;   /* tally of the variant with the most tried values, at the end of its walk */
     size_t tallied;
     /* searched */
@@ -272,8 +272,8 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
 }
 
 /* The effort for counting: about a quarter of a second on a usual machine. It is in units of work, so that the same
- * spaces are counted, and the same seeds draw the same configurations, on every machine. The clock is for much slower
- * machines. */
+ * spaces are counted, and the same seeds draw the same configurations, on every machine. COUNT_SECONDS ends the count
+ * earlier on machines that are much slower. */
 #define COUNT_UNITS ((uint64_t)1 << 26)
 #define COUNT_SECONDS 5.0
 #define COUNT_SHARE 0.25 /* share of a sweep's limit */
@@ -683,7 +683,8 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
 static void close_walk(kiln__tune_source *s)
 {
     const kiln__tally *tally = s->walk ? kiln__walk_tally(s->walk) : NULL;
-    if (tally && tally->tried > s->tally.tried && s->given == 0) { /* for the message if nothing is found */
+    /* the message needs these numbers if nothing is found */
+    if (tally && tally->tried > s->tally.tried && s->given == 0) {
         size_t count = s->variants[s->at]->where_count;
         uint64_t *kept = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *kept);
         if (kept)

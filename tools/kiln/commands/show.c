@@ -12,7 +12,7 @@ typedef struct show_args {
     bool names, metrics;
 } show_args;
 
-#define COUNT_SECONDS 5.0 /* for all variants together, */
+#define COUNT_SECONDS 5.0 /* the limit for all variants together, */
 #define COUNT_LEAST 0.25  /* but at least this much for each */
 
 typedef struct space {

@@ -41,7 +41,7 @@ typedef struct tune_checked {
     const char *sizes;  /* "N=5000 (tiny)"; NULL: nothing was checked */
     uint64_t runs;      /* winners that ran to their end */
     uint64_t failed;    /* other winners */
-    kiln_status status; /* of the first one that failed */
+    kiln_status status; /* the status of the first one that failed */
     const char *which, *why;
 } tune_checked;
 

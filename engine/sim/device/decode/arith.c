@@ -299,7 +299,7 @@ void vm_decode_bits(vm_decoder *d)
 }
 
 /* Decodes bfi, bfe, fns, bmsk and szext. The sources go to a, b, c and e in written order; bfi alone uses e. Positions
- * and lengths have 32 bits also if the field has 64. Flags: 1 is .clamp, 2 is a type of s32. */
+ * and lengths have 32 bits also if the field has 64. Flags: 1 for .clamp, 2 for the type s32. */
 void vm_decode_bitfield(vm_decoder *d)
 {
     unsigned bytes = vm_container(TYPE(0));

@@ -264,7 +264,8 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
         most = from[r] > most ? from[r] : most;
     }
     most += 7 * by_four + 3 * by_one + (per - 1) * next + 1;
-    if (t->base > (t->narrow ? UINT32_MAX : UINT64_MAX >> 1) - most * bytes) /* the last would be below the first */
+    /* the address of the last byte would overflow */
+    if (t->base > (t->narrow ? UINT32_MAX : UINT64_MAX >> 1) - most * bytes)
         return false;
     unsigned char *host = reach_all(w, i, t->base + least * bytes, t->base + most * bytes, write);
     if (!host)

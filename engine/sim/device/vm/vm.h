@@ -199,7 +199,7 @@ int vm_module_kernel(const vm_module *module, const char *name);
 /* Resources of a kernel, as far as PTX gives them. */
 typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
-    uint32_t max_threads;       /* from directives, otherwise 1024 */
+    uint32_t max_threads;       /* the limit from directives, otherwise 1024 */
     uint32_t register_estimate; /* an estimate, from the live ranges or counts of the PTX registers */
 } vm_resources;
 void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);

@@ -9,7 +9,7 @@ typedef struct sim_link {
     sim_object object;
     sim_jit jit;
     uint64_t nanoseconds;
-    kiln__text errors, notes; /* of all calls so far */
+    kiln__text errors, notes; /* the messages of all calls so far */
     sim_texts texts;
     ptx_input *inputs; /* parallel to the texts */
     size_t input_count, input_capacity;

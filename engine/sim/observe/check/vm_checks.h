@@ -274,7 +274,7 @@ typedef struct vm_clock {
     uint32_t full;    /* the warp's own entry in its vector clock */
     uint32_t synced;  /* time at which the warp last synchronised with any thread */
     uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
-    uint32_t know[VM_KNOWN];         /* by warp and by block of the cluster */
+    uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
     /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
     uint32_t *lanes;
     /* how many cp.async groups and how many bulk groups each lane has committed; `products`: how many groups of
@@ -334,8 +334,8 @@ typedef struct vm_check_block {
     uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has no local memory */
     size_t local_words;
     /* The rest is used only if the module has something asynchronous. */
-    vm_more *gate_more;                /* by barrier, beside `gates` */
-    vm_more *more;                     /* by warp */
+    vm_more *gate_more;                /* indexed by barrier, like `gates` */
+    vm_more *more;                     /* indexed by warp */
     uint32_t (*fences)[VM_FENCES + 1]; /* by thread: the times of its last fence.proxy.async, the latest first */
     vm_bar *bars;
     size_t bar_count, bar_capacity;

@@ -46,7 +46,7 @@ typedef struct vm_cost_insn {
     uint8_t issue; /* machine instructions; 0: the compiler removes it */
     vm_traced traced;
     bool joined;            /* a branch inside of a region */
-    uint8_t queue, pending; /* for COMMIT and WAIT */
+    uint8_t queue, pending; /* only COMMIT and WAIT use these */
     bool open;              /* WAIT: also for work that is not committed */
     bool reading;           /* WAIT: only until stores have read shared memory */
     uint16_t latency;

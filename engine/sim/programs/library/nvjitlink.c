@@ -57,7 +57,7 @@ typedef struct jit_link {
     int cc; /* 90 */
     char **options;
     uint32_t option_count;
-    compiler lto; /* for LTO-IR */
+    compiler lto; /* the compiler of LTO-IR */
     unsigned added;
     sim_texts texts;
     kiln__text errors;
