@@ -362,7 +362,7 @@ static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *v
     size_t count = 0;
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
-    /* the values are those of the current spec */
+    /* all values come from the current spec */
     for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++)
         if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
             fixed[count++] = open->params.items[p];
