@@ -456,6 +456,8 @@ static kiln_status check_params(converter *c, const json_t *keys, size_t count, 
     return KILN_OK;
 }
 
+/* Converts a whole cache file to T4. If an earlier conversion from T4 left its metadata in the header, the result gets
+ * them back. */
 static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 {
     json_t *header = copy_without(c, from, "cache"), *own = json_object_get(header, "t4"),

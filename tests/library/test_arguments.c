@@ -851,6 +851,8 @@ static void refused(kiln_status status, const char *message)
                     &out.error)
 #define CHOOSE(...) kiln_plan_open(w.engine, w.spec, &(kiln_choice){__VA_ARGS__}, &out.plan, &out.error)
 
+/* Flags with unknown bits and values outside of an enum are refused by name. Functions that return texts return a text
+ * for every value. */
 static void test_flags_and_enums(void)
 {
     set_up();

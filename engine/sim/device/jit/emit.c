@@ -492,6 +492,7 @@ static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, un
     return bits != 0;
 }
 
+/* Writes the instruction at e->at, by its kind, and counts it with the lanes that run it. */
 static void emit_insn(jit_emitter *e)
 {
     const vm_code *i = &e->u->function->code[e->at];
