@@ -226,6 +226,8 @@ static void test_values(void)
           !kiln__name_valid("a.b") && !kiln__name_valid("min"));
 }
 
+/* Parses expressions, templates and lists with an allocator that fails at the n-th call, for each n. Nothing leaks, and
+ * the failure is reported. */
 static void test_oom(void)
 {
     static const char text[] = "max(i, 2) + ('a' == t and n < z < 3) if A.rows in (1, 2) else -f * device.sm_count";

@@ -11,8 +11,8 @@
 #define MOST_BYTES (64u << 20) /* functions that would need more memory: all registers count as live */
 
 struct jit_live {
-    uint32_t masks; /* that there are */
-    size_t words;   /* of the set of one instruction */
+    uint32_t masks; /* number of existing masks */
+    size_t words;   /* words of one instruction's set */
     uint64_t *in;
     uint64_t *temps; /* registers of a single PTX instruction */
     uint64_t *shown; /* addresses that messages about endless loops show (vm_wait_of) */
@@ -77,7 +77,7 @@ static void add_shown(jit_live *live, const vm_function *function, const jit_ins
         uint32_t number_of;
         if (insns[at].kind == JIT_BRANCH && back->target <= back && back->insn < function->ptx->insn_count)
             wait = vm_wait_of(function, back->target->insn, back->insn, &number_of, &mbarrier);
-        if (wait && !(wait->a & 1)) { /* of whatever width */
+        if (wait && !(wait->a & 1)) { /* a wait of any width */
             add_member(live->shown, get_number(live, wait->a, JIT_32));
             add_member(live->shown, get_number(live, wait->a, JIT_64));
         }
