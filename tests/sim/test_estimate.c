@@ -291,6 +291,21 @@ static void test_cut(void)
     end(&s);
 }
 
+/* The words of a trace are used up in the middle of a record. The record is left out, and nothing behind the trace is read. */
+static void test_full(void)
+{
+    enum { MOST = 1 << 24, RECORD = 65 }; /* words: the record has 32 lines, and the passes of each line */
+    static const char loop[] =
+        "{ .reg .pred %%p; mov.u32 %%r6, 0; L: red.global.add.u32 [%%rd3], 1; red.global.add.u32 [%%rd3], 1; "
+        "add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p, %%r6, 140000; @%%p bra L; }\n";
+    setup s = trace_of(loop, 1, 32, 32, 1 << 20, false, 1);
+    vm_time_result result;
+    const vm_trace_warp *t = &s.trace->warps[0];
+    CHECK(t->closed && !t->failed && t->count < MOST && t->count > MOST - RECORD);
+    CHECK(vm_time_estimate(NULL, &s.launch, &result));
+    end(&s);
+}
+
 /* ---- the model's version ---- */
 
 /* Estimates of one version of the model, with fixed figures. If you change an estimate on purpose, raise
@@ -408,6 +423,7 @@ static const check_case cases[] = {
     {"global memory", test_global},
     {"barrier", test_barrier},
     {"a trace cut short", test_cut},
+    {"a trace that is full", test_full},
     {"pinned to the model's version", test_pinned},
     {"profile without what is usual", test_profile_usual},
     {"bounds", test_bound},

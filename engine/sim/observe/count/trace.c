@@ -268,6 +268,8 @@ void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
         vm_trace_engine(w, t, i, m);
     else if (insn->memory && !t->closed)
         record_access(w, t, i, m, insn);
+    if (t->closed) /* its words were used up: a record is whole or absent */
+        t->count = t->before;
     if (++t->traced >= trace->limit)
         t->closed = true;
 }

@@ -329,8 +329,10 @@ static bool read_next_region(replay *r, warp *w)
         for (; w->left && w->insn >= least && w->insn < end; w->left--) {
             uint32_t record = 1;
             if (r->cost->insns[w->insn].traced.memory && w->at < t->count) {
-                record = (uint32_t)w->at + 2;
-                w->at += VM_TRACE_SIZE(t->words[w->at]);
+                const uint32_t size = VM_TRACE_SIZE(t->words[w->at]);
+                if (size <= t->count - w->at) /* all of it is in the trace */
+                    record = (uint32_t)w->at + 2;
+                w->at += size;
             }
             w->executed[w->insn - region->first] = record;
             least = ++w->insn;
