@@ -316,7 +316,8 @@ void sim_resume(void);
 CUresult sim_begin_bare(void);
 const sim_profile *sim_current_profile(void); /* call it under the state lock */
 const kiln_allocator *sim_memory(void);
-/* For tests: the allocator for all later allocations; NULL: malloc. Not while the primary context is retained. */
+/* For tests: the allocator for all later allocations; NULL: malloc. Do not call it while the primary context is
+ * retained. */
 void sim_set_memory(const kiln_allocator *mem);
 
 /* ---- modules ---- */
