@@ -543,7 +543,7 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     kiln__include *includes;
     kiln_status status = KILN_ERROR_COMPILE;
     bool again = copy_request(request, &arena, &less, &includes);
-    if (again) /* an error without -default-device mostly remains with it: this saves one compile */
+    if (again) /* most errors remain with -default-device, so it saves a compile to remove their code first */
         remove_host(mem, &less, includes, kiln_error_message(*why), &places);
     for (int round = 0; again && round < MOST_HOST_ROUNDS; round++) {
         kiln_error_free(*why);
