@@ -15,6 +15,7 @@
 
 #include "llvm.h"
 #include "region.h"
+#include "vm_collective.h"
 #include "vm_path.h"
 
 #define HEADS 24u       /* the limit on regions of one loop */
@@ -210,6 +211,8 @@ static void install(compiler *c, made_function *made, const vm_function *functio
     memcpy(partial ? &r->region.partial : &r->region.run, &address, sizeof r->region.run);
     if (partial)
         r->region.partial_need = need;
+    for (uint32_t at = 0; at < function->code_count; at++)
+        r->region.alive = r->region.alive || function->code[at].masked == vm_op_shfl;
     made->regions = r;
     atomic_store_explicit(&all[head], &r->region, memory_order_release);
     __atomic_store_n(&i->full, vm_op_region, __ATOMIC_RELEASE);

@@ -3,6 +3,7 @@
  * instruction, it counts as a read of all registers. */
 #include "region.h"
 #include "vm_block.h"
+#include "vm_collective.h"
 #include "vm_limit.h"
 #include "vm_path.h"
 
@@ -15,7 +16,7 @@ struct jit_live {
     size_t words;   /* words of one instruction's set */
     uint64_t *in;
     uint64_t *temps; /* registers of a single PTX instruction */
-    uint64_t *shown; /* addresses that messages about endless loops show (vm_wait_of) */
+    uint64_t *shown; /* registers that count as live everywhere: add_shown() */
 };
 
 /* Returns the number of a register. Masks have 4 bytes, rows of registers at least 128. */
@@ -69,9 +70,13 @@ static void apply_insn(const jit_live *live, const vm_function *function, const 
         set[k] |= live->shown[k];
 }
 
+/* Adds the registers that others than the own lane may read anywhere: a shuffle whose guard is false in some lanes reads
+ * their registers, wherever those lanes are; and messages show addresses. */
 static void add_shown(jit_live *live, const vm_function *function, const jit_insn *insns)
 {
     for (uint32_t at = 0; at < function->code_count; at++) {
+        if (function->code[at].masked == vm_op_shfl && !(function->code[at].a & 1))
+            add_member(live->shown, get_number(live, function->code[at].a, JIT_32));
         const vm_code *back = &function->code[at], *wait = NULL;
         bool mbarrier;
         uint32_t number_of;

@@ -22,6 +22,9 @@ typedef struct vm_native {
      * reconvergence point. Reads the place at which it begins from w->pc, which is behind the head. */
     vm_native_run partial;
     uint32_t partial_need;       /* as `need` */
+    /* `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers of such a
+     * lane, in which the interpreter's handlers leave other values. */
+    bool alive;
     vm_handler own;              /* the head's handler */
     uint32_t need;               /* instructions that it may execute before it looks at `left` */
     atomic_uint entered, missed; /* the first are counted, later ones sampled, with their weight */

@@ -64,7 +64,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     if (!w->runner->jit)
         return 0;
     if (w->mask != VM_ALL) {
-        const bool fits = region->partial && left >= region->partial_need;
+        const bool fits = region->partial && left >= region->partial_need && !(region->alive && w->dead);
         const uint64_t ran = fits ? region->partial(w, w->base[0], left, lanes, steps) : 0;
         if (ran == 0)
             w->pc = i + 1;
