@@ -20,7 +20,8 @@ bool kiln__target_parse(const char *text, kiln__target *target)
     char kind = *text;
     if (arch < 10 || arch > MOST || (kind && ((kind != 'a' && kind != 'f') || text[1])))
         return false;
-    if ((kind == 'a' && arch < 90) || (kind == 'f' && arch < 100)) /* there is none */
+    /* these kinds do not exist before these architectures */
+    if ((kind == 'a' && arch < 90) || (kind == 'f' && arch < 100))
         return false;
     *target = (kiln__target){arch, kind};
     return true;

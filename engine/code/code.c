@@ -19,14 +19,14 @@ struct kiln__code_job {
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
-    const char **places;        /* for each kernel the place in the spec that names it, such as "x.yaml:12:3" */
+    const char **places;        /* for each kernel the place in the spec that names the kernel, such as "x.yaml:12:3" */
     kiln__includes includes;
     char headers[33]; /* digest of the CUDA headers that the source names */
     struct macro *macros;
     size_t macro_count;
     const char *prefix; /* prefix of the macros' names */
     kiln__unit unit;
-    kiln__code_job *next; /* of the engine's jobs that were left */
+    kiln__code_job *next; /* next of the engine's jobs that were abandoned */
     bool lines;           /* PTX with source lines is wanted: the simulated device uses them in faults and counts */
 };
 
@@ -321,8 +321,8 @@ static void write_macro(kiln__code_job *job, const macro *m)
     kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
 }
 
-/* Writes the prelude: the CUDA headers that the source begins with come before the macros. Macros that these headers'
- * own directives name come even before them. */
+/* Writes the prelude: the CUDA headers that the source begins with come before the macros. If a directive in these
+ * headers names a macro, this macro comes before the headers. */
 static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude, size_t count, uint64_t *first,
                                  kiln_error **error)
 {
@@ -903,7 +903,8 @@ void kiln__code_leave(kiln__code_job *job, bool unfinished)
             kiln__code_free(&code);
         return;
     }
-    job->request.name = job->key.source = kiln__arena_strdup(&job->arena, job->key.source); /* it was the spec's */
+    /* the text belonged to the spec */
+    job->request.name = job->key.source = kiln__arena_strdup(&job->arena, job->key.source);
     if (!job->key.source) {
         kiln__code_cancel(job);
         return;

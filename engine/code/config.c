@@ -49,8 +49,9 @@ static kiln_status find_variant(kiln_engine *engine, const kiln_spec *spec, cons
                               spec->variant_count, error);
 }
 
-/* Finds the value in the param's list that is equal to `value` after conversion. Integers become floats; 0, 1 and words
- * become booleans; numbers become names that look like numbers. NULL: the list has no such value. */
+/* Finds the value in the param's list that is equal to `value` after conversion. An integer may become a float. 0, 1
+ * and words may become booleans. A number may become a name that looks like a number. NULL: the list has no such value.
+ */
 static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
 {
     for (size_t i = 0; i < param->count; i++)
@@ -269,7 +270,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     config->extents = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *config->extents);
     if (!config->extents)
         return kiln__fail_memory(error);
-    for (size_t i = 0; i < count; i++) { /* in order, because the name of a file may contain earlier sizes */
+    for (size_t i = 0; i < count; i++) { /* in this order, because the name of a file may contain earlier sizes */
         config->extents[i] = is_extent(sizes[i].value);
         kiln_status status = config->extents[i] ? read_extent(engine, config, &sizes[i], error) : KILN_OK;
         if (status != KILN_OK)

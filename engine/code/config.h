@@ -16,7 +16,7 @@ typedef struct kiln__config { /* always on the heap, because its scopes point in
     kiln__settings sizes;
     bool *extents; /* for each size whether it is an extent of a file */
     const char *size_set;
-    kiln__settings lets;   /* lets that need no input; the plan computes the others */
+    kiln__settings lets;   /* the lets that need no input; the plan computes the others */
     kiln__scope scopes[4]; /* device <- sizes <- params <- lets, each inside the next */
 } kiln__config;
 /* Completes a choice by defaults. Checks names (with suggestions), kinds, and the constraints (KILN_ERROR_CONSTRAINT).

@@ -12,7 +12,7 @@ struct kiln_inspection {
     const char *arch, *source;
     kiln_inspected_kernel *kernels;
     size_t kernel_count;
-    const char **findings; /* each once; a separate allocation */
+    const char **findings; /* each finding once; in a separate allocation */
     size_t finding_count, finding_capacity;
 };
 

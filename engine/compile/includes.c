@@ -1,6 +1,6 @@
 /* includes.c - finds the project headers that a source includes, so that NVRTC gets them in memory and the cache key
- * covers them. NVRTC knows no folders for such headers: it compares the names behind #include. So this file gives each
- * header one name, and changes names in the texts where that is needed.
+ * covers them. NVRTC does not look for such headers in folders. It compares the names behind #include. So this file
+ * gives each header one name, and changes names in the texts where that is needed.
  *
  * The worklist is the recursion of collect_includes(): each file is read once, and its own #includes are followed. Depth, number
  * and bytes are bounded. */
@@ -45,10 +45,10 @@ typedef struct edited {
 /* ---- finding the directives ----
  *
  * NVRTC and a parser of ours may disagree about the end of a comment, a string or an #if 0. That depends on raw
- * strings, digit separators, trigraphs and the language standard. So nothing is skipped because it lies inside one of
- * these. Any text at the start of a line (physical or joined), or after the end of a block comment, counts as a
- * directive if it reads like one. A superfluous header only makes the key longer. A missing header would make a stale
- * cache hit. */
+ * strings, digit separators, trigraphs and the language standard. So no text is skipped because it is inside a comment,
+ * a string or a conditional. Any text at the start of a line (physical or joined), or after the end of a block comment,
+ * counts as a directive if it reads like one. A superfluous header only makes the key longer. A missing header would
+ * make a stale cache hit. */
 
 /* Skips joints: a line that ends with a backslash, or its trigraph, continues on the next line. A joint may be inside a
  * word. NVRTC drops all carriage returns before the end of a line, not only one. */
@@ -213,7 +213,7 @@ const char *kiln__include_next(const char *text, const char **at)
 
 /* The result of a search for a file. */
 typedef struct found {
-    const char *path, *file; /* path: as it was searched; file: with links resolved. NULL: not found */
+    const char *path, *file; /* path: the path that was searched; file: the same with links resolved; NULL: not found */
     const char *refused;     /* a file that exists and may not be read */
 } found;
 
@@ -421,7 +421,7 @@ static kiln_status include_name(collector *all, const edited *file, const char *
             "%s:%u: #include \"%s\": %s is outside the folders that may be read, which are the spec's and "
             "those of the search path; allow its folder with -I FOLDER, or any with --read-anywhere",
             file->path, count_line(file->text, at), name, header.refused);
-    if (leads_away(name, strlen(name))) /* it cannot be a CUDA header */
+    if (leads_away(name, strlen(name))) /* this cannot be the name of a CUDA header */
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": not found", file->path,
                           count_line(file->text, at), name);
     const char *own = kiln__header_own(name);

@@ -5,7 +5,8 @@
 #include "chars.h"
 #include "compile.h"
 
-/* The value of an option: none; a word of letters, digits and a few signs; a macro; a list of ptxas options. */
+/* The kind of an option's value: no value, a word of letters, digits and a few signs, a macro, or a list of ptxas
+ * options. */
 typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
 
 /* X(long name, short name, value). NVRTC's documentation says what each option means. */
@@ -189,7 +190,7 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
                           "the compile option '%s' is refused: it does not begin with "
                           "'-'; give an option and its value as one text, with '=' between them",
                           option);
-    /* Refused names are tested before allowed ones. A name of two characters may have its value attached (-Dx). */
+    /* Refused names are tested before allowed names. A name of two characters may have its value attached (-Dx). */
     const char *value = "";
     const allowed *match = NULL;
     for (size_t i = 0; i < KILN__COUNT(refused_options); i++)

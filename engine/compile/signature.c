@@ -110,7 +110,8 @@ static bool read_param(scanner *s, named *param)
             if (!read_word(s))
                 return false;
             if (!param->type.pointer &&
-                parse_number(s, &align)) /* after .ptr it is the alignment of the pointed-to memory */
+                /* after .ptr, this is the alignment of the memory to which the parameter points */
+                parse_number(s, &align))
                 param->type.align = align;
         } else if (is_text(s, ".ptr")) {
             param->type.pointer = true;

@@ -47,7 +47,7 @@ struct kiln__toolkit {
     /* The last answer is kept: a sweep asks for the same digest a hundred times a second, and CUB has a thousand files.
      */
     kiln__hash128 asked;
-    uint64_t answered; /* on the clock of kiln__now_ns(); 0: never */
+    uint64_t answered; /* time on the clock of kiln__now_ns(); 0: never answered */
     char answer[33];
     kiln__hash128 asked_words; /* the same for kiln__nvrtc_mentions() */
     uint64_t answered_words, answer_words;
@@ -291,7 +291,7 @@ static bool walk_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, k
             good = read_file(nvrtc, arena, place);
             at = &kit->files[place]; /* reading may have moved the table */
             if (good)
-                at->stamp = now; /* taken before reading, so that a change in between is noticed */
+                at->stamp = now; /* read before the file, so that a change in between is noticed */
         }
         if (!at->there || !good)
             continue;

@@ -59,7 +59,7 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
     kiln__compiler_options options = {.worker = engine->worker,
                                       .pch = cache && kiln__cache_is_writable(cache)
                                                  ? kiln__arena_printf(&arena, "%s/" KILN__PCH_FOLDER, engine->cache_dir)
-                                                 : NULL, /* nothing is made in a folder that was refused */
+                                                 : NULL, /* the engine creates nothing in a folder that was refused */
                                       .nvrtc = kiln__nvrtc_path(engine->nvrtc),
                                       .jobs = engine->jobs,
                                       .timeout = engine->compile_timeout,

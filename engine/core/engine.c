@@ -9,7 +9,7 @@ enum { DEFAULT_TIMEOUT = 120 };
 
 const char *kiln_version(void) { return KILN_VERSION; }
 
-static const char *environment(const char *name)
+static const char *read_environment(const char *name)
 {
     const char *text = getenv(name);
     return text && *text ? text : NULL;
@@ -19,7 +19,7 @@ static const char *environment(const char *name)
 static bool set_up(kiln_engine *engine, const kiln_options *options)
 {
     kiln__arena *arena = &engine->arena;
-    const char *device = options->device ? options->device : options->context ? NULL : environment("KILN_DEVICE");
+    const char *device = options->device ? options->device : options->context ? NULL : read_environment("KILN_DEVICE");
     engine->device_name = engine->device_given = device ? kiln__arena_strdup(arena, device) : NULL;
     if (!(engine->flags & KILN_NO_CACHE)) {
         engine->cache_dir = kiln__cache_folder_find(arena, options->cache_dir);

@@ -111,7 +111,7 @@ static bool is_type(const kiln__scan *scan, const char *name)
     return false;
 }
 
-static bool is_tested(const kiln__scan *scan, const char *name) /* by #if or #elif */
+static bool is_tested(const kiln__scan *scan, const char *name) /* #if or #elif tests the name */
 {
     bool tests = false;
     for (size_t i = 1; i < scan->count; i++) {
@@ -319,7 +319,7 @@ static const char *value_text(const kiln__draft *draft, kiln_value value)
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t same = 0, number = 0; /* values of this name; the one in the middle is the default */
+        size_t same = 0, number = 0; /* number of values with this name; the middle one is the default */
         if (kiln__tunable_find(draft, values[i].name))
             continue;
         kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO,
@@ -415,7 +415,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
         tunable->values = "false, true";
         tunable->chosen = tree->text;
         tunable->number = strcmp(tree->text, "true") == 0;
-    } else if (param->flag) { /* not a number, because that would be a narrowing conversion */
+    } else if (param->flag) { /* the value is not a number, because that would be a narrowing conversion */
         tunable->values = "false, true";
         tunable->chosen = "true";
         tunable->number = 1;

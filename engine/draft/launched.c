@@ -7,7 +7,7 @@
 
 enum { MOST_BLOCK = 1024 };
 
-static char kind(const kiln__draft *draft, size_t word)
+static char kind_of_word(const kiln__draft *draft, size_t word)
 {
     return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
 }
@@ -15,11 +15,11 @@ static char kind(const kiln__draft *draft, size_t word)
 /* Returns the only word of an argument, without casts and parentheses: `n`, `(n)`, `(int)n`. 0: it is more. */
 static size_t only_word(const kiln__draft *draft, kiln__range range)
 {
-    while (range.to - range.from >= 3 && kind(draft, range.from) == '(') {
+    while (range.to - range.from >= 3 && kind_of_word(draft, range.from) == '(') {
         size_t close = kiln__word_close(draft->scan, range.from);
         range = close + 1 == range.to ? (kiln__range){range.from + 1, close} : (kiln__range){close + 1, range.to};
     }
-    return range.to == range.from + 1 && kind(draft, range.from) == 'w' ? range.from : 0;
+    return range.to == range.from + 1 && kind_of_word(draft, range.from) == 'w' ? range.from : 0;
 }
 
 static kiln__size *find_size(kiln__draft *draft, const char *name)
@@ -126,13 +126,14 @@ bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
     for (size_t i = 1; i < scan->count; i++) {
-        if (scan->words[i].directive || kind(draft, i) != '{' || kiln__word_is(scan, i - 1, "namespace") ||
-            (i > 1 && kiln__word_is(scan, i - 2, "namespace")) || kind(draft, i - 1) == '"')
+        if (scan->words[i].directive || kind_of_word(draft, i) != '{' || kiln__word_is(scan, i - 1, "namespace") ||
+            (i > 1 && kiln__word_is(scan, i - 2, "namespace")) || kind_of_word(draft, i - 1) == '"')
             continue;
         size_t close = kiln__word_close(scan, i);
         bool launches = false, uses = false;
         for (size_t k = i; k < close; k++) {
-            launches |= kind(draft, k) == '<' && kind(draft, k + 1) == '<' && kind(draft, k + 2) == '<';
+            launches |= kind_of_word(draft, k) == '<' && kind_of_word(draft, k + 1) == '<' &&
+                        kind_of_word(draft, k + 2) == '<';
             launches |= scan->words[k].length > 8 && memcmp(scan->words[k].text, "cudaM", 5) == 0; /* cudaMalloc */
             uses |= kiln__word_is(scan, k, name);
         }
@@ -175,14 +176,15 @@ static bool strides_by_block(const kiln__draft *draft)
     const kiln__scan *scan = draft->scan;
     size_t tried = 0;
     for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to && tried < MOST_TRIED; i++) {
-        if (kind(draft, i) != '+' || kind(draft, i + 1) != '=' || kind(draft, i + 2) != 'w')
+        if (kind_of_word(draft, i) != '+' || kind_of_word(draft, i + 1) != '=' || kind_of_word(draft, i + 2) != 'w')
             continue;
         tried++;
         if (kiln__word_is(scan, i + 2, "blockDim"))
             return true;
         const char *name = kiln__word_copy(scan, i + 2);
         for (size_t k = draft->kernel->body_from; name && k + 2 < i; k++)
-            if (kiln__word_is(scan, k, name) && kind(draft, k + 1) == '=' && kiln__word_is(scan, k + 2, "blockDim"))
+            if (kiln__word_is(scan, k, name) && kind_of_word(draft, k + 1) == '=' &&
+                kiln__word_is(scan, k + 2, "blockDim"))
                 return true;
     }
     return false;
@@ -310,12 +312,12 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
 static void take_asserts(kiln__draft *draft, kiln__range where)
 {
     for (size_t i = where.from; i + 3 < where.to && draft->where_count < KILN__COUNT(draft->wheres); i++) {
-        if (!kiln__word_is(draft->scan, i, "static_assert") || kind(draft, i + 1) != '(')
+        if (!kiln__word_is(draft->scan, i, "static_assert") || kind_of_word(draft, i + 1) != '(')
             continue;
         size_t close = kiln__word_close(draft->scan, i + 1), end = i + 2, depth = 0;
-        for (; end < close && (kind(draft, end) != ',' || depth > 0); end++) {
-            depth += kind(draft, end) == '(';
-            depth -= depth > 0 && kind(draft, end) == ')';
+        for (; end < close && (kind_of_word(draft, end) != ',' || depth > 0); end++) {
+            depth += kind_of_word(draft, end) == '(';
+            depth -= depth > 0 && kind_of_word(draft, end) == ')';
         }
         kiln__tree *tree = kiln__host_read(draft, (kiln__range){i + 2, end});
         int64_t value = 0;

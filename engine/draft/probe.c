@@ -96,7 +96,7 @@ static bool is_in_source(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Returns true if the source only calls a name, so that it is a function, or if the name is like those of types of C
+/* Returns true if the source only calls a name, so that it is a function, or if the name looks like a type of C
  * (wide_t). Neither is a param. */
 static bool is_function_or_type(const kiln__draft *draft, const char *name)
 {
@@ -205,7 +205,7 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
         if (!mangled)
             continue;
         bool fits = kiln__probe_type(mangled, length, &made);
-        bool vector = !fits && !made.odd; /* by value, or a half: a structure of one field */
+        bool vector = !fits && !made.odd; /* a structure by value, or a half, which is a structure with one field */
         if (!fits) {
             const char *bytes = find_mangled(unit, names[draft->argument_count + i], "_Z9kiln_sizeILy", "EEvv",
                                              &length);
@@ -223,7 +223,7 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
             continue;
         }
         bool pointer = *mangled == 'P';
-        bool chosen = false; /* its type is a param */
+        bool chosen = false; /* a param chooses the type */
         for (size_t k = 0; k < draft->tunable_count; k++)
             chosen |= argument->type && strcmp(argument->type, draft->tunables[k].name) == 0;
         if (chosen)

@@ -16,7 +16,7 @@ typedef struct token {
 typedef struct parser {
     kiln__arena *arena;
     const char *text;
-    size_t length, at; /* at: after the current token */
+    size_t length, at; /* at: position after the current token */
     kiln__pos pos;
     unsigned flags;
     const kiln__lists *lists;
@@ -44,7 +44,7 @@ static bool python(const parser *p) { return p->flags & KILN__EXPR_PYTHON; }
     } while (0)
 
 /* Grows an array inside the arena; the old copy is freed with the arena. */
-static void *grown(parser *p, void *old, size_t used, size_t *capacity, size_t size)
+static void *grow_array(parser *p, void *old, size_t used, size_t *capacity, size_t size)
 {
     if (used < *capacity)
         return old;
@@ -186,7 +186,7 @@ static void next(parser *p)
     p->token.length = p->at - at;
 }
 
-static bool is(const parser *p, const char *word)
+static bool is_token(const parser *p, const char *word)
 {
     return (p->token.kind == TOKEN_PUNCTUATION || p->token.kind == TOKEN_NAME) && p->token.length == strlen(word) &&
            memcmp(p->text + p->token.at, word, p->token.length) == 0;
@@ -194,7 +194,7 @@ static bool is(const parser *p, const char *word)
 
 static bool accept(parser *p, const char *word)
 {
-    if (!is(p, word))
+    if (!is_token(p, word))
         return false;
     next(p);
     return true;
@@ -206,11 +206,11 @@ static void unexpected(parser *p, const char *wanted)
 {
     if (p->token.kind == TOKEN_END)
         FAIL_AT(p, p->token.at, "expected %s, found the end", wanted);
-    else if (is(p, "="))
+    else if (is_token(p, "="))
         FAIL_AT(p, p->token.at, "found '='; two values are compared with '=='");
-    else if (is(p, "?"))
+    else if (is_token(p, "?"))
         FAIL_AT(p, p->token.at, "found '?'; a choice is written 'A if CONDITION else B'");
-    else if (is(p, ",") && wanted == operator_or_end)
+    else if (is_token(p, ",") && wanted == operator_or_end)
         FAIL_AT(p, p->token.at, "expected %s, found ','; several values are a list: [A, B]", wanted);
     else
         FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted, (int)(p->token.length < 60 ? p->token.length : 60),
@@ -232,11 +232,11 @@ static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int
 {
     if (p->failed)
         return 0;
-    p->code = grown(p, p->code, p->count, &p->capacity, sizeof *p->code);
+    p->code = grow_array(p, p->code, p->count, &p->capacity, sizeof *p->code);
     if (p->failed)
         return 0;
     p->stack += effect;
-    if (p->stack > KILN__EXPR_STACK - 4) /* a reserve: both branches of a conditional are counted */
+    if (p->stack > KILN__EXPR_STACK - 4) /* 4 entries are a reserve; both branches of a conditional count */
         FAIL_AT(p, at, "this expression is nested too deep");
     p->code[p->count] = (kiln__expr_op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
     return p->count++;
@@ -246,7 +246,7 @@ static void emit_constant(parser *p, kiln_value value, size_t at)
 {
     if (p->failed)
         return;
-    p->constants = grown(p, p->constants, p->constant_count, &p->constant_capacity, sizeof *p->constants);
+    p->constants = grow_array(p, p->constants, p->constant_count, &p->constant_capacity, sizeof *p->constants);
     if (p->failed)
         return;
     p->constants[p->constant_count] = value;
@@ -281,7 +281,7 @@ static void emit_binary(parser *p, kiln__opcode code, size_t at)
 }
 
 /* Makes the jump at `from` lead to the current end of the code. */
-static void land(parser *p, size_t from)
+static void set_jump_target(parser *p, size_t from)
 {
     if (p->failed)
         return;
@@ -299,8 +299,8 @@ static void emit_name(parser *p, const char *name, size_t length, size_t at)
     if (p->failed)
         return;
     size_t capacity = p->name_capacity;
-    p->names = grown(p, p->names, p->name_count, &p->name_capacity, sizeof *p->names);
-    p->name_at = grown(p, p->name_at, p->name_count, &capacity, sizeof *p->name_at);
+    p->names = grow_array(p, p->names, p->name_count, &p->name_capacity, sizeof *p->names);
+    p->name_at = grow_array(p, p->name_at, p->name_count, &capacity, sizeof *p->name_at);
     char *copy = kiln__arena_strndup(p->arena, name, length);
     if (p->failed || !copy) {
         p->failed = true;
@@ -398,11 +398,11 @@ static void call(parser *p, token name)
     if (python(p) && folds && list_extreme(p, code, name.at))
         return;
     unsigned count = 0;
-    while (!p->failed && !is(p, ")")) {
+    while (!p->failed && !is_token(p, ")")) {
         nested(p, conditional);
         if (++count > 1 && folds)
             emit_binary(p, code, name.at);
-        if (!is(p, ")") && !accept(p, ","))
+        if (!is_token(p, ")") && !accept(p, ","))
             unexpected(p, "',' or ')'");
     }
     expect(p, ")");
@@ -417,7 +417,7 @@ static void call(parser *p, token name)
         emit_unary(p, code, name.at);
 }
 
-/* NAME[3] in Python's dialect is one name, spelt "NAME[3]". */
+/* In Python's dialect, NAME[3] is a single name with the text "NAME[3]". */
 static void indexed_name(parser *p, token name)
 {
     char text[128];
@@ -442,20 +442,20 @@ static void name_or_call(parser *p)
     static const char *const words[] = {"and", "or", "not", "if", "else", "in", "for"};
     token name = p->token;
     for (size_t i = 0; i < KILN__COUNT(words); i++)
-        if (is(p, words[i])) {
+        if (is_token(p, words[i])) {
             unexpected(p, "a value");
             return;
         }
-    bool truth = is(p, "true") || (python(p) && is(p, "True"));
-    if (truth || is(p, "false") || (python(p) && is(p, "False"))) {
+    bool truth = is_token(p, "true") || (python(p) && is_token(p, "True"));
+    if (truth || is_token(p, "false") || (python(p) && is_token(p, "False"))) {
         next(p);
         emit_constant(p, (kiln_value){.kind = KILN_BOOL, .as.i = truth}, name.at);
         return;
     }
     next(p);
-    if (is(p, "("))
+    if (is_token(p, "("))
         call(p, name);
-    else if (is(p, "[") && python(p))
+    else if (is_token(p, "[") && python(p))
         indexed_name(p, name);
     else
         emit_name(p, p->text + name.at, name.length, name.at);
@@ -495,11 +495,11 @@ static void primary(parser *p)
 static void unary(parser *p)
 {
     size_t at = p->token.at;
-    kiln__opcode code = is(p, "-")   ? KILN__OP_NEGATE
-                        : is(p, "+") ? KILN__OP_PLUS
-                        : is(p, "~") ? KILN__OP_INVERT
-                        : is(p, "!") ? KILN__OP_NOT
-                                     : KILN__OP_CONSTANT;
+    kiln__opcode code = is_token(p, "-")   ? KILN__OP_NEGATE
+                        : is_token(p, "+") ? KILN__OP_PLUS
+                        : is_token(p, "~") ? KILN__OP_INVERT
+                        : is_token(p, "!") ? KILN__OP_NOT
+                                           : KILN__OP_CONSTANT;
     if (code == KILN__OP_CONSTANT) {
         power(p);
         return;
@@ -536,12 +536,13 @@ static void arithmetic_from(parser *p, int level)
     unary(p);
     while (!p->failed && p->token.kind == TOKEN_PUNCTUATION) {
         size_t i = 0, at = p->token.at;
-        while (i < KILN__COUNT(arithmetic_ops) && (arithmetic_ops[i].level < level || !is(p, arithmetic_ops[i].text)))
+        while (i < KILN__COUNT(arithmetic_ops) &&
+               (arithmetic_ops[i].level < level || !is_token(p, arithmetic_ops[i].text)))
             i++;
         if (i == KILN__COUNT(arithmetic_ops))
             return;
         next(p);
-        arithmetic_from(p, arithmetic_ops[i].level + 1); /* at most six deep */
+        arithmetic_from(p, arithmetic_ops[i].level + 1); /* the recursion is at most six deep */
         bool true_div = arithmetic_ops[i].code == KILN__OP_DIV && python(p);
         emit_binary(p, true_div ? KILN__OP_TRUE_DIV : arithmetic_ops[i].code, at);
     }
@@ -550,7 +551,7 @@ static void arithmetic_from(parser *p, int level)
 static bool comparison_op(parser *p, kiln__opcode *code)
 {
 #define KILN_X(op, text)                                                                                               \
-    if (KILN__OP_##op >= KILN__OP_LT && is(p, text)) {                                                                 \
+    if (KILN__OP_##op >= KILN__OP_LT && is_token(p, text)) {                                                           \
         *code = KILN__OP_##op;                                                                                         \
         return true;                                                                                                   \
     }
@@ -561,17 +562,17 @@ static bool comparison_op(parser *p, kiln__opcode *code)
 
 static void members(parser *p, bool negated, size_t at)
 {
-    const char *close = is(p, "(") ? ")" : "]";
+    const char *close = is_token(p, "(") ? ")" : "]";
     if (!accept(p, "(") && !accept(p, "[")) {
         unexpected(p, "a list such as [1, 2]");
         return;
     }
     emit_constant(p, (kiln_value){.kind = KILN_BOOL}, at);
     p->barrier = p->count;
-    while (!p->failed && !is(p, close)) {
+    while (!p->failed && !is_token(p, close)) {
         nested(p, conditional);
         emit(p, KILN__OP_IN, 0, at, -1);
-        if (!is(p, close))
+        if (!is_token(p, close))
             expect(p, ",");
     }
     expect(p, close);
@@ -587,7 +588,7 @@ static void comparison(parser *p)
         size_t at = p->token.at;
         if (p->failed)
             return;
-        if (is(p, "in") || (is(p, "not") && links == 0)) {
+        if (is_token(p, "in") || (is_token(p, "not") && links == 0)) {
             bool negated = accept(p, "not");
             expect(p, "in");
             if (links)
@@ -607,7 +608,8 @@ static void comparison(parser *p)
                 emit(p, code, 0, at, -1);
             break;
         }
-        size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at, -1); /* operand: the previous link, until land() */
+        size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at,
+                           -1); /* operand: the previous link, until set_jump_target() */
         if (p->failed)
             return;
         p->code[link].detail = (uint8_t)code;
@@ -617,7 +619,7 @@ static void comparison(parser *p)
     }
     while (links-- > 0 && !p->failed) {
         size_t previous = (size_t)p->code[last].operand;
-        land(p, last);
+        set_jump_target(p, last);
         last = previous;
     }
 }
@@ -636,7 +638,7 @@ static void negation(parser *p)
 static void logical(parser *p, const char *word, const char *sign, kiln__opcode code, void (*operand)(parser *))
 {
     operand(p);
-    while (!p->failed && (is(p, word) || is(p, sign))) {
+    while (!p->failed && (is_token(p, word) || is_token(p, sign))) {
         size_t at = p->token.at;
         next(p);
         size_t jump = emit(p, code, 0, at, -1);
@@ -647,7 +649,7 @@ static void logical(parser *p, const char *word, const char *sign, kiln__opcode 
         operand(p);
         if (!python(p))
             emit(p, KILN__OP_TRUTH, 0, at, 0);
-        land(p, jump);
+        set_jump_target(p, jump);
     }
 }
 
@@ -682,12 +684,12 @@ static void conditional(parser *p)
     reverse(p->code, from, p->count);
     test -= moved;
     size_t skip = emit(p, KILN__OP_JUMP, 0, at, 0);
-    land(p, test);
+    set_jump_target(p, test);
     if (!accept(p, "else"))
         unexpected(p, "'else'");
     p->stack--;
     nested(p, conditional);
-    land(p, skip);
+    set_jump_target(p, skip);
 }
 
 /* ---- entry point ---- */

@@ -3,8 +3,9 @@
  * The spec's tolerances are for the spec's own distribution of inputs. For other contents the judge adds the error that
  * the problem itself amplifies. It computes the reference again for inputs that are changed by a known relative amount.
  * The difference of the answers is scaled to one rounding of the arithmetic. This is a backward error analysis by
- * perturbation (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.6). A sum that cancels may then be
- * as wrong as any correct order of summation makes it. An element that does not depend on cancellation gains nothing. */
+ * perturbation (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 1.6). A sum that cancels may then
+ * be as wrong as any correct order of summation makes it. An element that does not depend on cancellation keeps the
+ * spec's tolerance. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>

@@ -9,61 +9,6 @@
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
 
-const char *kiln_judged_word(kiln_judged kind)
-{
-    static const char *const words[] = {
-#define KILN_X(name, word, code, text) word,
-        KILN_JUDGED_MAP(KILN_X)
-#undef KILN_X
-    };
-    return (unsigned)kind < KILN_JUDGED_KINDS ? words[kind] : "";
-}
-
-const char *kiln_judged_text(kiln_judged kind)
-{
-    static const char *const texts[] = {
-#define KILN_X(name, word, code, text) text,
-        KILN_JUDGED_MAP(KILN_X)
-#undef KILN_X
-    };
-    return (unsigned)kind < KILN_JUDGED_KINDS ? texts[kind] : "";
-}
-
-const char *kiln__judge_phase_word(kiln__judge_phase phase)
-{
-    static const char *const words[] = {
-#define KILN_X(name, word, about) word,
-        KILN__JUDGE_PHASES(KILN_X)
-#undef KILN_X
-    };
-    return words[phase];
-}
-
-const char *kiln__judge_print(kiln__judge *judge, const char *format, ...)
-{
-    kiln__text text = {.mem = judge->mem};
-    va_list arguments;
-    va_start(arguments, format);
-    kiln__text_vprintf(&text, format, arguments);
-    va_end(arguments);
-    const char *kept = text.failed ? NULL : kiln__arena_strdup(&judge->arena, kiln__text_get(&text));
-    kiln__text_free(&text);
-    if (!kept)
-        judge->arena.failed = true; /* reported when the verdict is made */
-    return kept ? kept : "";
-}
-
-void kiln__judge_note(kiln__judge *judge, const char *text)
-{
-    for (size_t i = 0; i < judge->note_count; i++)
-        if (strcmp(judge->notes[i], text) == 0)
-            return;
-    if (kiln__grow(judge->mem, &judge->notes, &judge->note_capacity, judge->note_count + 1, sizeof *judge->notes))
-        judge->notes[judge->note_count++] = text;
-    else
-        judge->arena.failed = true;
-}
-
 /* ---- opening ---- */
 
 /* Makes a copy of the spec in which the candidate's text is the source of the variant. */
@@ -414,5 +359,8 @@ kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *t
     status = run(&judge, text, length, verdict, error);
     close_judge(&judge);
     kiln__engine_leave(engine, previous);
+    /* A fault ends the context. The next judgement gets a new one, as far as the context is the engine's own. */
+    if (judge.broken && judge.simulated && engine->owns_context)
+        kiln__engine_renew(engine, NULL);
     return status;
 }

@@ -24,7 +24,7 @@ typedef struct kiln__judge_code {
     size_t global_count, global_capacity;
     CUmodule module;       /* the code that was read: another size may be compiled anew */
     const char *forbidden; /* the reason why no trial runs; NULL: none */
-    char digest[33];       /* of the PTX */
+    char digest[33];       /* the digest of the PTX */
 } kiln__judge_code;
 
 /* ---- contents (contents.c) ---- */
@@ -68,9 +68,9 @@ typedef struct kiln__judge_trial {
     kiln__judge_phase phase;
     int64_t *ranged;         /* the values of the sizes that have a range, in the order of judge->ranges */
     size_t set;              /* the size set that has the values of all other sizes */
-    kiln__judge_class class; /* of all inputs */
-    uint64_t seed;           /* of contents, guards and poison */
-    uint64_t order;          /* of blocks, as in kiln__sim_order() */
+    kiln__judge_class class; /* the class of all inputs */
+    uint64_t seed;           /* the seed of contents, guards and poison */
+    uint64_t order;          /* the order of blocks, as in kiln__sim_order() */
     uint64_t shift;          /* decides how far each buffer is moved; 0: not at all */
     bool checked;
 } kiln__judge_trial;
@@ -107,7 +107,7 @@ typedef struct kiln__judge_place {
     unsigned char *first; /* `got` of the first of two runs */
 } kiln__judge_place;
 
-typedef struct kiln__judge_plan { /* of a variant that is the reference of some output */
+typedef struct kiln__judge_plan { /* the plan of a variant that is the reference of some output */
     const kiln__variant *variant;
     kiln_plan *plan;
 } kiln__judge_plan;
@@ -132,7 +132,7 @@ typedef struct kiln__judge {
     kiln__once_buffer *buffers;
     kiln__judge_place *places;
     size_t buffer_count;
-    kiln__once_expected *expected; /* for each verify entry */
+    kiln__once_expected *expected; /* one entry for each verify entry */
     double **allowed; /* for each verify entry the allowed error of each element; NULL: the comparison is exact */
     int64_t *sized;   /* the sizes that the plans have now; NULL: none yet */
     size_t sized_set;
@@ -155,7 +155,7 @@ typedef struct kiln__judge {
     } times;
 } kiln__judge;
 
-/* The text of `format`, in the judge's arena. */
+/* words.c. The first one returns the text of `format`, in the judge's arena. */
 const char *kiln__judge_print(kiln__judge *judge, const char *format, ...) KILN__PRINTF(2, 3);
 void kiln__judge_note(kiln__judge *judge, const char *text);
 

@@ -64,11 +64,13 @@ static kiln_status time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, co
     return KILN_OK;
 }
 
+/* Times the candidate, and then the variant's own source, at a size set that fits the device. *fault is set if a
+ * measured time is shorter than the peaks of the device allow. If there is no time, a note says why. */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;
     const kiln_result *own, *other;
-    size_t set;
+    size_t set = 0;
     bool found;
     if (simulator && !simulator->has_model()) {
         kiln__judge_note(judge, "no time: this simulated device has no model of times");

@@ -257,6 +257,8 @@ static void print_case(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "\n");
 }
 
+/* Writes the verdict for people: its kind and message, the case that failed, findings, notes, numbers of trials, and
+ * times. */
 static void make_page(const kiln__judge *judge, kiln__text *out)
 {
     const kiln__judge_fault *f = &judge->fault;

@@ -141,7 +141,7 @@ static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_erro
             status = adopt(plan, b, &entry->values->array, b->file ? b->file : buffer->fill.text, error);
     } else if (status == KILN_OK && buffer->fill.kind == KILN__FILL_FROM) {
         status = exported_array(plan, buffer, &array, &input, error);
-        if (status == KILN_OK && array) /* one implies the other; an analyzer does not see it */
+        if (status == KILN_OK && array) /* `status` implies `array`, but an analyzer does not see this */
             status = adopt(plan, b, array, buffer->fill.text, error);
     }
     if (status != KILN_OK)
@@ -464,7 +464,7 @@ static bool may_repeat(const kiln_plan *plan, const kiln__plan_buffer *b)
 static kiln_status make_repeated(kiln_plan *plan, const kiln__plan_buffer *b, kiln__plan_entry **entry,
                                  kiln_error **error)
 {
-    kiln__plan_buffer part = *b; /* the same fill, of fewer elements */
+    kiln__plan_buffer part = *b; /* the same fill for fewer elements */
     part.dims = 1;
     part.shape[0] = REPEATED_BYTES / kiln__type_bytes(b->type);
     part.bytes = REPEATED_BYTES;

@@ -17,7 +17,7 @@ typedef struct kiln__plan_buffer {
     uint64_t bytes, elements;
     kiln__owner owner;
     CUdeviceptr pointer; /* 0 if the buffer has no bytes */
-    bool filled;         /* it has its initial content, or the result of a run */
+    bool filled;         /* the buffer has its initial content, or the result of a run */
     bool custom;         /* the caller gave the content: it bound or wrote the buffer */
     const char *file;    /* file of --input, which replaces the fill during a run */
     char *key;           /* key of its initial content; NULL until computed */

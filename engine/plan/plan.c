@@ -61,7 +61,7 @@ static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, co
     kiln__cubin_kernel *kernels = NULL;
     size_t count = 0;
     if (!unit->cubin || !unit->cubin_length || kiln__is_relocatable(unit->cubin, unit->cubin_length))
-        return KILN_OK; /* its registers are unknown until it is linked */
+        return KILN_OK; /* the registers are unknown until the code is linked */
     kiln_status status = kiln__cubin_kernels(plan->mem, unit->cubin, unit->cubin_length, &kernels, &count, error);
     for (size_t i = 0; status == KILN_OK && i < count; i++)
         if (strcmp(kernels[i].symbol, symbol) == 0)

@@ -35,7 +35,7 @@ typedef struct kiln__kept_reference {
     const char *key; /* begins with the text of kiln__reference_begin_key() */
     size_t key_length;
     const char *spec, *function, *sizes;
-    const void *list, *data; /* as kiln__exports_pack() writes them */
+    const void *list, *data; /* in the form that kiln__exports_pack() writes */
     size_t list_length, data_length;
 } kiln__kept_reference;
 /* Writes a reference to the engine's cache, and removes the least recently used ones that are too many. A failure is no

@@ -238,7 +238,8 @@ static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options
     return status;
 }
 
-#define REPEATED_TIMES 4 /* with a given number of repetitions, each may take this multiple of the first run's time */
+/* with a given number of repetitions, each repetition may take this multiple of the first run's time */
+#define REPEATED_TIMES 4
 
 /* The order matters: references are computed before the steps overwrite their data, poison comes after them, and the
  * limit begins at the first launch. */
@@ -355,7 +356,7 @@ kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options,
         return KILN_OK;
     if (!(options->flags & KILN_RUN_NO_VERIFY))
         KILN__TRY(kiln__plan_open_references(plan, error));
-    if (plan->capture_folder) /* made here, so that the process needs no right to the parent folder */
+    if (plan->capture_folder) /* the folder is made here, so that the process needs no right to its parent */
         KILN__TRY(kiln__make_folders(plan->mem, plan->capture_folder, 0777, error));
     const kiln__sandbox want = {
         .files = options->inputs, .file_count = options->input_count, .writable = plan->capture_folder};

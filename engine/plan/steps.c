@@ -1,8 +1,8 @@
 /* steps.c - evaluates the steps of a variant into operations of the driver (arguments of launches: arguments.c).
  *
  * A walk evaluates the steps. If no step depends on data on the device, the walk runs once and stores its operations as
- * a program. A launch of the plan is then a loop over that array. With `while` or `host` steps every launch walks
- * again, and each operation runs as soon as it is known.
+ * a program. A launch of the plan is then a loop over that array. With `while` or `host` steps, every launch evaluates
+ * the steps again and runs each operation at once.
  *
  * The file is long because evaluating steps and making operations share one state. */
 #include <inttypes.h>

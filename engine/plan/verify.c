@@ -53,7 +53,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
     }
     kiln__text_printf(key, "%s%s%s %s%s", once ? ONCE : "", own ? OWN : "", kinds[verify->against],
                       plan->answer_use == KILN__ANSWER_WHOLE ? "whole " : "", verify->name);
-    for (size_t i = 0; i < verify->arg_count; i++) /* they use only what is in the key */
+    for (size_t i = 0; i < verify->arg_count; i++) /* these functions use only parts of the key */
         kiln__text_printf(key, " %s: %s,", verify->args[i].name,
                           verify->args[i].expr ? kiln__expr_text(verify->args[i].expr) : verify->args[i].text);
     for (size_t i = 0; i < verify->param_count; i++) {
@@ -145,7 +145,7 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
             temporary = true;
         }
         if (b->buffer->fill.kind == KILN__FILL_NONE && !b->file && is_sampled(plan, b->buffer))
-            kiln__array_poison(&array); /* what is left of it stands where the function computed nothing */
+            kiln__array_poison(&array); /* elements that the function does not compute keep this poison */
         kiln__call_arg arg = {.name = b->buffer->name, .kind = KILN__CALL_ARRAY, .writable = b->buffer->out};
         kiln__export **list = b->buffer->out ? outputs : borrowed;
         if (temporary) {
@@ -164,7 +164,8 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
     return status;
 }
 
-/* Adds what the function knows by other names than the spec, before everything else: the first of a name is found. */
+/* Adds the values that the function has under other names than the spec. They come first, because a look-up finds the
+ * first entry of a name. */
 static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, kiln_error **error)
 {
     size_t before = args->count;
@@ -273,9 +274,9 @@ static kiln_status call_host(kiln_plan *plan, const kiln__verify *verify, kiln__
     return status;
 }
 
-/* Takes the answer of a host function from disk, or calls the function and keeps its answer. The arguments from `shared`
- * on are the variant's own inputs. A function that does not look at them has one answer for all variants, so its key is
- * without them; which of the two keys a function has is known only after its first call, and both are tried. */
+/* Takes the answer of a host function from disk, or calls the function and keeps its answer. The arguments from
+ * `shared` on are the variant's own inputs. A function that does not read them has the same answer for all variants, so
+ * its key does not contain them. Only the first call shows which of the two keys a function has, so both are tried. */
 static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, size_t shared,
                                 bool *own, kiln__export **outputs, kiln__unit *unit, kiln_error **error)
 {
@@ -388,7 +389,7 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 {
     kiln_status status = hand_over(plan, other, error);
     other->limit = (kiln__limit){.usual = plan->limit.usual, .seconds = plan->limit.seconds, .stop = plan->limit.stop};
-    kiln__limit_start(other); /* it has the same time limit */
+    kiln__limit_start(other); /* the reference has the same time limit */
     other->limit.first = true;
     if (status == KILN_OK)
         status = kiln__steps_enqueue(other, true, NULL, error);
@@ -650,8 +651,8 @@ static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const
 
 /* The reference of an output, and how it is compared. */
 typedef struct judgement {
-    const char *key; /* of the reference */
-    kiln_array want; /* with the type of its elements */
+    const char *key; /* key of the reference */
+    kiln_array want; /* array with the type of the reference's elements */
     kiln__projection projection;
     double rtol, atol;
 } judgement;
@@ -782,7 +783,7 @@ static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, cons
                                kiln__text *wrong)
 {
     if (b->buffer->fill.kind != KILN__FILL_NONE || b->file || b->bytes < 16)
-        return; /* not poisoned, or too short to tell the pattern from a result */
+        return; /* not poisoned, or too short to distinguish the pattern from a result */
     size_t width, size = kiln__type_bytes(b->type);
     uint32_t pattern = kiln__poison_pattern(b->type, &width);
     uint64_t unwritten = 0;

@@ -124,7 +124,7 @@ void kiln_ranks_close(kiln_ranks *ranks)
     while (ranks->channel_count > 0)
         kiln__ranks_drop_channel(ranks, ranks->channels[0]);
     if (ranks->transport.self && ranks->transport.rank != ranks->lead)
-        kiln__ranks_part(ranks); /* also if the work could not begin: nobody need wait for this rank */
+        kiln__ranks_part(ranks); /* also if the work could not begin, so that no process waits for this rank */
     if (ranks->transport.self)
         ranks->transport.close(ranks->transport.self, together);
     /* The plug-in stays loaded: an MPI has threads and handlers that outlive MPI_Finalize(). */

@@ -40,7 +40,7 @@ bool kiln__baseline_make(struct kiln_recording *r)
     }
     if (ran == 0)
         return true;
-    qsort(b->sorted, n, sizeof *b->sorted, compare_doubles); /* those that failed come last */
+    qsort(b->sorted, n, sizeof *b->sorted, compare_doubles); /* failed configurations come last */
     b->optimum = b->sorted[0];
     b->worst = b->sorted[ran - 1];
     b->median = (b->sorted[(ran - 1) / 2] + b->sorted[ran / 2]) / 2;

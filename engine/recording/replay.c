@@ -88,7 +88,7 @@ static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy
         best = row->seconds < best ? row->seconds : best;
         share_of = tried++ < KILN__SCORE_SHARE ? best : share_of;
     }
-    for (; step < KILN_SCORE_STEPS; step++) /* all tried within the time */
+    for (; step < KILN_SCORE_STEPS; step++) /* all configurations were tried within the time */
         sums[step] += best;
     *share = b->optimum / share_of;
     kiln__replay_free(replay);

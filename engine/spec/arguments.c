@@ -8,7 +8,7 @@
  * The layout of C and CUDA: the offset of a field is a multiple of its alignment, and the size of a structure is a
  * multiple of its largest alignment. */
 
-static bool place(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, uint64_t *offset)
+static bool place_member(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, uint64_t *offset)
 {
     enum { MOST = 1 << 15 }; /* a launch has at most 32764 bytes of parameters */
     *align = own > *align ? own : *align;
@@ -85,7 +85,7 @@ static void read_struct(kiln__reader *r, const kiln__spec_node *map, kiln__argum
         uint64_t bytes = inner ? inner->size : width * field->value_count / parts;
         if (inner)
             own = inner->align ? inner->align : 1;
-        if (!place(&at, &arg->align, own, bytes, &field->offset)) {
+        if (!place_member(&at, &arg->align, own, bytes, &field->offset)) {
             kiln__diag_add(r->diag, field->pos, "a structure by value has at most 32764 bytes");
             return;
         }

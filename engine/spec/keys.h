@@ -9,8 +9,9 @@
 
 #include "kiln.h"
 
-/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order of
- * messages. The rule tells which keys go together, as far as the rows do not; keys.c has each rule as a JSON schema. */
+/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order of messages.
+ * The rule tells which keys may or must occur together, if the rows do not tell it. keys.c has each rule as a JSON
+ * schema. */
 #define KILN__MAPPINGS(X)                                                                                              \
     X(spec, "the spec", NONE, "The file.")                                                                             \
     X(variant, "a variant", NONE, "One way to do the work. Its sections are added to those of the spec.")              \

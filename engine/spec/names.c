@@ -296,8 +296,9 @@ const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node,
 
 /* ---- host functions ---- */
 
-/* Reads an argument of a host function. It is an expression if all its names are known here; otherwise it is a text
- * such as a path or a word. A single word that is almost a known name is reported, because it is probably misspelt. */
+/* Reads an argument of a host function. The text is an expression if all its names are known here. Otherwise it is a
+ * text such as a path or a word. A single word that is almost a known name is reported, because it is probably
+ * misspelt. */
 static void read_host_arg(kiln__reader *r, const kiln__spec_node *node, size_t inputs, bool buffers, kiln__arg *arg)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {

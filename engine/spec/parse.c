@@ -347,7 +347,7 @@ static void read_features(kiln__reader *r, const kiln__spec_node *map)
 /* ---- variants ---- */
 
 /* Returns a new array with the elements of both arrays. */
-static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *b, size_t b_count, size_t size)
+static void *join_arrays(kiln__reader *r, const void *a, size_t a_count, const void *b, size_t b_count, size_t size)
 {
     char *both = a_count + b_count ? kiln__read_array(r, a_count + b_count, size) : NULL;
     if (!both)
@@ -361,7 +361,7 @@ static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *
 
 #define JOIN(field, counter)                                                                                           \
     do {                                                                                                               \
-        variant->field = joined(r, spec->field, spec->counter, own->field, own->counter, sizeof *variant->field);      \
+        variant->field = join_arrays(r, spec->field, spec->counter, own->field, own->counter, sizeof *variant->field); \
         variant->counter = variant->field ? spec->counter + own->counter : 0;                                          \
     } while (0)
 

@@ -36,7 +36,7 @@ typedef struct builder {
     kiln__spec_node *root;
 } builder;
 
-static kiln__pos place(builder *b, yaml_mark_t mark)
+static kiln__pos find_position(builder *b, yaml_mark_t mark)
 {
     kiln__pos pos = {b->source, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
     if (b->ascii)
@@ -117,7 +117,7 @@ static void join_texts(builder *b, frame *top, const kiln__spec_node *more)
         last->text = text;
         top->room = 2 * (length + 1);
     }
-    char *text = (char *)(uintptr_t)last->text; /* in the space that was allocated above */
+    char *text = (char *)(uintptr_t)last->text; /* enough space was allocated above */
     memcpy(text + last->length, ", ", 2);       /* ended by the next: NOLINT(bugprone-not-null-terminated-result) */
     memcpy(text + last->length + 2, more->text, more->length + 1);
     last->length = length;
@@ -227,9 +227,9 @@ static anchor *declare(builder *b, const yaml_char_t *name, kiln__spec_node *nod
     return made;
 }
 
-static void alias(builder *b, const yaml_event_t *event)
+static void add_alias(builder *b, const yaml_event_t *event)
 {
-    kiln__pos pos = place(b, event->start_mark);
+    kiln__pos pos = find_position(b, event->start_mark);
     for (anchor *a = b->anchors; a; a = a->next)
         if (strcmp(a->name, (const char *)event->data.alias.anchor) == 0) {
             if (a->node)
@@ -244,7 +244,7 @@ static void alias(builder *b, const yaml_event_t *event)
 
 static kiln__spec_node *make_node(builder *b, kiln__spec_node_kind kind, yaml_mark_t mark, const yaml_char_t *tag)
 {
-    kiln__pos pos = place(b, mark);
+    kiln__pos pos = find_position(b, mark);
     if (++b->nodes > KILN__TREE_NODES)
         fail(b, pos, "a file of more than 200000 values");
     if (tag)
@@ -260,7 +260,7 @@ static kiln__spec_node *make_node(builder *b, kiln__spec_node_kind kind, yaml_ma
     return node;
 }
 
-static void scalar(builder *b, const yaml_event_t *event)
+static void add_scalar(builder *b, const yaml_event_t *event)
 {
     kiln__spec_node *node = make_node(b, KILN__SCALAR, event->start_mark, event->data.scalar.tag);
     if (!node)
@@ -314,10 +314,10 @@ static void handle_event(builder *b, const yaml_event_t *event, unsigned *docume
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (++*documents > 1)
-            fail(b, place(b, event->start_mark), "a second document ('---'): a file holds one spec");
+            fail(b, find_position(b, event->start_mark), "a second document ('---'): a file holds one spec");
         break;
-    case YAML_ALIAS_EVENT: alias(b, event); break;
-    case YAML_SCALAR_EVENT: scalar(b, event); break;
+    case YAML_ALIAS_EVENT: add_alias(b, event); break;
+    case YAML_SCALAR_EVENT: add_scalar(b, event); break;
     case YAML_SEQUENCE_START_EVENT: open_collection(b, KILN__LIST, event); break;
     case YAML_MAPPING_START_EVENT: open_collection(b, KILN__MAP, event); break;
     case YAML_SEQUENCE_END_EVENT:
@@ -340,7 +340,7 @@ static bool is_tab(const builder *b, kiln__pos pos)
 static bool explain_yaml(builder *b, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem ? parser->problem : "";
-    const kiln__pos at = place(b, parser->problem_mark), from = place(b, parser->context_mark);
+    const kiln__pos at = find_position(b, parser->problem_mark), from = find_position(b, parser->context_mark);
     if (is_tab(b, at))
         return false;
     if (strstr(problem, "did not find expected key"))
@@ -386,12 +386,12 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
     }
     if (explain_yaml(b, parser))
         return;
-    if (is_tab(b, place(b, parser->problem_mark))) {
-        kiln__diag_add(b->diag, place(b, parser->problem_mark),
+    if (is_tab(b, find_position(b, parser->problem_mark))) {
+        kiln__diag_add(b->diag, find_position(b, parser->problem_mark),
                        "a tab: YAML is indented with spaces only, so write spaces here");
         return;
     }
-    kiln__diag_add(b->diag, place(b, parser->problem_mark), "not YAML: %s%s%s",
+    kiln__diag_add(b->diag, find_position(b, parser->problem_mark), "not YAML: %s%s%s",
                    parser->problem ? parser->problem : "unreadable", parser->context ? ", " : "",
                    parser->context ? parser->context : "");
 }

@@ -230,8 +230,8 @@ void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__v
     }
 }
 
-/* Checks the tolerances of a variant. They are read together with their variant, whose params they may use, and thus
- * before `verify`. */
+/* Checks the tolerances of a variant. These entries are read together with their variant, because they may use its
+ * params. So they are read before `verify`. */
 static void check_tolerances(kiln__reader *r, const kiln__variant *variant)
 {
     const kiln_spec *spec = r->spec;

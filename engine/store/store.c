@@ -1,8 +1,8 @@
 /* store.c - opening a store, waiting for other processes, replacing a damaged database.
  *
  * States of a kiln_store: connected (`db` is open); disconnected (`db` is NULL, after damage that could not be repaired
- * or a failed reopening). kiln__store_reach() reconnects. `pending` is set while another process holds the lock; see
- * pending.c. */
+ * or a failed reopening). kiln__store_reach() reconnects. `pending` is set while another process holds the lock (see
+ * pending.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,8 +107,9 @@ static kiln_status prepare_database(kiln_store *store, int *code, kiln_error **e
     if (*code == SQLITE_OK && version < KILN__STORE_VERSION)
         *code = kiln__schema_upgrade(store, version);
     if (*code == SQLITE_OK && !store->read_only) {
-        /* A killed process loses nothing. A power failure may lose the last samples. With a rollback journal it could
-         * damage the database, so that one is synced fully. */
+        /* If a process is killed, no samples are lost. A power failure may lose the last samples. On a network file
+         * system the journal is a rollback journal, with which a power failure could damage the database. So each
+         * commit is synced there. */
         *code = kiln__store_run(store, store->network ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
         if (*code == SQLITE_OK)
             *code = sqlite3_prepare_v3(store->db, insert_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->insert, NULL);

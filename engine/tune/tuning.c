@@ -64,9 +64,9 @@ const kiln_setting *kiln_tuning_size(const kiln_tuning *tuning, size_t number)
 }
 
 typedef struct drawn {
-    kiln_sample sample; /* first: the part that callers see */
-    kiln_result result; /* what its `result` points to */
-    uint64_t order;     /* in which it was drawn from the space */
+    kiln_sample sample; /* the first member, because callers see this part */
+    kiln_result result; /* the result that `result` of the sample points to */
+    uint64_t order;     /* number in the order in which the space gave it */
     bool finalist, by_value;
     double value; /* for the ranking, if by_value; less is better */
     const double *rounds;

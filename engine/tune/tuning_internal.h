@@ -11,7 +11,7 @@ struct kiln_tuning {
     kiln_sample **samples;     /* in order of completion until kiln__tuning_rank() */
     size_t count, capacity;
     uint64_t drawn;          /* samples made */
-    const kiln_sample *best; /* NULL: none yet */
+    const kiln_sample *best; /* NULL: no sample yet */
     kiln_tuning_totals totals;
     kiln_verdict verdict;
     kiln_left_out *left_out; /* variants, of the arena */
@@ -41,7 +41,8 @@ void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t c
 const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
 /* Marks a finalist of this sweep; finalists are ranked before the others. */
 void kiln__tuning_mark(kiln_sample *sample, bool tied);
-/* Finalists, then the others, then the failed ones; each best first, ties in the order in which they were made. */
+/* Sorts the samples: first the finalists, then the others, then the failed ones. In each group the best comes first,
+ * and equal samples are in the order in which they were made. */
 void kiln__tuning_rank(kiln_tuning *tuning);
 /* Says how many samples were measured while the device was throttled, and whether right answers prove little. */
 void kiln__tuning_warn(const kiln_tuning *tuning, const char *spec, const kiln__log *log);

@@ -197,8 +197,9 @@ static uint64_t now(clockid_t clock)
 
 /* How a kernel is launched: once, by the stages of a bitonic sort, or by the stages of a transform. */
 typedef enum stages { ONCE, BITONIC, FFT } stages;
-/* How results are compared. EQUAL: words are equal. ABOUT: floats are about equal. TOTAL: their sums are. MOST: one word
- * in a hundred may differ, as kernels contract products and sums. */
+/* How results are compared. EQUAL: all words are equal. ABOUT: all floats are nearly equal. TOTAL: the sums are nearly
+ * equal. With MOST, one word in a hundred may differ, because kernels contract products and sums, but scalar C does
+ * not. */
 typedef enum compare { EQUAL, ABOUT, TOTAL, MOST } compare;
 typedef struct work {
     const char *kernel;
@@ -240,7 +241,7 @@ static double median(double *times, unsigned count)
     return times[count / 2];
 }
 
-/* Sets the arrays of a work to their first values. */
+/* Sets the arrays of a work to their first contents. */
 static void fill(const arrays *v, const work *w, uint32_t words)
 {
     uint32_t x = 1, first = 0;

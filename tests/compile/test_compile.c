@@ -216,6 +216,8 @@ static void check_message(const kiln__compile_request *request, kiln_status want
     kiln_error_free(error);
 }
 
+/* The messages of failed compiles have the reason and the source line, for errors of the front end, of ptxas and of the
+ * target. */
 static void test_errors(void)
 {
     kiln__compile_request request = {.name = "bad.cu",

@@ -104,6 +104,8 @@ static size_t next_batch(const run *r, size_t *at, size_t batch[BATCH])
     return count;
 }
 
+/* Records the answers of a device: a line for each case in the file, and all results in the dump if `--dump` is given.
+ */
 static int record(run *r, conf_device *device)
 {
     FILE *file = fopen(r->o->file, "w"), *dump = r->o->dump ? fopen(r->o->dump, "wb") : NULL;
@@ -186,6 +188,7 @@ static void differs(run *r, const conf_case *each)
     }
 }
 
+/* Compares the results of one case with the recorded answer, and prints the difference. `w` is the recorded line. */
 static void check_one(run *r, const conf_case *each, const want *w, conf_result *result)
 {
     if (result->error) {
@@ -333,6 +336,8 @@ static bool read_file(run *r)
     return good;
 }
 
+/* Reads the results of all cases from the dump. Results of unknown cases, or of cases whose number of results has
+ * changed, are skipped. */
 static bool read_dump(run *r)
 {
     FILE *file = fopen(r->o->dump, "rb");

@@ -21,6 +21,7 @@ static const char source[] = "/* __global__ void no1(int x) {} */\n"
                              "template <class U> struct other { U u; };\n"
                              "__global__ void third(float (&x)[4], unsigned char *p, size_t count) { FIXED; }\n";
 
+/* The kernels of a source: names, namespaces, templates, launch bounds and parameters. */
 static void test_kernels(void)
 {
     kiln__arena arena = {0};

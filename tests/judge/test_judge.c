@@ -16,6 +16,7 @@ static const char spec_text[] = "kiln: 1\nname: judged\nsource: judged.cu\nsizes
 #define KERNEL(text)                                                                                                   \
     "extern \"C\" __global__ void twice(const float *x, float *y, int n)\n{\n"                                         \
     "    for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += 64)\n        y[i] = " text ";\n}\n"
+static const char traps[] = KERNEL("n > 0 ? (__trap(), x[i]) : 2 * x[i]");
 static const char right[] = KERNEL("x[i] + x[i]"), wrong[] = KERNEL("i == 33 ? x[i] : 2 * x[i]");
 
 static char folder[] = "/tmp/kiln-judge-XXXXXX";
@@ -96,6 +97,22 @@ static void test_verdicts(void)
     kiln_engine_close(engine);
 }
 
+/* A fault ends the context of the simulated device. The engine can judge afterwards nevertheless. */
+static void test_after_a_fault(void)
+{
+    kiln_judgement *made[2] = {0};
+    kiln_error *error = NULL;
+    if (missing)
+        return;
+    kiln_engine *engine = open_engine(NULL);
+    CHECK_OK(judge(engine, traps, 0, &made[0], &error), error);
+    CHECK_OK(judge(engine, right, 0, &made[1], &error), error);
+    CHECK(kiln_judgement_kind(made[0]) == KILN_JUDGED_UNSAFE && kiln_judgement_kind(made[1]) == KILN_JUDGED_PASS);
+    kiln_judgement_free(made[0]);
+    kiln_judgement_free(made[1]);
+    kiln_engine_close(engine);
+}
+
 /* Fails allocation k for k that grow by a fifth, until a judgement makes fewer allocations. */
 static void exhaust(const char *text, int want)
 {
@@ -110,7 +127,7 @@ static void exhaust(const char *text, int want)
         kiln_status status = judge(engine, text, 0, &verdict, &error);
         failed = oom.failed;
         oom.countdown = -1;
-        /* Some allocations are not needed for a verdict: those of the cache, and of the lines of findings. */
+        /* A verdict does not need every allocation. The cache and the source lines of findings can do without. */
         const bool fine = status == KILN_OK ? kiln_judgement_kind(verdict) == want : failed && !verdict;
         if (!fine)
             fprintf(stderr, "allocation %ld: %s: %s\n%s", k, kiln_status_name(status), kiln_error_message(error),
@@ -136,8 +153,11 @@ static void clear(void)
     CHECK(system(command) == 0);
 }
 
-static const check_case cases[] = {
-    {"prepare", set_up}, {"verdicts repeat", test_verdicts}, {"failing allocations", test_memory}, {"clear", clear}};
+static const check_case cases[] = {{"prepare", set_up},
+                                   {"verdicts repeat", test_verdicts},
+                                   {"after a fault", test_after_a_fault},
+                                   {"failing allocations", test_memory},
+                                   {"clear", clear}};
 
 int main(int count, char **arguments)
 {

@@ -169,6 +169,7 @@ static kiln_status no_file(void *user, kiln__arena *arena, const char *name, con
     return kiln__fail(NULL, error, KILN_ERROR_REFUSED, "no file here");
 }
 
+/* Makes one object of each kind, with which every public function can be called. */
 static void set_up(void)
 {
     static float data[4];
@@ -603,6 +604,7 @@ static void test_list(void)
 
 /* ---- NULL ---- */
 
+/* Calls a function with NULL for the pointer `at`, and checks the result that the policy of this pointer demands. */
 static void check_null(const struct call *c, const function *f, int at)
 {
     char want[160];
@@ -849,6 +851,8 @@ static void refused(kiln_status status, const char *message)
                     &out.error)
 #define CHOOSE(...) kiln_plan_open(w.engine, w.spec, &(kiln_choice){__VA_ARGS__}, &out.plan, &out.error)
 
+/* Flags with unknown bits and values outside of an enum are refused by name. Functions that return texts return a text
+ * for every value. */
 static void test_flags_and_enums(void)
 {
     set_up();
@@ -899,6 +903,8 @@ static void test_numbers(void)
     tear_down();
 }
 
+/* Lists with a wrong count, with NULL, or with an empty or unknown element are refused, and the message names the
+ * element. */
 static void test_lists(void)
 {
     static const char *const holes[] = {"v", NULL, ""};

@@ -437,6 +437,7 @@ static void test_inputs(void)
     close_all();
 }
 
+/* Errors of inputs: a host function that fails, and exports that do not exist. */
 static void test_input_errors(void)
 {
     static const struct {

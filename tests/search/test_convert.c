@@ -97,7 +97,8 @@ static bool is_valid_t4(const json_t *root)
     return true;
 }
 
-/* Writes the file and reads it; gzips it and reads it; writes the other format, reads that, and converts it back. */
+/* Writes the file and reads it. Then gzips it and reads it. Then writes the other format, reads that, and converts it
+ * back. */
 static void check_file(const char *path, bool natural)
 {
     char folder[] = "/tmp/kiln-convert-XXXXXX", file[64], command[64];

@@ -89,6 +89,7 @@ static void refused(const bytes *b, int cc, sim_image_result want, const char *w
     kiln__text_free(&log);
 }
 
+/* Fat binaries that nvcc wrote, plain and packed: for each device the PTX of the right architecture is taken. */
 static void of_nvcc(void)
 {
     static const char *const files[] = {"plain", "lz4", "zstd"};
@@ -436,6 +437,7 @@ static void wrappers(void)
     kiln__text_free(&log);
 }
 
+/* The image of cuLinkComplete: the texts that were used, and nothing else, come back from it. */
 static void linked(void)
 {
     sim_texts texts = {0}, again;

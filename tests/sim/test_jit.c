@@ -122,8 +122,9 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
                                                "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
                                                "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* The same with operands in registers, as compilers write them: a computed mask of all lanes, and in the sixth round
- * of some lanes; a distance that changes in the ninth round; additions to shared memory by all lanes, also of zeros. */
+/* The same with operands in registers, as compilers write them: a computed mask, which has all lanes and in the sixth
+ * round only some, and a distance that changes in the ninth round. All lanes add to shared memory, and some add zeros.
+ */
 static const char registers[] = HEAD(
     "k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
          "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"

@@ -317,6 +317,7 @@ static void parts(void)
     "ld.global.b64 %d1, [%d0];"
 #define TEXT "st.param.b32 [r], 1; call (q), __cudaCDP2GetErrorString, (r); ld.param.b64 %d1, [q];"
 
+/* A kernel may free only memory that a kernel has allocated, once, from its beginning. */
 static void freed_by_kernels(void)
 {
     static const struct {

@@ -205,7 +205,7 @@ static void stacks(void)
 
 static void branches(void)
 {
-    /* brx.idx whose targets are all the reconvergence point; a guarded call; p and q from one predicate, which is
+    /* A brx.idx whose targets are all the reconvergence point, a guarded call, and p and q from one predicate, which is
      * also q. */
     // clang-format off
     static const char text[] = HEAD ".func f () { ret; }\n" KERNEL("k")

@@ -76,7 +76,7 @@ static int run(int argc, char **argv)
     hold_standard_streams();
     /* a dead compile worker is reported instead of ending the command; see out_finish() */
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: writing fails, the old file stays */
+    signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: then writing fails, and the old file stays */
     out_start();
     cli c = {.line = "kiln"};
     for (int i = 1; i < argc; i++)

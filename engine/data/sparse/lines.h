@@ -28,7 +28,7 @@ typedef struct kiln__lines {
     int failed_errno;    /* errno of a failed read, or 0 */
     /* The progress. */
     kiln__patience patience;
-    unsigned passes;     /* how many times the whole text is walked */
+    unsigned passes;     /* number of walks over the whole text */
     uint64_t began;      /* the start, on the monotonic clock */
     uint64_t done, told; /* atomic: the bytes of all passes so far; the time of the last message */
 } kiln__lines;

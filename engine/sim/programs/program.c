@@ -18,36 +18,37 @@ enum { BUCKETS = 1024, BOUNDS = 4, FIRST = 4 };
 typedef struct shape {
     uint32_t grid[3], block[3], cluster[3], registers;
     uint64_t dynamic_shared, static_shared, local_bytes, instructions;
-    uint64_t symbol[2]; /* its hash */
+    uint64_t symbol[2]; /* hash of the symbol */
 } shape;
 
 typedef struct sim_row {
-    struct sim_row *next; /* of the bucket */
+    struct sim_row *next; /* next row of the bucket */
     shape shape;
-    const char *what; /* of a copy; NULL: a kernel */
+    const char *what; /* text for a copy; NULL: a kernel */
     char *text;       /* the part of its line that does not change */
     char *title;      /* the kernel's name as JSON */
-    off_t at;         /* its line in the file */
+    off_t at;         /* place of its line in the file */
     uint64_t calls, estimated, failed, counted, bytes;
-    double share;                                              /* of the SMs that one launch has */
-    double seconds, estimated_seconds, least, most, last, end; /* last: of one that was estimated; negative: none */
-    double issue, unit, shared, l2, dram, overhead;            /* sums of shares, weighted by the estimated seconds */
+    double share; /* share of the SMs that one launch has */
+    /* last: time of the last estimated launch; negative: none */
+    double seconds, estimated_seconds, least, most, last, end;
+    double issue, unit, shared, l2, dram, overhead; /* sums of shares, weighted by the estimated seconds */
     struct {
         const char *text;
         double seconds;
     } bounds[BOUNDS];
-    kiln_counters *counters; /* of `counted` launches; NULL: not wanted */
+    kiln_counters *counters; /* counters of `counted` launches; NULL: not requested */
 } sim_row;
 
 static struct {
     bool read, counters;
     const char *profile_path, *trace_path; /* NULL: not wanted */
     uint64_t first;                        /* launches of a shape that are all estimated; 0: every one */
-    pid_t process;                         /* whose files these are; 0: none yet */
+    pid_t process;                         /* the process that owns these files; 0: none yet */
     sim_journal profile, trace;
     sim_timeline timeline;
     sim_timeline_device devices[SIM_DEVICES_MOST];
-    uint64_t stream; /* in which what is noted next runs; 0: the legacy one */
+    uint64_t stream; /* stream of the next entry; 0: the legacy stream */
     bool waits;      /* a copy in it is one for which the host waits */
     unsigned tracks;
     struct {

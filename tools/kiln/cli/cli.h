@@ -108,7 +108,7 @@ typedef struct cli_choice_args { /* the configuration */
     cli_list params, sizes; /* "NAME=VALUE"; in sizes also the name of a size set */
 } cli_choice_args;
 
-typedef struct cli_run_args { /* how to run it */
+typedef struct cli_run_args { /* options for the run */
     bool check, no_verify, no_measure, flush_l2, keep_l2, energy;
     uint64_t verify_runs, repetitions;
     double budget, precision, sample_timeout; /* seconds, share, seconds */
@@ -390,7 +390,7 @@ const char *cli_seconds(double seconds);                /* "1.234 ms" */
 const char *cli_duration(double seconds);               /* "1 min 20 s" */
 const char *cli_bytes(uint64_t bytes);                  /* "1.5 MiB" */
 const char *cli_whole(uint64_t number);                 /* "116,928" */
-const char *cli_significant(double number, int digits); /* never with an exponent */
+const char *cli_significant(double number, int digits); /* never prints an exponent */
 /* Returns the next name of "NAME=NUMBER ..." (metrics, host functions) and its number, or NULL at the end. */
 const char *cli_named_number(const char **text, double *number);
 /* returns false if there is no such name */
@@ -444,7 +444,7 @@ json_t *js_result(const kiln_result *result);
 json_t *js_host_times(const char *text); /* makes an object from "NAME=SECONDS ..." */
 json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
-char *js_dump(const json_t *object, size_t flags); /* returns JSON text; `flags` are those of json_dumps() */
+char *js_dump(const json_t *object, size_t flags); /* returns JSON text; `flags` are flags of json_dumps() */
 void js_print(json_t *object);                     /* prints to standard output and frees the object */
 /* Escapes control characters outside ASCII in JSON text, because jansson does not escape them. */
 const char *js_visible(const char *json);

@@ -77,7 +77,7 @@ FILE *cli_stream_open(cli_stream *stream)
 const char *cli_read_file(const char *path, size_t most)
 {
     struct stat about;
-    if (stat(path, &about) != 0) /* before opening it: a FIFO would block, a device may have side effects */
+    if (stat(path, &about) != 0) /* before the file is opened: a FIFO would block, and a device may have side effects */
         return NULL;
     int fd = -1;
     if (S_ISREG(about.st_mode))

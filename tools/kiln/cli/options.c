@@ -99,7 +99,7 @@ const char *cli_option_text(const cli_option *option)
 
 /* ---- suggestions for misspelt names ---- */
 
-static size_t least(size_t a, size_t b, size_t c)
+static size_t least_of_three(size_t a, size_t b, size_t c)
 {
     size_t m = a < b ? a : b;
     return m < c ? m : c;
@@ -118,9 +118,10 @@ static size_t distance(const char *a, const char *b)
                 d[i][j] = (unsigned char)(i + j);
                 continue;
             }
-            size_t best = least(d[i - 1][j] + 1u, d[i][j - 1] + 1u, d[i - 1][j - 1] + (size_t)(a[i - 1] != b[j - 1]));
+            size_t best = least_of_three(d[i - 1][j] + 1u, d[i][j - 1] + 1u,
+                                         d[i - 1][j - 1] + (size_t)(a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                best = least(best, best, d[i - 2][j - 2] + 1u);
+                best = least_of_three(best, best, d[i - 2][j - 2] + 1u);
             d[i][j] = (unsigned char)best;
         }
     }
@@ -130,7 +131,7 @@ static size_t distance(const char *a, const char *b)
 const char *cli_nearest(const char *name, const char *const *names, size_t count)
 {
     const char *best = NULL;
-    size_t limit = strlen(name) / 3 + 1; /* with more edits it is another word */
+    size_t limit = strlen(name) / 3 + 1; /* a name with more edits is a different word */
     size_t least_score = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         size_t edits = distance(name, names[i]), length = strlen(name);

@@ -22,7 +22,7 @@ static struct {
     int error; /* errno of the first write that failed */
     size_t length;
     char data[1 << 16];
-    bool json, answered; /* with --json: other output is kept, and becomes the object's "text" */
+    bool json, answered; /* json: other output is kept and becomes "text" of the object */
     bool keeps;          /* the object too */
     char *kept;
     char *held;
@@ -61,14 +61,14 @@ static const char *style(size_t i) { return out.colour ? out.styles[i] : ""; }
 
 void out_start(void)
 {
-    if (out.fd != STDOUT_FILENO) /* from an earlier run in this process, as in tests */
+    if (out.fd != STDOUT_FILENO) /* open from an earlier run in this process, as in tests */
         close(out.fd);
     out.fd = STDOUT_FILENO;
     out.error = 0;
     out.length = out.held_length = out.held_room = 0;
     out.json = out.answered = out.keeps = false;
     out.held = out.kept = NULL;
-    if (!out.user) /* only for characters; the process itself stays in the C locale */
+    if (!out.user) /* used only for characters; the process itself stays in the C locale */
         out.user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     out.utf8 = out.user && strcmp(nl_langinfo_l(CODESET, out.user), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
@@ -121,7 +121,7 @@ void out_flush(void)
     out.length = 0;
 }
 
-static void hold(const char *data, size_t length)
+static void hold_text(const char *data, size_t length)
 {
     if (out.held_room - out.held_length <= length) {
         out.held_room = 2 * (out.held_room + length + 1);
@@ -135,7 +135,7 @@ static void hold(const char *data, size_t length)
     out.held[out.held_length] = '\0';
 }
 
-static void put(const void *data, size_t length)
+static void write_buffered(const void *data, size_t length)
 {
     if (length > sizeof out.data - out.length)
         out_flush();
@@ -151,7 +151,7 @@ static void put_visible(const char *text, size_t length)
 {
     char *shown = cli_escape(text, length, "\n\t");
     if (shown)
-        put(shown, strlen(shown));
+        write_buffered(shown, strlen(shown));
     else if (!out.error)
         out.error = ENOMEM;
     free(shown);
@@ -160,9 +160,9 @@ static void put_visible(const char *text, size_t length)
 void out_write(const void *data, size_t length)
 {
     if (out.json)
-        hold(data, length);
+        hold_text(data, length);
     else
-        out.terminal ? put_visible(data, length) : put(data, length);
+        out.terminal ? put_visible(data, length) : write_buffered(data, length);
 }
 
 void out_start_json(void)
@@ -171,7 +171,7 @@ void out_start_json(void)
         return;
     out.json = true;
     out.colour = false;
-    int own = dup(STDOUT_FILENO); /* output of kernels goes to standard error, as it is not JSON */
+    int own = dup(STDOUT_FILENO); /* output of kernels goes to standard error, because it is not JSON */
     if (own >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
         out.fd = own;
 }
@@ -203,18 +203,18 @@ void out_json(const char *text)
     out.answered = true;
     if (out.keeps) {
         free(out.kept);
-        out.kept = strdup(text); /* it outlives the memory of js_print() */
+        out.kept = strdup(text); /* a copy, because the text must outlive the memory of js_print() */
         out.error = out.kept ? out.error : ENOMEM;
         return;
     }
-    put(text, strlen(text));
-    put("\n", 1);
+    write_buffered(text, strlen(text));
+    write_buffered("\n", 1);
 }
 
 void out_puts(const char *text)
 {
     if (out.json) {
-        hold(text, strlen(text));
+        hold_text(text, strlen(text));
         return;
     }
     const char *from = text, *at = text;
@@ -226,8 +226,8 @@ void out_puts(const char *text)
         put_visible(from, (size_t)(at - from));
         const char *style = at + strnlen(at, MARK); /* the mark is complete: is_style() */
         size_t length = strcspn(style, "m") + 1;
-        put("\033[", 2);
-        put(style, length);
+        write_buffered("\033[", 2);
+        write_buffered(style, length);
         from = at = style + length;
     }
     put_visible(from, (size_t)(at - from));
@@ -351,7 +351,7 @@ void table_cell(cli_table *table, const char *format, ...)
     for (char *c = cell; *c; c++)
         if (*c == '\n' || *c == '\t')
             *c = ' ';
-    cli_list_add(&table->cells, cli_visible(cell)); /* now, so that the columns are counted as shown */
+    cli_list_add(&table->cells, cli_visible(cell)); /* escaped now, so that columns are counted as they are shown */
 }
 
 /* Writes the last cell of a row. If the row is wider than the terminal, the cell continues on further lines below its

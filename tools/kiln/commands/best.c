@@ -7,14 +7,14 @@
 
 typedef struct best_args {
     cli_choice_args choice;
-    cli_run_args run; /* of --tune */
+    cli_run_args run; /* options of --tune */
     cli_engine_args engine;
     const char *known, *export_to, *store;
     double tune_seconds;
     bool no_store;
 } best_args;
 
-static const char *day(int64_t made)
+static const char *day_text(int64_t made)
 {
     time_t seconds = (time_t)(made / 1000000);
     struct tm parts;
@@ -60,7 +60,7 @@ static int open_sources(cli *c, sources *s, bool writes)
 
 /* ---- looking up ---- */
 
-static const char *how(const kiln_best *best)
+static const char *kind_text(const kiln_best *best)
 {
     return cli_printf("%s%s",
                       best->measured    ? "measured"
@@ -105,7 +105,7 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
     switch (best->from) {
     case KILN_BEST_DEFAULT: out_puts("the defaults: no known configuration is valid here\n"); return;
     case KILN_BEST_TUNED:
-        out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best));
+        out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), kind_text(best));
         show_inputs(best);
         return;
     default: break;
@@ -124,8 +124,8 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
     } else if (best->distance > 0)
         out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
                    best->distance);
-    out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there", how(best),
-               day(best->made));
+    out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there",
+               kind_text(best), day_text(best->made));
     show_inputs(best);
 }
 
@@ -229,7 +229,7 @@ static int export_known(cli *c)
                                 .device = args->engine.device};
     if (args->known)
         return cli_usage(c, "--export writes the contents of the store; --known cannot be used with it");
-    args->engine.device = NULL; /* it is a filter here, not the device to open */
+    args->engine.device = NULL; /* here the device is a filter, not the device to open */
     int code = cli_engine(c, &args->engine);
     if (!code && filter.spec)
         code = cli_stored_spec(c, filter.spec, &filter.spec, &filter.path);

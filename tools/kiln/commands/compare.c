@@ -423,6 +423,8 @@ static int write_csv(const cli *c, const comparison *of, const char *path)
 
 /* ---- the command ---- */
 
+/* Runs `kiln compare`: reads both sides, keeps the results to compare, pairs them, and prints the pairs. The exit code
+ * is COMPARE_REGRESSION if a pair is slower or fails. */
 static int compare_run(cli *c)
 {
     const compare_args *args = c->args;

@@ -123,7 +123,7 @@ typedef struct drafted {
     size_t length;
 } drafted;
 
-static int keep(void *user, const char *spec, size_t length)
+static int keep_draft(void *user, const char *spec, size_t length)
 {
     *(drafted *)user = (drafted){cli_strndup(spec, length), length};
     return 0;
@@ -187,7 +187,7 @@ static int init_run(cli *c)
                                   .option_count = plan.options.count,
                                   .defines = plan.defines,
                                   .define_count = plan.define_count};
-    if (kiln_draft(c->engine, source, &options, keep, &made, &error) != KILN_OK) {
+    if (kiln_draft(c->engine, source, &options, keep_draft, &made, &error) != KILN_OK) {
         const char *near = access(source, F_OK) == 0 ? NULL : cli_similar_file(source, ".cu .cuh");
         if (!near)
             return cli_error(c, error);

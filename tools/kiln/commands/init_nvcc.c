@@ -10,7 +10,7 @@
 
 /* ---- the words of a command line ---- */
 
-/* Splits a command line as a shell does: blanks, quotes and backslashes. Variables and patterns stay as they are. */
+/* Splits a command line as a shell does: blanks, quotes and backslashes. Variables and patterns are not expanded. */
 static void split_words(const char *line, cli_list *words)
 {
     char *word = cli_alloc(strlen(line) + 1);
@@ -40,7 +40,7 @@ static void split_words(const char *line, cli_list *words)
 /* Options of nvcc that a spec may have, with their values. */
 static const struct {
     const char *names[2];
-    const char *as; /* in the spec */
+    const char *as; /* name in the spec */
     bool value;
 } kept[] = {
     {{"-std", "--std"}, "-std", true},
@@ -87,7 +87,8 @@ static const char *value_of(const cli_list *words, size_t *i, const char *name)
 
 /* ---- folders ---- */
 
-/* Returns the path of `folder` below `base`; "." for `base` itself. NULL: it is not below, or there is none. */
+/* Returns the path of `folder` below `base`; "." for `base` itself. Returns NULL if the file is not below the folder,
+ * or if there is no file. */
 static const char *path_below(const char *folder, const char *base)
 {
     char whole[PATH_MAX], root[PATH_MAX];

@@ -170,7 +170,7 @@ int replay_run(cli *c)
 
 typedef struct comparison {
     size_t files, strategies;
-    const char **names;                /* of the strategies */
+    const char **names;                /* names of the strategies */
     const kiln_recording_info **infos; /* the recordings' own */
     kiln_recording **recordings;
     kiln_score *scores; /* strategies x files */
@@ -324,7 +324,7 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     for (size_t s = 0; s < m->strategies; s++)
         for (size_t f = 0; f < m->files; f++) {
             kiln_error *error = NULL;
-            if (cli_interrupted()) { /* only strategies with all scores */
+            if (cli_interrupted()) { /* shows only strategies with all scores */
                 m->strategies = s;
                 return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before any strategy had all scores");
             }
@@ -387,7 +387,7 @@ static int compare_run(cli *c)
     m.scores = cli_alloc(m.files * m.strategies * sizeof *m.scores);
     report_library library = {0};
     bool page = is_page(args->plot);
-    int code = page ? report_load_library(c, NULL, &library) : 0; /* first, as it may be missing */
+    int code = page ? report_load_library(c, NULL, &library) : 0; /* loaded first, because it may be missing */
     code = code ? code : score_all(c, &m, seeds);
     if (code == 0 && c->output.json)
         compare_json(&m, seeds);

@@ -145,7 +145,8 @@ static int read_one(cli *c, report *r, const kiln_store_filter *filter, const ch
     if (kiln_store_open(c->engine, name, KILN_STORE_READ, &store, &error) != KILN_OK)
         return cli_error(c, error);
     const char *path = cli_printf("%s", kiln_store_path(store));
-    const char *named = cli_printf("%s", base_name(path)); /* not where it lies: the page may go to others */
+    /* only the name, without the folder: the page may be sent to others */
+    const char *named = cli_printf("%s", base_name(path));
     r->source = r->source && strcmp(r->source, named) == 0 ? cli_printf("%s (the second)", named) : named;
     collecting to = {r, &args->sizes};
     kiln_status status = kiln_store_list(store, filter, add_record, &to, &error);
@@ -312,7 +313,8 @@ static int make(cli *c, report *r)
     report_library library = {0};
     uint64_t size = 0;
     int code = args->gnuplot ? 0
-                             : report_load_library(c, args->vega, &library); /* before the work: it may be missing */
+                             /* loaded before the work, because it may be missing */
+                             : report_load_library(c, args->vega, &library);
     code = code ? code : args->replay ? read_replay(c, r) : read_store(c, r);
     if (code)
         return code;

@@ -20,7 +20,7 @@ typedef struct results_args {
 /* A record, kept beyond the callback. */
 typedef struct kept {
     const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message, *run;
-    const char *file; /* of the spec: one that is there; "": none of those that the sample has */
+    const char *file; /* an existing file of the spec; "": none of the sample's files exists */
     kiln_status status;
     kiln_result result;
     int64_t made;
@@ -82,7 +82,7 @@ static int keep_record(void *user, const kiln_record *r)
 
 /* ---- listing ---- */
 
-static const char *how(const kiln_result *result)
+static const char *kind_text(const kiln_result *result)
 {
     return result->measured ? "" : result->estimated ? " (estimated)" : " (simulated)";
 }
@@ -94,12 +94,12 @@ static const char *outcome(const kept *k)
     static const char at[] = "verify at "; /* "verify at tiny (N=64)": at other sizes than the sample's */
     const char *seconds = cli_seconds(tune_seconds(&k->result)), *small = strstr(k->run, at);
     if (!small || !k->result.verified)
-        return cli_printf("%s%s", seconds, how(&k->result));
+        return cli_printf("%s%s", seconds, kind_text(&k->result));
     small += strlen(at);
     return cli_printf("%s (estimated, verified at %s)", seconds, cli_strndup(small, strcspn(small, " ")));
 }
 
-static const char *day(int64_t made)
+static const char *day_text(int64_t made)
 {
     time_t seconds = (time_t)(made / 1000000);
     struct tm parts;
@@ -215,7 +215,7 @@ static void show_samples(const kept_list *list)
         table_cell(&table, "%s", heads[i]);
     for (size_t i = 0; i < list->count; i++) {
         const kept *k = list->items[i];
-        table_cell(&table, "%s", day(k->made));
+        table_cell(&table, "%s", day_text(k->made));
         table_cell(&table, "%s", device ? "" : k->device);
         table_cell(&table, "%s", sizes ? "" : k->sizes);
         table_cell(&table, "%s", outcome(k));
@@ -406,7 +406,7 @@ static void compare_text(const pair *pairs, size_t count, size_t top, const char
     for (size_t i = 0; i < count; i++) {
         if (count > 2 * top && i >= top && i < count - top)
             continue;
-        table_cell(&table, "%s%s", cli_seconds(tune_seconds(&pairs[i].a->result)), how(&pairs[i].a->result));
+        table_cell(&table, "%s%s", cli_seconds(tune_seconds(&pairs[i].a->result)), kind_text(&pairs[i].a->result));
         table_cell(&table, "%s", cli_seconds(tune_seconds(&pairs[i].b->result)));
         table_cell(&table, "%.3f", pairs[i].ratio);
         table_cell(&table, "%s", pairs[i].a->sizes);
@@ -540,7 +540,7 @@ static int results_run(cli *c)
         if (strcmp(words[0], actions[i].name) == 0)
             action = (enum action)i;
     bool named = count && strcmp(words[0], actions[action].name) == 0;
-    if (named) { /* where there are no words, `words` is NULL, to which nothing may be added */
+    if (named) { /* without words, `words` is NULL, and adding to NULL is undefined */
         words++;
         count--;
     }
@@ -561,7 +561,7 @@ static int results_run(cli *c)
     if (!cli_make_sizes(c, &args->sizes, &filter.sizes))
         return CLI_USAGE;
     filter.size_count = args->sizes.count;
-    if (args->older > 0) /* a limit before all samples stays one: 0 would be none */
+    if (args->older > 0) /* 0 would mean no limit */
         filter.before = (int64_t)fmax(((double)time(NULL) - args->older * 86400) * 1e6, -9e18);
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
         !filter.before && !filter.size_count)

@@ -12,7 +12,7 @@ typedef struct show_args {
     bool names, metrics;
 } show_args;
 
-#define COUNT_SECONDS 5.0 /* for all variants together, */
+#define COUNT_SECONDS 5.0 /* the limit for all variants together, */
 #define COUNT_LEAST 0.25  /* but at least this much for each */
 
 typedef struct space {
@@ -304,7 +304,7 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
             if (info->count > 24 && i == 11 && info->initial < i)
                 values = cli_printf("%s ...", values);
             if (info->count > 24 && i >= 11 && i + 2 < info->count && i != info->initial)
-                continue; /* of a long list show only the ends and the default */
+                continue; /* of a long list, show only the ends and the default */
             const char *text = cli_value_text(info->values[i]);
             values = cli_printf(i == info->initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
         }

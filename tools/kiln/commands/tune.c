@@ -48,7 +48,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
     tune_view *view = user;
     (void)sample;
     if (!view->most)
-        view->space = progress->total; /* with a number of configurations the total is that number */
+        view->space = progress->total; /* with a fixed number of configurations, the total is that number */
     if (cli_interrupted()) {
         progress_clear();
         return 1;
@@ -327,7 +327,8 @@ static int tune_run(cli *c)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far" : view.ended);
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
-        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed, for several reasons */
+        /* all configurations failed, for several reasons */
+        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status);
     for (size_t i = 0; args->strict && code == 0 && i < kiln_tuning_count(tuning); i++)
         code = cli_exit_code(kiln_tuning_sample(tuning, i)->status); /* the first that failed */
     if (code == 0)

@@ -31,7 +31,7 @@ static const char *with_data(const tune_args *args, const char *line)
 }
 
 /* The command line that runs a sample again. */
-static const char *again(const cli *c, const tune_view *view, const kiln_sample *sample)
+static const char *command_again(const cli *c, const tune_view *view, const kiln_sample *sample)
 {
     const tune_args *args = c->args;
     const char *line = cli_printf("kiln run %s -v %s", cli_shell_word(c->words.items[0]),
@@ -102,7 +102,7 @@ typedef struct rows {
     double unit;
     bool timed, flops, bytes, roofline, rank, ties;
     const cli_list *objectives;
-    cli_list metrics; /* of the spec's own, those that have a column */
+    cli_list metrics; /* the spec's own metrics that have a column */
 } rows;
 
 /* Starts the table of ranked samples. It shows a column only if some sample has a value for it, and it chooses the
@@ -404,7 +404,7 @@ static void show_failures(const kiln_tuning *tuning)
         out_printf("  %s x %s%s%s\n", cli_whole(reasons[i].count), out_red(), kiln_status_text(example->status),
                    out_plain());
         const char *line = bare_message(example);
-        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long: kiln run shows all of it */
+        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long; kiln run shows all of it */
             size_t length = strcspn(line, "\n");
             if (length) {
                 out_puts("      ");
@@ -621,7 +621,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     show_totals(c, view, tuning);
     tune_check_text(&view->checked);
     if (best)
-        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, view, best));
+        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), command_again(c, view, best));
     show_rest(c, view, kiln_tuning_sum(tuning));
 }
 
@@ -726,7 +726,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "verdict", verdict_json(tuning));
     if (view->checked.sizes)
         js_set(object, "check", tune_check_json(&view->checked));
-    js_set(object, "best", best ? js_text(again(c, view, best)) : json_null());
+    js_set(object, "best", best ? js_text(command_again(c, view, best)) : json_null());
     if (view->ended)
         js_set(object, "error", js_error(view->status, view->ended));
     js_print(object);
@@ -812,7 +812,7 @@ enum csv_kind {
 enum { KILN_RESULT_MAP(CSV_X) };
 #undef CSV_X
 #define CSV_X(name) CSV_HAS_##name,
-enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each once, or it does not compile */
+enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each column exactly once; otherwise this does not compile */
 #undef CSV_X
 #define CSV_X(kind, name, unit, text) +1
 _Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");

@@ -255,7 +255,7 @@ static void best_tables(FILE *to, const report_problem *p)
                 (!from || it->samples[next[v]]->seconds < from->samples[next[from - p->variants]]->seconds))
                 from = it;
         }
-        if (!from) /* never: fewer than p->ran are shown */
+        if (!from) /* never happens, because fewer than p->ran are shown */
             break;
         sample_row(to, has, from->samples[next[from - p->variants]++], cli_whole(shown + 1), unit);
     }

@@ -62,7 +62,7 @@ typedef struct report_spread {
 /* A property in which samples are better or worse (quantities.c). */
 typedef struct report_quantity {
     const char *name, *unit;
-    /* more: a higher value is better; metric: it comes from the spec; varies: samples differ in it */
+    /* more: a higher value is better. metric: the value comes from the spec. varies: samples have different values */
     bool more, metric, varies;
     size_t known;                /* number of samples that have it */
     double scale;                /* scale of the unit */
@@ -109,10 +109,10 @@ typedef struct report_problem {
     const kiln_setting *size_list;
     size_t size_count;
     const char *from;                                                          /* the store, or the recorded file */
-    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs, hosts, commands; /* each value once */
+    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs, hosts, commands; /* each value occurs once */
     report_range clock, memory_clock, temperature, power;                      /* Hz, degrees, W */
     report_time time;
-    report_sample **samples; /* in order of time */
+    report_sample **samples; /* samples in order of time */
     size_t count, ran, room;
     size_t stopped_early, throttled; /* numbers among all samples that were read */
     /* samples left out: older ones of the same configuration; ones with another kind of time */
@@ -148,7 +148,7 @@ typedef struct report_pair {
 } report_pair;
 
 typedef struct report {
-    const char *spec, *title, *source; /* source: what was read, for people */
+    const char *spec, *title, *source; /* source: the name of the input, for people */
     const char *word;                  /* the word by which `kiln run` finds the spec: its name or a path */
     bool found;                        /* false: only the store knows the spec */
     cli_list asides;                   /* variants that are not contenders */
@@ -177,7 +177,8 @@ double report_value(const report_quantity *q, const report_sample *s); /* NaN if
 const char *report_unknown_objective(const report *r);
 /* compares the first `problems` problems */
 void report_compare(report *r, size_t problems);
-size_t report_variant_of(const report_problem *p, const report_sample *sample); /* its variant's number */
+/* returns the number of the sample's variant */
+size_t report_variant_of(const report_problem *p, const report_sample *sample);
 void report_free(report *r);
 
 const char *report_time_text(report_time time);

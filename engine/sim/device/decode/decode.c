@@ -48,7 +48,7 @@ static bool lay_out_registers(vm_decoder *d)
 }
 
 /* Lanes do not wait for each other where only an exit follows. */
-static bool leaves(const vm_decoder *d, uint32_t at)
+static bool is_exit(const vm_decoder *d, uint32_t at)
 {
     return at >= d->f->insn_count || ((d->f->insns[at].op == PTX_OP_RET || d->f->insns[at].op == PTX_OP_EXIT) &&
                                       d->f->insns[at].guard == PTX_NO_PRED);
@@ -64,7 +64,7 @@ static bool *meeting_points(vm_decoder *d)
         return NULL;
     }
     for (uint32_t k = 0; k < f->insn_count; k++)
-        if ((f->insns[k].op == PTX_OP_BRA || f->insns[k].op == PTX_OP_BRX) && !leaves(d, f->insns[k].reconverge))
+        if ((f->insns[k].op == PTX_OP_BRA || f->insns[k].op == PTX_OP_BRX) && !is_exit(d, f->insns[k].reconverge))
             meet[f->insns[k].reconverge] = true;
     return meet;
 }
@@ -77,12 +77,12 @@ static void link_branches(vm_decoder *d)
         vm_code *i = &fn->code[k];
         if (i->masked == vm_op_bra) {
             i->target = fn->code + fn->start[i->imm];
-            i->extra = leaves(d, i->e) ? NULL : fn->code + fn->start[i->e];
+            i->extra = is_exit(d, i->e) ? NULL : fn->code + fn->start[i->e];
         } else if (i->masked == vm_op_brx) {
             uint32_t *targets = (uint32_t *)(uintptr_t)i->extra;
             for (uint32_t n = 0; n < i->b; n++)
                 targets[n] = fn->start[targets[n]];
-            targets[i->b] = leaves(d, i->e) ? UINT32_MAX : fn->start[i->e];
+            targets[i->b] = is_exit(d, i->e) ? UINT32_MAX : fn->start[i->e];
         }
     }
 }

@@ -33,7 +33,7 @@ static vm_code *emit(vm_decoder *d, vm_handlers handlers, bool step, bool guarde
         vm_decode_no_memory(d);
         if (!d->code)
             return &d->scratch;
-        d->count = 0; /* it is never executed */
+        d->count = 0; /* this instruction is never executed */
     }
     vm_code *i = &d->code[d->count++];
     memset(i, 0, sizeof *i);

@@ -251,7 +251,7 @@ static unsigned emit_funnel_shift(jit_emitter *e, unsigned a, unsigned b, unsign
     return emit_binary(e, "or", I32V, x, y);
 }
 
-/* Selects bit by bit: `one` where `select` is set, otherwise `zero`. */
+/* Selects bit by bit: Returns `one` in lanes where `select` is set, otherwise `zero`. */
 static unsigned emit_select_bits(jit_emitter *e, unsigned select, unsigned one, unsigned zero)
 {
     return emit_binary(e, "xor", I32V, zero,

@@ -365,7 +365,7 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
     const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", happened);
     const unsigned lanes_run = step || (e->partial && i->guard & ~2u) ? 0
                                                                       : VM_LANES; /* emit_path() has counted others */
-    e->count++, e->steps += step, e->lanes += lanes_run;                          /* it has been executed */
+    e->count++, e->steps += step, e->lanes += lanes_run; /* this instruction has been executed */
     const unsigned out = jit_exit(e, e->at + 1, false);
     e->count--, e->steps -= step, e->lanes -= lanes_run;
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, out);
@@ -397,11 +397,11 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
         label = ++e->labels;
         jit_label(e, label);
         flush_counts(e);
-        if (at > e->at && e->state[at - e->first] & LOOP) /* so that ways out of the loop need not */
+        if (at > e->at && e->state[at - e->first] & LOOP) /* so that paths out of the loop need no copy */
             for (uint32_t k = 0; k < e->var_count; k++)
                 if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
                     move_row(e, &e->body, k, true);
-        if (at <= e->at) { /* what others write meanwhile may be what the loop waits for: nothing is read ahead */
+        if (at <= e->at) { /* the loop may wait for a write of another thread, so no read may move before this point */
             jit_line(e, "fence syncscope(\"singlethread\") seq_cst");
             unsigned sum = jit_value(e, "load i64, %s %%ncount", jit_pointer(e, "i64"));
             sum = jit_value(e, "add i64 %%v%u, %u", sum, e->need);
@@ -476,7 +476,7 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
     if (bits) {
         jit_line(e, "br label %%l%u", on);
         jit_label(e, on);
-        e->group_count = 0; /* what was found holds on one way only */
+        e->group_count = 0; /* these facts hold on one path only */
     }
 }
 
@@ -492,6 +492,7 @@ static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, un
     return bits != 0;
 }
 
+/* Writes the instruction at e->at, by its kind, and counts it with the lanes that run it. */
 static void emit_insn(jit_emitter *e)
 {
     const vm_code *i = &e->u->function->code[e->at];
@@ -610,7 +611,7 @@ static void flow_dirty(jit_emitter *e)
             for (unsigned k = 0; k < insn->use_count; k++)
                 if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink)
                     e->dirty[find_var(e, insn->uses[k].slot, insn->uses[k].width)] = 1;
-            if (insn->kind == JIT_BRANCH) /* also where it does not lead: that changes nothing */
+            if (insn->kind == JIT_BRANCH) /* also if the branch does not lead here, which changes nothing */
                 changed = merge_dirty(e, at, (uint32_t)(code[at].target - code), e->dirty) || changed;
             if ((insn->kind != JIT_BRANCH || code[at].guard & ~2u) && is_inside(e, at + 1) &&
                 e->state[at + 1 - e->first] & LEADER)
@@ -732,7 +733,7 @@ static bool prepare_region(jit_emitter *e)
     kiln__free(mem, stack);
     if (!stack || !e->state || !e->block_of)
         return false;
-    e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1); /* more than there can be */
+    e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1); /* an upper bound */
     e->var_of = kiln__calloc(mem, e->var_slots, sizeof *e->var_of);
     if (!e->var_of)
         return false;

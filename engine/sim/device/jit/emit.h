@@ -37,14 +37,14 @@ typedef struct jit_emitter {
     unsigned w, block, launch, cache, params, shared, shared_low, shared_end; /* values, all of type i64 */
     uint32_t first, last, head, need, calls;
     uint32_t at;    /* the instruction that is written at the moment */
-    uint8_t *state; /* by instruction of [first, last]: REACHED, LEADER, LOOP */
+    uint8_t *state; /* flags of each instruction of [first, last]: REACHED, LEADER, LOOP */
     bool *stops;
     jit_var *vars;
     size_t var_count, var_capacity;
     uint32_t *var_of; /* hash table: index + 1 */
     size_t var_slots;
-    uint8_t *dirty;    /* by variable: it may differ from the frame's row at this point */
-    uint8_t *block_in; /* the same at the beginning of each basic block, by block_of[] and variable */
+    uint8_t *dirty;    /* for each variable: its value may differ from the frame's row at this point */
+    uint8_t *block_in; /* the same at the beginning of each basic block, indexed by block_of[] and variable */
     uint32_t *block_of;
     unsigned count, steps, lanes; /* counts since the block's beginning that are not yet added to the variables */
     jit_group groups[JIT_GROUPS];

@@ -3,9 +3,9 @@
  * The host thread that finds the loop hot compiles it. The other threads go on interpreting, and use the regions once
  * they are installed.
  *
- * The states of a stretch of code: cold; observed several times in the second half of the count (observe()); compiled
- * at the threshold (compile_regions()); compiled again or given up if it misses too often (handle_miss()), at most
- * TRIES times. */
+ * The states of a piece of code: cold, then observed, then compiled. observe() observes it several times in the second
+ * half of the count. compile_regions() compiles it at the threshold. If it misses too often, handle_miss() compiles it
+ * again, at most TRIES times, and then gives it up. */
 #include "jit.h"
 
 #include <pthread.h>
@@ -15,18 +15,17 @@
 
 #include "llvm.h"
 #include "region.h"
+#include "vm_collective.h"
 #include "vm_path.h"
 
-#define HEADS 24u /* the limit on regions of one loop */
-#define TRIES 3u  /* the limit on attempts for one head */
-#define LENGTH                                                                                                         \
-    1000000u        /* the limit on characters of text for LLVM. Longer texts took LLVM up to 12 s; texts below
-                           it take at most one second */
-#define MOST 16384u /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
+#define HEADS 24u       /* the limit on regions of one loop */
+#define TRIES 3u        /* the limit on attempts for one head */
+#define LENGTH 1000000u /* the limit on characters of text: longer texts took LLVM up to 12 s, shorter ones 1 s */
+#define MOST 16384u     /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
 
-/* A region that was made. It stays until its module is unloaded, because other threads may be in it. */
+/* A region that was made. The code stays until its module is unloaded, because other threads may be running it. */
 typedef struct made_region {
-    vm_native region; /* first, so that the interpreter's pointer leads here */
+    vm_native region; /* the first member, so that the interpreter's pointer points to this struct */
     struct made_region *next;
     uint32_t first, last, tries;
 } made_region;
@@ -49,7 +48,7 @@ typedef struct made_module {
 
 /* A device's compiler. `lock` guards everything but the counters. */
 typedef struct compiler {
-    struct vm_jit jit; /* first, so that the interpreter's pointer leads here */
+    struct vm_jit jit; /* the first member, so that the interpreter's pointer points to this struct */
     const kiln_allocator *mem;
     jit_llvm *llvm;
     bool refused;               /* LLVM cannot be used */
@@ -212,6 +211,8 @@ static void install(compiler *c, made_function *made, const vm_function *functio
     memcpy(partial ? &r->region.partial : &r->region.run, &address, sizeof r->region.run);
     if (partial)
         r->region.partial_need = need;
+    for (uint32_t at = 0; at < function->code_count; at++)
+        r->region.alive = r->region.alive || function->code[at].masked == vm_op_shfl;
     made->regions = r;
     atomic_store_explicit(&all[head], &r->region, memory_order_release);
     __atomic_store_n(&i->full, vm_op_region, __ATOMIC_RELEASE);
@@ -248,7 +249,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
             b->heads[b->count] = at;
             snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
             b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
-            if (!b->need[b->count]) /* nothing here: perhaps after an instruction that regions do not hold */
+            /* no code here: perhaps the place after an instruction that regions cannot contain */
+            if (!b->need[b->count])
                 stops[find_next_stop(unit, at, last)] = true;
             b->count += b->need[b->count] != 0;
         }
@@ -339,7 +341,7 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
     const vm_function *function = w->frame->function;
     const uint32_t first = (uint32_t)(from - function->code), last = (uint32_t)(to - function->code);
     uint32_t *heat = &function->code[last].c;
-    if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles: ask again later */
+    if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles, so try again later */
         if (enough)
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         return;
@@ -485,7 +487,7 @@ bool sim_jit_usable(vm_device *device)
 const char *sim_jit_library(const kiln_allocator *mem)
 {
     jit_llvm *llvm = jit_llvm_open(mem, getenv("KILN_SIM_ISA"));
-    const char *name = llvm ? jit_llvm_name(llvm) : NULL; /* which is constant */
+    const char *name = llvm ? jit_llvm_name(llvm) : NULL; /* the name is constant */
     jit_llvm_close(llvm);
     return name;
 }

@@ -3,6 +3,7 @@
  * instruction, it counts as a read of all registers. */
 #include "region.h"
 #include "vm_block.h"
+#include "vm_collective.h"
 #include "vm_limit.h"
 #include "vm_path.h"
 
@@ -11,11 +12,11 @@
 #define MOST_BYTES (64u << 20) /* functions that would need more memory: all registers count as live */
 
 struct jit_live {
-    uint32_t masks; /* that there are */
-    size_t words;   /* of the set of one instruction */
+    uint32_t masks; /* number of existing masks */
+    size_t words;   /* words of one instruction's set */
     uint64_t *in;
     uint64_t *temps; /* registers of a single PTX instruction */
-    uint64_t *shown; /* addresses that messages about endless loops show (vm_wait_of) */
+    uint64_t *shown; /* registers that count as live everywhere: add_shown() */
 };
 
 /* Returns the number of a register. Masks have 4 bytes, rows of registers at least 128. */
@@ -69,15 +70,19 @@ static void apply_insn(const jit_live *live, const vm_function *function, const 
         set[k] |= live->shown[k];
 }
 
+/* Adds the registers that others than the own lane may read anywhere: a shuffle whose guard is false in some lanes reads
+ * their registers, wherever those lanes are; and messages show addresses. */
 static void add_shown(jit_live *live, const vm_function *function, const jit_insn *insns)
 {
     for (uint32_t at = 0; at < function->code_count; at++) {
+        if (function->code[at].masked == vm_op_shfl && !(function->code[at].a & 1))
+            add_member(live->shown, get_number(live, function->code[at].a, JIT_32));
         const vm_code *back = &function->code[at], *wait = NULL;
         bool mbarrier;
         uint32_t number_of;
         if (insns[at].kind == JIT_BRANCH && back->target <= back && back->insn < function->ptx->insn_count)
             wait = vm_wait_of(function, back->target->insn, back->insn, &number_of, &mbarrier);
-        if (wait && !(wait->a & 1)) { /* of whatever width */
+        if (wait && !(wait->a & 1)) { /* a wait of any width */
             add_member(live->shown, get_number(live, wait->a, JIT_32));
             add_member(live->shown, get_number(live, wait->a, JIT_64));
         }

@@ -20,7 +20,7 @@ typedef struct access {
     unsigned element, span; /* bytes of an element, of a lane */
     unsigned pattern;
     int64_t offset;
-    const char *type; /* of an element in memory */
+    const char *type; /* type of an element in memory */
 } access;
 
 static access get_access(const jit_emitter *e, uint32_t at)
@@ -592,7 +592,8 @@ static unsigned update_offsets(jit_emitter *e, const vm_code *i, unsigned *good)
     }
     const unsigned far = jit_value(e, "sub %s %%v%u, %%v%u", vector, row, low);
     const unsigned two = narrow ? jit_splat32(e, 2)
-                                : jit_splat64(e, 2); /* what is not a multiple of 4 is large then: */
+                                /* after this rotation, an offset that is not a multiple of 4 is large: */
+                                : jit_splat64(e, 2);
     unsigned bad = jit_value(e, "call %s @llvm.fshr.%s(%s %%v%u, %s %%v%u, %s %%v%u)", vector,
                              narrow ? "v32i32" : "v32i64", vector, far, vector, far, vector, two);
     bad = jit_value(e, "icmp uge %s %%v%u, %%v%u", vector, bad, room);
@@ -609,7 +610,7 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     const unsigned offsets = update_offsets(e, i, &good);
     if (constant)
         memcpy(&operand, e->u->function->constants + (i->b & ~1u), sizeof operand);
-    if (i->d) { /* what changes nothing may be a wait: the interpreter counts those */
+    if (i->d) { /* an atomic that changes nothing may be a wait, which the interpreter counts */
         const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
         const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
         good = emit_and(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));

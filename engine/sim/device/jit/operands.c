@@ -258,7 +258,7 @@ void jit_table_fill(jit_table *table, const vm_handlers *of)
     if (table->of == of)
         return;
     *table = (jit_table){.of = of};
-    for (unsigned k = 0; k < VM_H_COUNT; k++) { /* if several ids have the same function, a lookup finds the first */
+    for (unsigned k = 0; k < VM_H_COUNT; k++) { /* if several ids have the same function, the lookup finds the first */
         size_t at = get_hash_slot(of[k].masked);
         while (table->slots[at])
             at = (at + 1) % KILN__COUNT(table->slots);

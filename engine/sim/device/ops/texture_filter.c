@@ -14,7 +14,7 @@ typedef struct probe {
     uint32_t lane;
     const vm_texture *texture;
     const vm_lookup *l;
-    uint32_t layer; /* of a cubemap: the cube */
+    uint32_t layer; /* for a cubemap: the cube */
     bool no_layer;  /* the requested layer does not exist: `layer` is the last one */
     int32_t offset[3];
     bool failed; /* a fault was recorded */

@@ -84,7 +84,7 @@ void vm_cluster_check(vm_cluster *cluster)
 
 /* The message of a deadlock while it is written: the first waiting warp, and a list of all. */
 typedef struct waiting_list {
-    vm_warp *warp; /* the first, NULL: none yet */
+    vm_warp *warp; /* the first warp; NULL: none yet */
     const vm_path *path;
     char text[300];
     size_t used;

@@ -1,9 +1,9 @@
 /* collective.c - operations between lanes of a warp (shfl, vote, match, redux, elect, bar.warp.sync).
  *
- * Each lane names in its member mask the lanes that take part with it. It waits until the live lanes among them have
- * arrived at the same operation with the same mask. They may be at another instruction or in another call: PTX asks for
- * "the same qualifiers and the same membermask". So lanes of one path may belong to several groups, some of which run
- * while others wait. */
+ * The member mask of each lane names the lanes of its group. It waits until the live lanes among them have arrived at
+ * the same operation with the same mask. They may be at another instruction or in another call: PTX asks for "the same
+ * qualifiers and the same membermask". So lanes of one path may belong to several groups, some of which run while
+ * others wait. */
 #include <stddef.h>
 #include <string.h>
 

@@ -16,7 +16,7 @@
 #include "vm_poll.h"
 
 #define LOOP_MOST 4096u  /* the longest loop that a proof follows, in instructions */
-#define WAITERS_LISTED 3 /* in a message */
+#define WAITERS_LISTED 3 /* number of waiting warps that a message lists */
 
 /* Votes in a ballot. Returns true if all runners have voted since the last move of any of them. */
 static bool cast_vote(vm_run_state *run, vm_ballot *ballot, uint64_t *mine, uint64_t moves)

@@ -70,7 +70,7 @@ void vm_pool_clear(vm_runner *runner)
             runner->pool.free[n] = chunk->next;
             kiln__free(runner->run->device->mem, chunk);
         }
-    vm_let_go(runner->run->family, runner->pool.bytes); /* also the frames of paths that a fault has ended */
+    vm_let_go(runner->run->family, runner->pool.bytes); /* also for the frames of paths that a fault has ended */
     runner->pool.bytes = 0;
 }
 

@@ -223,7 +223,7 @@ bool vm_fill(vm_device *device, uint64_t address)
     uint64_t past = at > 0 ? device->live[at - 1]->base + device->live[at - 1]->reach : 0;
     there = there && !is_freed(device, address);
     vm_allocation *made = there && past <= address ? kiln__calloc(device->mem, 1, sizeof *made) : NULL;
-    bool done = there && past > address; /* another thread was first */
+    bool done = there && past > address; /* another thread has done it first */
     if (made) {
         low = past > low ? past : low;
         high = at < device->live_count && device->live[at]->base < high ? device->live[at]->base : high;
@@ -244,7 +244,7 @@ bool vm_fill(vm_device *device, uint64_t address)
     return done;
 }
 
-/* How an allocation gets its address: a new one, the given one, or its host pointer. */
+/* The source of an allocation's address: a new address, the given address, or the host pointer. */
 typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
 
 /* Allocates memory of any kind. Memory first, then an address, then the shadow of the observers, then the list; if one
@@ -345,7 +345,7 @@ vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limi
 vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes)
 {
     vm_allocation *made = vm_allocate(device, bytes, NULL);
-    if (made) /* nobody knows its address yet */
+    if (made) /* no other thread knows its address yet */
         made->from_kernel = true;
     return made;
 }
@@ -409,7 +409,7 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
                             .read_only = read_only,
                             .shared = address == (uintptr_t)host};
     pthread_rwlock_wrlock(&device->lock);
-    if (device->hooks) /* its contents were written by others */
+    if (device->hooks) /* the contents were written by others */
         made->shadow = device->hooks->shadow_new(device, bytes, true);
     /* Addresses in the device's own range must have been reserved; host pointers must be outside it. */
     bool clear = !made->shared || address >= device->next_address || address < device->limits.first_address;

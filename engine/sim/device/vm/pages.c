@@ -66,6 +66,6 @@ bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t p
     const int file = pattern_file(pattern, period);
     const bool done = file >= 0 && map_repeatedly(host, bytes, file, period);
     if (file >= 0)
-        close(file); /* what is mapped keeps it */
+        close(file); /* the mapping keeps the file */
     return done;
 }

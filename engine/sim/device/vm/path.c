@@ -263,7 +263,7 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         count_spin(w, i, i->target);
         return;
     }
-    w->mask = rest; /* before the other path is created: a lane is in one path only */
+    w->mask = rest; /* set before the other path is created, because a lane is in one path only */
     vm_send_lanes(w, i->target, m, sync);
 }
 
@@ -352,8 +352,7 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
             have |= path->arrived;
     }
     if (VM_UNLIKELY((have | w->dead) != VM_ALL)) {
-        vm_path *path =
-            &w->paths[w->current]; /* with all its lanes: a lane for which the guard does not hold never comes */
+        vm_path *path = &w->paths[w->current]; /* with all its lanes, because a lane whose guard is false never comes */
         vm_warp_save(w);
         path->pc = i;
         path->arrived = m;

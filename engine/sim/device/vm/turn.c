@@ -84,7 +84,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         if (hooks && alone && hooks->enough(block))
             break;
-        if (w->gave_way && !w->in_vain) /* it may spin on another warp or block */
+        if (w->gave_way && !w->in_vain) /* the warp may spin on another warp or block */
             spent += SLICE;
         still = w->in_vain ? still + 1 : 0;
         block->moved = block->moved || !w->in_vain;

@@ -4,7 +4,7 @@
 
 #include "vm_machine.h"
 
-uint32_t vm_runtime_find(const char *name); /* + 1; 0: none */
+uint32_t vm_runtime_find(const char *name); /* returns the index + 1; 0: no such function */
 /* Creates the names and texts of errors, for a module that calls a function which returns them. False: out of
  * memory. */
 bool vm_runtime_texts(vm_module *module, uint32_t function);
@@ -14,8 +14,8 @@ void vm_children_run(vm_block *block);   /* runs what the block has launched so 
 void vm_children_reset(vm_block *block); /* for the next block; discards work that has not run */
 void vm_children_free(vm_block *block);
 void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
-uint32_t vm_max_threads(const ptx_function *f); /* of a block, by the directives */
-/* Checks a launch's requirements, and fills in `run`. `fault` says which requirement is not met. */
+uint32_t vm_max_threads(const ptx_function *f); /* threads of a block according to the directives */
+/* Checks a launch's requirements, and fills in `run`. `fault` names the violated requirement. */
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
 /* Sets the message of a launch that cannot run. */
 vm_fault_kind vm_launch_refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...) KILN__PRINTF(3, 4);
@@ -26,7 +26,7 @@ void vm_grid_run(vm_run_state *run);
 typedef struct vm_task {
     struct vm_task *next;
     bool is_launch;
-    vm_launch launch; /* its params follow the task */
+    vm_launch launch; /* the parameters follow the task in memory */
     /* `depth` slices of `height` rows of `width` bytes; source 0: filled with `value` */
     uint64_t target, source, width, height, depth;
     uint64_t target_pitch, target_slice, source_pitch, source_slice;

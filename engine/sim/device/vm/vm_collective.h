@@ -13,8 +13,8 @@ typedef struct vm_share {
     uint32_t lanes;
 } vm_share;
 typedef struct vm_meeting {
-    uint32_t lanes;      /* all lanes */
-    uint32_t count;      /* how many shares there are */
+    uint32_t lanes;      /* the mask of all lanes */
+    uint32_t count;      /* number of shares */
     const vm_u32 *masks; /* the member mask of each lane; NULL: the whole warp */
     vm_share shares[VM_LANES];
     vm_u32 room[VM_LANES];

@@ -25,7 +25,7 @@
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u /* nested calls */
 #define VM_BARRIERS 16u
-#define VM_WARPGROUPS 8u /* of a block: four warps each */
+#define VM_WARPGROUPS 8u /* warpgroups of a block, of four warps each */
 #define VM_PATHS VM_LANES
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -126,8 +126,8 @@ typedef struct vm_sync {
 struct vm_frame {
     vm_frame *caller;
     const vm_function *function;
-    const vm_code *back;        /* where the caller continues */
-    const struct vm_call *call; /* how results are passed */
+    const vm_code *back;        /* the place where the caller continues */
+    const struct vm_call *call; /* tells how results are passed */
     vm_sync join;
     uint32_t local_base, local_top; /* bounds of the frame in each lane's local memory */
     uint32_t depth;
@@ -177,12 +177,12 @@ struct vm_warp {
     uint64_t charge;              /* extra work of instructions, in steps: see vm_charge() */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
     bool gave_way; /* its last turn ended because it waits for other warps */
-    bool in_vain;  /* and it did nothing but wait in that turn */
+    bool in_vain;  /* in that turn it did nothing but wait */
     bool waits;    /* it reads the same value again and again (vm_poll()) */
     bool moved;    /* it has seen a new value, or changed one, since the turn of its path began */
     bool polled;   /* polls[] has entries */
     uint32_t poll_next;
-    vm_polling polls[VM_LANES][2]; /* by the path's first lane */
+    vm_polling polls[VM_LANES][2]; /* indexed by the path's first lane */
     vm_path paths[VM_PATHS];
     vm_sync syncs[VM_LANES];
     uint32_t tid[3][VM_LANES];
@@ -191,7 +191,7 @@ struct vm_warp {
 /* A barrier. It collects arrivals until `need` threads have come, then opens and is all zero again. */
 typedef struct vm_barrier {
     uint32_t arrived, need; /* numbers of threads; `need` 0 means all live threads */
-    uint32_t count;         /* bar.red: threads whose predicate is true */
+    uint32_t count;         /* for bar.red: number of threads whose predicate is true */
     bool all, any;
 } vm_barrier;
 
@@ -199,19 +199,19 @@ typedef struct vm_barrier {
 struct vm_cluster {
     vm_runner *runner;
     uint32_t size, live, arrived;      /* live: threads that have not exited; arrived: threads at barrier.cluster */
-    vm_block *blocks[VM_CLUSTER_MOST]; /* by rank */
+    vm_block *blocks[VM_CLUSTER_MOST]; /* indexed by rank */
 };
 
 /* A resident block. Its memory is reused for the next block of the same runner. */
 struct vm_block {
     vm_runner *runner;
     vm_cluster *cluster;
-    uint32_t rank; /* in the cluster */
+    uint32_t rank; /* rank in the cluster */
     uint32_t id[3];
     uint32_t warp_count, live; /* live: threads that have not exited */
     bool ended;
     bool fresh;          /* no warp has run yet */
-    const vm_code *left; /* where the last thread exited, in the function `left_in` */
+    const vm_code *left; /* the place where the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
@@ -226,7 +226,7 @@ struct vm_block {
     bool barred;                  /* a thread has come to one of them */
     struct vm_children *children; /* child.c; NULL until it launches something */
     /* Data of the observers. */
-    struct vm_trace_warp *trace;  /* by warp; NULL: not traced */
+    struct vm_trace_warp *trace;  /* one per warp; NULL: not traced */
     struct vm_check_block *check; /* NULL: not checked */
 };
 
@@ -256,7 +256,7 @@ enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that 
 
 /* A launch by the host, with all grids that its kernels launch. */
 typedef struct vm_family {
-    atomic_ullong steps;       /* of all its grids, against one budget */
+    atomic_ullong steps;       /* steps of all grids of the launch, against one budget */
     atomic_int stop;           /* a fault was recorded, or the launch ended */
     atomic_int spare;          /* host threads that may still be started */
     atomic_uint grids;         /* grids so far: for %gridid */
@@ -266,7 +266,7 @@ typedef struct vm_family {
     atomic_ullong held;
     const struct vm_run_state *stuck_in; /* the grid that did not end, or NULL; and the loop in which it was */
     vm_loop loop;
-    char waits[240];             /* what the lanes of that loop wait for; empty if that is not known */
+    char waits[240];             /* the condition that the lanes of that loop wait for; "" if it is unknown */
     atomic_uint running, inside; /* warps of that grid that were running, and how many of these were in the loop */
     pthread_mutex_t lock;        /* guards the fault, printing, the counters and the grids' lists of tail launches */
     vm_fault *fault;
@@ -291,14 +291,15 @@ typedef struct vm_run_state {
         /* If the module uses the system's shared memory: where its VM_SYSTEM_SHARED bytes begin, below `shared_reach`;
          * otherwise 0. */
         shared_system;
-    uint64_t shared_reach; /* what can be accessed: [low, reach), as on a GPU */
+    uint64_t shared_reach; /* end of the memory that can be accessed, [low, reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
     uint32_t cluster[3], cluster_size; /* blocks; 1 where there are no clusters */
     bool clustered;                    /* clusters were asked for, if only of one block */
     uint64_t cluster_count;            /* clusters that run */
-    size_t resident;                   /* clusters that a host thread may hold; more once all of them wait */
+    /* number of clusters that a host thread may hold; it may hold more when all of them wait */
+    size_t resident;
     bool cooperative;
     uint32_t grid_id, depth; /* depth: 0 if the host launched it */
     const char *launcher;    /* the kernel that launched it, or NULL */
@@ -306,7 +307,7 @@ typedef struct vm_run_state {
     uint32_t tail_count;
     uint64_t workspace;           /* cooperative launches: device memory for the grid's barrier */
     const struct vm_hooks *hooks; /* NULL: no observers */
-    bool serial;                  /* on one host thread */
+    bool serial;                  /* runs on one host thread */
     bool chosen; /* only the blocks that hooks->chosen() names run, with the other blocks of their clusters */
     /* keeps the fields above two cache lines away from the fields below, which all host threads write */
     char apart[128];
@@ -320,11 +321,11 @@ typedef struct vm_run_state {
 /* One host thread of a grid, with the clusters that it has started. */
 struct vm_runner {
     vm_run_state *run;
-    vm_span *cache; /* by vm_code.e of memory instructions */
+    vm_span *cache; /* indexed by vm_code.e of memory instructions */
     vm_span recent[4];
     unsigned recent_next;
     atomic_ullong generation; /* the device's generation when its caches were filled; UINT64_MAX: caches are empty */
-    vm_runner *next;          /* of the device's runners */
+    vm_runner *next;          /* next of the device's runners */
     vm_pool pool;
     vm_cluster **clusters;
     size_t cluster_count, cluster_capacity;
@@ -333,7 +334,7 @@ struct vm_runner {
     /* rounds in which all its clusters waited in vain, and the round at which to look for a proof that they always
      * will */
     uint64_t rounds, prove_at;
-    uint64_t waits_since, repeats_since; /* its votes: the number of moves at that time, + 1 */
+    uint64_t waits_since, repeats_since; /* votes of the runner: the number of moves at that time, + 1 */
     uint64_t clock;
     uint64_t unlooked; /* instructions since it last checked the time */
     uint64_t kept;     /* steps that are not in the family's yet */
@@ -345,12 +346,12 @@ struct vm_runner {
     uint32_t (*show)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *shown;
     /* Of the observers. */
-    struct vm_jit *jit;     /* the device's compiler; NULL if there is none, or if there are observers */
+    struct vm_jit *jit;     /* the device's compiler; NULL: there is none, or there are observers */
     unsigned entries;       /* entries of compiled regions, for sampling */
     struct vm_tally *tally; /* its counts by instruction, summed when the launch ends; NULL: not counted */
     kiln_counters *sites;   /* its counts by access and branch */
     const uint32_t *site_of;
-    const bool *joined; /* by site */
+    const bool *joined; /* indexed by site */
     char apart[128];    /* keeps the next runner two cache lines away, because another host thread writes it */
 };
 
@@ -362,12 +363,12 @@ typedef struct vm_allocation {
     unsigned char *host;
     void *raw; /* `taken` bytes from the device's `guards`; NULL: somebody else owns the memory */
     uint64_t taken;
-    const char *name; /* of a module variable, in the module's arena; NULL: vm_alloc() */
+    const char *name; /* name of a module variable, in the module's arena; NULL: memory of vm_alloc() */
     char *label;      /* the name that the host gave it, for messages, or NULL */
-    const char *role; /* what it is for: "an input". Stored in the label's memory */
+    const char *role; /* purpose, such as "an input"; in the label's memory */
     bool constant;    /* a .const variable, which kernels must not write */
-    bool read_only;   /* also not writable, but in global memory */
-    bool shared;      /* with the host, which may write it at any time; base is its pointer */
+    bool read_only;   /* global memory that kernels may not write */
+    bool shared;      /* shared with the host, which may write it at any time; base is the host's pointer */
     bool outside;     /* another process may write it */
     uint64_t mapped;  /* bytes of `file` that are mapped at `host`; 0: no file */
     int file;
@@ -381,7 +382,7 @@ typedef struct vm_allocation {
     /* not an allocation: memory that kernels accessed between the allocations of a page (vm_limits.page) */
     bool filler;
     uint32_t open;              /* bit n: the device with the number n may use it; see vm_open() */
-    struct vm_shadow *shadow;   /* made by the device's hooks, or NULL */
+    struct vm_shadow *shadow;   /* made by the device's hooks; may be NULL */
     uint64_t freed;             /* the generation since which it is freed */
     struct vm_allocation *next; /* the next one in the graveyard */
 } vm_allocation;
@@ -398,7 +399,7 @@ struct vm_device {
     vm_limits limits;
     pthread_rwlock_t lock;
     vm_guards guards;     /* free host memory for allocations and blocks */
-    vm_allocation **live; /* by address */
+    vm_allocation **live; /* sorted by address */
     size_t live_count, live_capacity;
     /* A queue of allocations that were freed while kernels run. Generations rise, so the allocations that no runner uses any
      * more are at its head, and vm_bury() looks at no other. last_buried: its end, if the queue is not empty. */
@@ -410,13 +411,13 @@ struct vm_device {
     uint64_t next_address, used;
     uint64_t heap; /* bytes of `used` from kernels' malloc() */
     bool heap_used;
-    int poison;                   /* a file of VM_PERIOD bytes of VM_POISON, plus 1; 0: none yet */
+    int poison;                   /* a file of VM_PERIOD bytes of VM_POISON, plus 1; 0: no file yet */
     const struct vm_hooks *hooks; /* the observer that shadows its memory, or NULL */
     struct vm_check *check;       /* data of that observer */
     struct vm_jit *jit;           /* compiles hot code; NULL: all is interpreted */
-    vm_object **objects;          /* by bits 8 to 31 of the handle; change only while nothing runs */
+    vm_object **objects;          /* indexed by bits 8 to 31 of the handle; changes only while nothing runs */
     size_t object_count, object_capacity;
-    vm_runner *runners;       /* of the launches that run */
+    vm_runner *runners;       /* runners of the current launches */
     atomic_ullong generation; /* incremented when an allocation is freed */
     /* In a group, under its lock: */
     vm_device *next;
@@ -427,7 +428,7 @@ struct vm_device {
 /* How one argument or result of a call is passed. */
 typedef struct vm_transfer {
     uint32_t from, bytes; /* offset among a lane's .param variables */
-    uint32_t slot;        /* or a register, if is_register */
+    uint32_t slot;        /* a slot, or a register if is_register */
     bool is_register, wide;
 } vm_transfer;
 /* A call instruction: where its arguments and results are. */
@@ -435,7 +436,7 @@ typedef struct vm_call {
     const vm_function *callee; /* NULL: indirect */
     uint32_t argument_count, result_count;
     const vm_transfer *arguments, *results;
-    uint32_t builtin; /* vm_builtin + 1, 0: none */
+    uint32_t builtin; /* vm_builtin + 1; 0: no builtin */
 } vm_call;
 
 /* A decoded function. Its module's arena owns it. */
@@ -444,13 +445,13 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    uint32_t *start; /* by PTX instruction, insn_count + 1 of them */
+    uint32_t *start; /* one per PTX instruction, insn_count + 1 in all */
     uint32_t *reg_slot;
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
     uint32_t local_bytes;
     bool has_homes;         /* some parameters live in local memory, because the function takes their address */
-    uint64_t closure_local; /* local bytes of it and of all functions that it may call */
+    uint64_t closure_local; /* local bytes of this function and of all functions that it may call */
     uint64_t static_shared; /* kernels: bytes, from vm_shared_low() on */
     bool uses_dynamic, recursive;
     size_t first_tally;           /* index of its first instruction among the module's */
@@ -467,15 +468,15 @@ struct vm_module {
     /* By symbol: the device address of a global or constant variable, or the offset of a shared or local one in its
      * block's shared memory or its frame. */
     uint64_t *address;
-    bool *home;              /* by symbol: a parameter that is in local memory, at `address` */
-    vm_allocation **storage; /* by symbol, NULL if none */
-    uint64_t dynamic_base;   /* where dynamic shared memory starts in every kernel */
-    bool uses_system_shared; /* it uses the system's shared memory (%reserved_smem_offset_1) */
+    bool *home;              /* one per symbol: a parameter that is in local memory, at `address` */
+    vm_allocation **storage; /* one per symbol; NULL: no storage */
+    uint64_t dynamic_base;   /* start of dynamic shared memory in every kernel */
+    bool uses_system_shared; /* the module uses the system's shared memory (%reserved_smem_offset_1) */
     uint64_t const_bytes;
     uint32_t cache_count;
-    size_t tally_count;              /* of all functions' instructions */
+    size_t tally_count;              /* number of instructions of all functions */
     vm_allocation *error_texts;      /* vm_runtime_texts() */
-    struct vm_check_code *check;     /* of the observers */
+    struct vm_check_code *check;     /* data of the observers */
     const struct vm_handlers *table; /* the handlers of its instructions */
     void *host_code;                 /* data of the compiler, or NULL */
 };

@@ -25,7 +25,7 @@ vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
 bool vm_free_from_kernel(vm_device *device, uint64_t address);
 /* Gives an allocation to another device. Returns false if memory runs out; nothing has changed then. */
 bool vm_hand_over(vm_allocation *allocation, vm_device *to);
-vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
+vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* like vm_alloc_host() */
 /* Adds a filler: memory for an access between the allocations of a page, which is no fault on a GPU. Fresh pages are
  * zero there. Returns false if the page holds no allocation, or if that address was freed. */
 bool vm_fill(vm_device *device, uint64_t address);

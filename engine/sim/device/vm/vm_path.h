@@ -20,7 +20,7 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun);
 bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun);
-void vm_warp_step(vm_warp *w); /* one instruction of the path that is selected */
+void vm_warp_step(vm_warp *w); /* runs one instruction of the selected path */
 bool vm_warp_ready(const vm_warp *w);
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
 bool vm_warp_release_waiting(vm_warp *w);

@@ -8,7 +8,7 @@
  * of addresses and values. `changed`: the instruction has changed memory. Lanes that see the same again and again count
  * as waiting. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
-void vm_poll_changed(vm_warp *w, const vm_code *i); /* The same for an instruction that has changed memory. */
+void vm_poll_changed(vm_warp *w, const vm_code *i); /* the same for an instruction that has changed memory */
 static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;

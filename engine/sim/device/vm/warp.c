@@ -8,7 +8,7 @@
  * reconvergence point continue without the others, because the others may be spinning on a value that these lanes write
  * next. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: how often they have yielded */
+#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: number of times that they have yielded */
 /* the same for lanes that wait in vain; run.c mostly sees sooner that nothing else can continue */
 #define PATIENCE_IN_VAIN 65536u
 #define TURN 4096u
@@ -38,8 +38,8 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-/* Counts a miss of a region. `weight`: how many misses this sample stands for. After many misses the compiler may
- * replace the region. */
+/* Counts a miss of a region. `weight`: the number of misses that this sample represents. After many misses the compiler
+ * may replace the region. */
 static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
     enum { LOOK = 256 }; /* misses between two looks of the compiler */
@@ -64,7 +64,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     if (!w->runner->jit)
         return 0;
     if (w->mask != VM_ALL) {
-        const bool fits = region->partial && left >= region->partial_need;
+        const bool fits = region->partial && left >= region->partial_need && !(region->alive && w->dead);
         const uint64_t ran = fits ? region->partial(w, w->base[0], left, lanes, steps) : 0;
         if (ran == 0)
             w->pc = i + 1;

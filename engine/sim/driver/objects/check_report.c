@@ -18,7 +18,7 @@ static struct {
     bool begun;
     report_format format;
     FILE *to;
-    char *suppressions; /* the file; NULL: none */
+    char *suppressions; /* text of the file of suppressions; NULL: no file */
     size_t errors;
 } report;
 

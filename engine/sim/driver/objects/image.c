@@ -28,7 +28,7 @@ enum {
     ENTRY_FLAGS = 40,
     ENTRY_UNPACKED = 56
 };
-#define TEXT_MOST ((uint64_t)1 << 28) /* most bytes of one text, uncompressed */
+#define TEXT_MOST ((uint64_t)1 << 28) /* most bytes of one uncompressed text */
 
 bool sim_strict_target(void)
 {
@@ -471,7 +471,7 @@ static sim_image_result load_any(sim_texts *texts, const void *image, int cc, ki
     } wrapper;
     enum { PARTS_APART = 2 };
     static const unsigned char magic[] = {0xb1, 0x43, 0x62, 0x46};
-    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* its length is not known */
+    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* the length of an ELF file in memory is not known */
         return refuse_cubin("image", log);
     if (strncmp(image, (const char *)magic, sizeof magic) != 0)
         return read_any(texts, image, sim_image_extent(image), "image", cc, log);

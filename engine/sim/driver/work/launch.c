@@ -14,7 +14,7 @@ typedef struct shape {
     CUaccessPolicyWindow window; /* stored in a node only */
 } shape;
 
-/* The clusters of a launch, and what the device holds at once. */
+/* The shape of a launch's clusters, and how many blocks and clusters the device runs at the same time. */
 typedef struct residence {
     unsigned cluster[3];
     uint64_t cluster_size, blocks_per_sm, clusters; /* clusters: on the device; 0 if they have one block */
@@ -36,7 +36,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch, r
         if (launch->grid[i] == 0 || launch->grid[i] > (unsigned)sim_profile_int(profile, grid_most[i]) ||
             launch->block[i] == 0 || launch->block[i] > (unsigned)sim_profile_int(profile, block_most[i]))
             return CUDA_ERROR_INVALID_VALUE;
-        threads *= launch->block[i]; /* at most 2^26: no overflow */
+        threads *= launch->block[i]; /* at most 2^26, so there is no overflow */
         blocks *= launch->grid[i];   /* at most 2^63 */
     }
     if (threads > (unsigned)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
@@ -161,7 +161,8 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (context->check)
         sim_order_time();
-    watch.checks = context->check ? &vm_check_hooks : NULL; /* before the estimate, which asks whether it is alone */
+    /* set before the estimate, which tests whether it is the only observer */
+    watch.checks = context->check ? &vm_check_hooks : NULL;
     sim_estimate estimate;
     const uint32_t resident = (uint32_t)made->blocks_per_sm;
     sim_noted noted;
@@ -186,7 +187,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (kind == VM_FAULT_STOPPED) /* the same */
+    if (kind == VM_FAULT_STOPPED) /* the same error */
         return CUDA_ERROR_TIMEOUT;
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;

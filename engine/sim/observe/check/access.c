@@ -161,9 +161,10 @@ static void publish_flag(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
-/* Orders the lanes of the warp that update one address by one atomic. The lanes do it one after the other, so that the last
- * lane, which sees the whole count, may read the data that the other lanes wrote before their fence. Which lane is last is not
- * known here. Therefore all lanes are ordered behind the warp's last fence, as after __syncwarp() there. */
+/* Orders the lanes of the warp that update one address by one atomic. The lanes do it one after the other, so that the
+ * last lane, which sees the whole count, may read the data that the other lanes wrote before their fence. This function
+ * does not know the last lane. Therefore all lanes are ordered behind the warp's last fence, as after __syncwarp()
+ * there. */
 static void order_updating_lanes(vm_look *k, uint32_t lanes)
 {
     const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;
@@ -231,7 +232,7 @@ static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const v
             return false;
         g->constant[n] = k->now, g->constant_insn[n] = k->insn;
     }
-    vm_mark r1 = *me; /* as record_read() does */
+    vm_mark r1 = *me; /* like record_read() */
     if (g->r1.stamp[n] > limit) {
         vm_mark old = vm_mark_get(&g->r1, n), r2 = vm_mark_get(&g->r2, n);
         if (is_same_group(k, &old, me)) {
@@ -627,7 +628,7 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_call *call = i->extra;
     vm_device *device = w->runner->run->device;
     uint64_t freed[VM_LANES] = {0};
-    if (call->builtin) /* it may write through pointers that it gets */
+    if (call->builtin) /* the builtin may write through pointers that it gets */
         vm_check_local_known(w, m);
     if (call->builtin != VM_BUILTIN_FREE + 1)
         return m;
@@ -662,7 +663,7 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
                       unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16, MOST = 1 << 20 };
-    bool good = bytes <= MOST; /* if it is too large, the instruction itself reports that */
+    bool good = bytes <= MOST; /* if the count is too large, the instruction itself reports that */
     if (space == PTX_SPACE_GENERIC) {
         space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
         address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;

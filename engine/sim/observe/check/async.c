@@ -47,9 +47,9 @@ static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
         w->block->check->pushed[home->rank] = flight;
 }
 
-/* Returns true if a lane's bulk store has the same operands as the first lane's. Both write the same values to the same
- * place, as in CUTLASS, where a whole warp stores one tile. That is not a race: only the first lane counts as the
- * writer. */
+/* Returns true if a lane's bulk store has the same operands as the first lane's. Both copies write the same values to
+ * the same place, as in CUTLASS, where all lanes of a warp store the same tile. That is not a race: only the first lane
+ * counts as the writer. */
 static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, uint32_t lane, uint32_t first)
 {
     return !b->bar.space && !b->op && read_address(w, &b->to, lane) == read_address(w, &b->to, first) &&

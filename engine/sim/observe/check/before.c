@@ -181,8 +181,8 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
     return s->stamp <= (many ? latest : row[other]);
 }
 
-/* A fence counts if the writing thread made it after the write and it happened before this access, or if a thread made
- * it that the write happened before. */
+/* A fence counts in two cases: the writing thread made it after the write, and it happened before this access; or
+ * another thread made it, and the write happened before it. */
 bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);

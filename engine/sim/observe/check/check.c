@@ -76,7 +76,7 @@ void vm_check_attach(vm_device *device, vm_check *check)
 {
     pthread_rwlock_wrlock(&device->lock);
     vm_check *before = device->check;
-    vm_bury(device); /* nothing runs: freed memory needs no shadow */
+    vm_bury(device); /* nothing runs, so freed memory needs no shadow */
     for (size_t k = 0; k < device->live_count; k++) {
         vm_allocation *a = device->live[k];
         if (a->shadow && before != check) {

@@ -17,8 +17,8 @@
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block of this place clear its
- * cells. */
+/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block that uses this place clear
+ * its cells. */
 vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = check_of(w);
@@ -149,7 +149,7 @@ void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
     c->w.insn = k->flight;
 }
 
-/* Keeps two reading operations for each cell: this one, and the one before unless it is complete. */
+/* Keeps two reading operations for each cell: this operation, and the previous one unless it is complete. */
 void vm_flight_read(vm_look *k, vm_cell *c)
 {
     if (c->readers[0] == k->flight || c->readers[1] == k->flight)
@@ -274,8 +274,8 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     return known;
 }
 
-/* Returns true if another block's last arrival at the mbarrier is ordered before the end of this block. It came in this
- * run; the question is whether it comes in every run. */
+/* Returns true if another block's last arrival at the mbarrier is ordered before the end of this block. The wait
+ * succeeded in this run. The check tells whether it succeeds in every run. */
 static bool arrival_came(const vm_block *block, uint32_t n)
 {
     const vm_bar *bar = &block->check->bars[n];

@@ -15,13 +15,14 @@ typedef struct vm_look {
     const vm_pattern *p;
     const vm_block *home; /* the block that owns the shared memory */
     uint64_t window;      /* the window of a shared address: 0 is the own block's, otherwise a rank + 1 */
-    /* Marks with a stamp of at most `limit` need no further look: they happened before, whichever thread made them. */
+    /* Marks with a stamp of at most `limit` need no further test: they happened before, for any thread that made them. */
     uint32_t insn, limit, now, block, bad;
-    uint32_t begin_inside; /* lanes whose load begins inside and ends outside: they get the bytes that exist */
+    uint32_t begin_inside; /* lanes whose load begins inside and ends outside: these get the bytes that exist */
     bool shared, write, strong, constant, told;
-    uint32_t sides;  /* VM_STRONG_SIDE, VM_VOLATILE_SIDE, VM_BLOCK_SIDE of this access */
-    bool flagged;    /* a fence before a write has published the cell since the block began */
-    bool quiet;      /* it neither acquires nor publishes a flag: mbarriers and copies have their own order */
+    uint32_t sides; /* VM_STRONG_SIDE, VM_VOLATILE_SIDE, VM_BLOCK_SIDE of this access */
+    bool flagged;   /* a fence before a write has published the cell since the block began */
+    /* the access neither acquires nor publishes a flag, because mbarriers and copies have their own order */
+    bool quiet;
     uint32_t flight; /* the asynchronous operation that makes the access; 0: the thread itself */
     unsigned see;
 } vm_look;

@@ -219,7 +219,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
     check_masks(w, in, vm_insn_of(w, i), t->masks, m, t->lanes | m);
     for (uint32_t k = 0; in->op == PTX_OP_SHFL && k < t->count; k++)
         check_shuffle(w, &t->shares[k], t);
-    while (left) { /* each group of lanes with a common mask */
+    while (left) { /* for each group of lanes with a common mask */
         uint32_t first = (uint32_t)__builtin_ctz(left), group = (t->masks[first] & t->lanes) | 1u << first;
         vm_check_join_lanes(w, group);
         left &= ~group;
@@ -243,13 +243,13 @@ void vm_check_arrive(vm_warp *w, uint32_t id)
         vm_more_join(w->block, &w->block->check->gate_more[id], c->more);
 }
 
-/* Joins the warp's clock into the cluster's barrier. The other blocks get one entry for this whole block, not one for
- * each of its warps. */
+/* Joins the warp's clock into the cluster's barrier. The other blocks get a single entry for this whole block, not one
+ * entry per warp. */
 void vm_check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
     const vm_clock *c = &w->block->check->warps[w->index];
-    if (relaxed) { /* only what the warp has published with a fence */
+    if (relaxed) { /* joins only what the warp has published with a fence */
         for (uint32_t k = 0; k < cluster->size; k++) {
             vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
             gate->horizon = larger(gate->horizon, larger(c->released, c->released_cta));

@@ -115,7 +115,7 @@ typedef struct use {
     const ptx_insn *in;
     const uint32_t *number;
     vm_reg *regs;
-    uint32_t insn, lane, flight; /* flight: the product whose operands they are */
+    uint32_t insn, lane, flight; /* flight: the product whose operands these registers are */
     bool writes, sums, told;
 } use;
 
@@ -190,7 +190,7 @@ static void take_register(void *user, uint32_t reg)
 {
     use *u = user;
     vm_reg *r = &u->regs[u->number[reg] - 1];
-    /* If the group has a fence, a compiler may have moved the access behind it: then only a note. */
+    /* If the group has a fence, a compiler may have moved the access across it. Then the finding is only a note. */
     const vm_clock *c = clock_of(u->w);
     if (r->touched)
         report_register(u, c->product_fence == c->products + 1, r->touched - 1, "access to a register",
@@ -218,7 +218,7 @@ static void take_operands(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
 
 /* ---- shared memory ---- */
 
-static uint8_t layout_of(uint64_t descriptor) /* as the swizzle of a tensor map, + 1 */
+static uint8_t layout_of(uint64_t descriptor) /* returns the swizzle in the encoding of a tensor map, + 1 */
 {
     return (uint8_t)((4 - (descriptor >> 62)) % 4 + 1);
 }

@@ -128,7 +128,7 @@ void vm_check_track(vm_device *device, uint64_t address)
 {
     uint64_t offset, bytes = 1;
     vm_shadow *shadow = device->check ? find_shadow(device, address, &offset, &bytes) : NULL;
-    if (shadow && !shadow->used) /* if memory runs out, it is not tracked */
+    if (shadow && !shadow->used) /* if memory runs out, the allocation is not tracked */
         shadow->used = kiln__calloc(device->check->mem, 2 * page_count(vm_allocation_of(device, address)->bytes),
                                     sizeof *shadow->used);
 }

@@ -169,7 +169,7 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
         join_part(w->block, &to->more, to->gate.know, w->index, now, lanes);
     join_more(w->block, &to->more, to->gate.know, c->more);
     for (size_t n = 0; n < w->block->check->bar_count; n++) {
-        uint32_t seen = c->more->seen[n]; /* only other lanes may know the last phase */
+        uint32_t seen = c->more->seen[n]; /* other lanes at most may know the last phase */
         to->more.seen[n] = larger(to->more.seen[n], seen && !(c->seen_lanes[n] & lanes) ? seen - 1 : seen);
     }
 }

@@ -11,7 +11,7 @@ typedef struct vm_pattern {
     uint32_t insn, lanes, bytes, count; /* insn: + 1; count: how many different addresses the lanes have */
     /* By lane: the distance from the first lane's address, and all bits set if the lane takes part. */
     uint32_t rel[VM_LANES], live[VM_LANES];
-    uint32_t hits; /* how often the same differences came again */
+    uint32_t hits; /* number of times that the same differences were seen */
     uint8_t shift; /* the granule's shift for which `parts` was made */
     /* For quick.c: the cells that it touches, by the place of the first lane's cell in its group. NULL until it is
      * needed. */
@@ -27,13 +27,13 @@ typedef struct vm_pattern {
     uint64_t generation;
 } vm_pattern;
 #define VM_PATTERNS 2048u
-#ifndef VM_PATTERN_OFTEN     /* fuzz targets, whose launches are short, have their own */
+#ifndef VM_PATTERN_OFTEN     /* fuzz targets define their own, because their launches are short */
 #define VM_PATTERN_OFTEN 16u /* hits after which quick.c prepares its tables */
 #endif
 
 /* A finding and its key. A second finding with the same module, instructions, kind and weight only counts. */
 typedef struct vm_found {
-    kiln_check_finding finding; /* its texts are in the arena */
+    kiln_check_finding finding; /* the texts are in the arena */
     const vm_module *module;    /* only compared */
     uint32_t insn, other;
 } vm_found;
@@ -41,9 +41,9 @@ typedef struct vm_found {
 #define VM_LAUNCHES_MOST 4096u
 /* A launch that the check has seen, so that a later race can name it. */
 typedef struct vm_launched {
-    uint32_t after;     /* its accesses have later times, and accesses of the launch before have not */
+    uint32_t after;     /* its accesses have later times, and accesses of the launch before it have earlier times */
     uint32_t module;    /* vm_check_code.serial; 0: another device's check has seen it */
-    const char *kernel; /* in the arena */
+    const char *kernel; /* name in the arena */
 } vm_launched;
 #define VM_FLIGHTS 16384u
 #define VM_FARS 16384u
@@ -67,7 +67,7 @@ struct vm_check {
     const char **kernels; /* the names of kernels, each once */
     size_t kernel_count, kernel_room;
     uint32_t modules;                  /* the last vm_check_code.serial */
-    vm_pattern *patterns[VM_PATTERNS]; /* by instruction modulo VM_PATTERNS; NULL until needed */
+    vm_pattern *patterns[VM_PATTERNS]; /* indexed by instruction modulo VM_PATTERNS; NULL until needed */
     vm_pattern spare;                  /* used if there is no memory for another pattern */
     /* bytes of shadow cells of global memory, up to CELL_BYTES_MOST */
     size_t cell_bytes;

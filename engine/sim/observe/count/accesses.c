@@ -105,7 +105,7 @@ static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m,
  * contiguous. */
 static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
-    enum { SPACES = 3 }; /* that a generic address may be in */
+    enum { SPACES = 3 }; /* spaces that a generic address may be in */
     if (!is_whole(w, m))
         return 0;
     const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(m));
@@ -114,7 +114,7 @@ static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, un
         bool together = t.per == 1 || vm_tile_address(&t, r, 1, 0) == vm_tile_address(&t, r, 0, 0) + t.bytes;
         unsigned parts = together ? 1 : t.per, bytes = together ? t.bytes * t.per : t.bytes;
         for (unsigned s = 0; s < parts && count + SPACES <= VM_ACCESSES; s++) {
-            unsigned here = 0; /* of this part: one access for each space */
+            unsigned here = 0; /* accesses of this part: one for each space */
             VM_EACH(lane, m) {
                 uint64_t address = vm_tile_address(&t, r, s, lane);
                 unsigned space = i->space == PTX_SPACE_GENERIC ? split_window(&address) : i->space;
