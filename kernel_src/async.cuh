@@ -1,33 +1,33 @@
-// async.cuh - what sm_90 does on its own while threads go on: barriers in shared memory that count arrivals and bytes
-// (mbarrier), copies of boxes by tensor maps (TMA), clusters of blocks, registers that move between warp groups.
+// async.cuh - the asynchronous operations of sm_90: barriers in shared memory that count arrivals and bytes (mbarrier),
+// copies of boxes by tensor maps (TMA), clusters of blocks, and registers that move between warp groups.
 //
-// Two worlds. Ordinary loads and stores go through the generic proxy; copies by tensor maps and wgmma go through the
-// async proxy. What one writes, the other sees only after a fence between them (fence_async): for example where threads
-// write a tile that a tensor map then copies out. A barrier that a copy completes needs no fence for what it brought.
+// Ordinary loads and stores go through the generic proxy. Copies by tensor maps and wgmma go through the async proxy.
+// Writes of one proxy are visible to the other only after a fence (fence_async): for example if threads write a tile
+// that a tensor map then copies out. Data that a copy brings needs no fence if the copy completes a barrier.
 //
-// A ring of stages, as the kernels use it. Each stage has two barriers: `full`, on which one arrival (expect) and the
-// bytes of the copies are counted, and `empty`, on which each reader arrives. Use number u of a stage (u = step /
-// stages) completes phase u of each. Readers wait for phase u of `full`, the writer for phase u - 1 of `empty`:
+// A ring of stages, as the kernels use it. Each stage has two barriers. `full` counts one arrival (expect) and the
+// bytes of the copies. On `empty` each reader arrives. Use number u of a stage (u = step / stages) completes phase u of
+// both. Readers wait for phase u of `full`, and the writer waits for phase u - 1 of `empty`:
 //     writer:  wait(empty, u + 1 & 1); expect(full, bytes); tensor_load(...);
 //     reader:  wait(full, u & 1); ...; arrive(empty);
-// A fresh barrier is in phase 0. To wait for the parity of the phase before it, 1, returns at once: so the first use of
-// a stage needs no special case.
+// A new barrier is in phase 0. A wait for the parity of the phase before it, 1, returns at once. So the first use of a
+// stage needs no special case.
 
 #ifndef ASYNC_CUH
 #define ASYNC_CUH
 
 #include "common.cuh"
 
-// What the driver makes for an argument {tensor_map: ...}: the same bytes as CUtensorMap, without <cuda.h>. The kernel
-// takes it as `const __grid_constant__ tensor_map`, since copies need its address.
+// The type of an argument {tensor_map: ...}. It has the bytes of a CUtensorMap, without <cuda.h>. A kernel takes it as
+// `const __grid_constant__ tensor_map`, because copies need its address.
 struct alignas(128) tensor_map {
     char bytes[128];
 };
 
-// A barrier in shared memory, 8 bytes at a multiple of 8.
+// A barrier in shared memory: 8 bytes at a multiple of 8.
 typedef offset barrier;
 
-// An address of shared memory as instructions take it.
+// Returns the 32-bit address of shared memory that instructions need.
 __device__ __forceinline__ unsigned shared_address(const void *at)
 {
     return (unsigned)__cvta_generic_to_shared(at);
@@ -35,14 +35,15 @@ __device__ __forceinline__ unsigned shared_address(const void *at)
 
 // ---- barriers ----
 
-// One thread makes it. `arrivals` complete a phase, with all bytes that were expected in it.
+// One thread initialises the barrier. A phase is complete after `arrivals` arrivals and all bytes that were expected in
+// it.
 __device__ __forceinline__ void barrier_init(barrier *at, unsigned arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(at)), "r"(arrivals) : "memory");
 }
 
-// The same thread, after it has made all: copies and the other blocks of the cluster see them. Then __syncthreads(), or
-// cluster_sync() where other blocks arrive on them.
+// The same thread calls this after it has initialised all barriers, so that copies and the other blocks of the cluster
+// see them. Then the block needs __syncthreads(), or cluster_sync() if other blocks arrive on the barriers.
 __device__ __forceinline__ void barriers_made()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -54,9 +55,10 @@ __device__ __forceinline__ void barrier_arrive(barrier *at)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(at)) : "memory");
 }
 
-// Arrives on the barrier that lies at the same place in block `rank` of the cluster; its own is one of them. It says that
-// this thread, or a wgmma that it waited for, has read; what it wrote is not seen there. That would take a fence of the
-// whole device at each arrival (release.cluster), which made a product of matrices take 1.5 times as long on an H200.
+// Arrives on the barrier at the same address in block `rank` of the cluster, which may be this block. The arrival tells
+// that this thread, or a wgmma that it has waited for, has finished reading. It does not make the thread's writes
+// visible there. That would need a fence of the whole device at each arrival (release.cluster), and with it a product
+// of matrices took 1.5 times as long on an H200.
 __device__ __forceinline__ void barrier_arrive(barrier *at, unsigned rank)
 {
     asm volatile("{\n"
@@ -68,14 +70,14 @@ __device__ __forceinline__ void barrier_arrive(barrier *at, unsigned rank)
                  : "memory");
 }
 
-// Arrives, and adds to the bytes that copies must bring before the phase completes.
+// Arrives, and adds `bytes` to the number of bytes that copies must bring before the phase is complete.
 __device__ __forceinline__ void barrier_expect(barrier *at, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes)
                  : "memory");
 }
 
-// Waits until the phase of this parity is complete: that of phase p is p & 1.
+// Waits until the phase of this parity is complete. The parity of phase p is p & 1.
 __device__ __forceinline__ void barrier_wait(barrier *at, unsigned parity)
 {
     asm volatile("{\n"
@@ -88,15 +90,15 @@ __device__ __forceinline__ void barrier_wait(barrier *at, unsigned parity)
                  : "memory");
 }
 
-// What this thread has written to shared memory is seen by copies and wgmma that begin after it. Each thread that wrote
-// calls it, then they meet at a barrier, then one begins the copy.
+// Makes this thread's writes to shared memory visible to copies and wgmma that begin later. Each thread that wrote
+// calls it. Then these threads synchronise at a barrier, and then one of them begins the copy.
 __device__ __forceinline__ void fence_async()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Begins to copy neighbours, a multiple of 16 bytes and so are both addresses; they are counted on `full`. One thread
-// begins a copy.
+// Begins to copy `bytes` contiguous bytes and counts them on `full`. The size and both addresses are multiples of 16.
+// One thread calls.
 __device__ __forceinline__ void bulk_load(void *to, const void *from, unsigned bytes, barrier *full)
 {
     asm volatile(
@@ -108,28 +110,29 @@ __device__ __forceinline__ void bulk_load(void *to, const void *from, unsigned b
 
 // ---- copies by tensor maps ----
 //
-// A map says where a matrix lies and which box of it one copy takes. Coordinates count elements, the fastest dimension
-// first; parts of a box outside of the matrix come as zeros, and are not written. One thread begins a copy.
+// A map describes the place of a matrix and the size of the box that one copy transfers. Coordinates count elements,
+// with the fastest dimension first. Parts of a box outside the matrix are read as zeros and are not written. One thread
+// begins a copy.
 //
-// With a swizzle of 128 bytes, a box whose rows are 128 bytes long lies in shared memory with its pieces of 16 bytes
-// changed: bits 4 to 6 of the address are exclusive-ored with bits 7 to 9, the row's number mod 8. So the same columns
-// of 8 rows lie in different banks, which is how wgmma and ldmatrix read. Swizzles of 64 and 32 bytes do the same with
-// 2 bits and 1 (rows of 64 and 32 bytes: bits 4 and 5 with 7 and 8, bit 4 with 7). The place of a box must be a
-// multiple of 1024, 512, 256 bytes, since address bits count, not offsets.
+// With a swizzle of 128 bytes, the rows of a box are 128 bytes long, and its pieces of 16 bytes are permuted in shared
+// memory. Bits 4 to 6 of the address are exclusive-ored with bits 7 to 9, which are the row's number mod 8. So the same
+// columns of 8 rows are in different banks, which suits the reads of wgmma and ldmatrix. A swizzle of 64 bytes (rows of
+// 64 bytes) uses bits 4 and 5 with 7 and 8. A swizzle of 32 bytes uses bit 4 with 7. A box must begin at a multiple of
+// 1024, 512 or 256 bytes, because the swizzle uses address bits and not offsets.
 
-// Where the byte at `place` of such a box lies, which begins at a multiple of 1024.
+// Returns the swizzled place of the byte at `place` of a box. The box begins at a multiple of 1024.
 template <unsigned width> __device__ __forceinline__ unsigned swizzled(unsigned place)
 {
     return width == 0 ? place : place ^ (place >> 3 & (width / 16 - 1) << 4);
 }
 
-// Fetches a map, some hundred clocks before its first use.
+// Prefetches a map, which takes some hundred clocks.
 __device__ __forceinline__ void tensor_prefetch(const tensor_map &map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// Begins to copy the box at (x, y) to shared memory; its bytes, all of the box's, are counted on `full`.
+// Begins to copy the box at (x, y) to shared memory. The bytes of the whole box are counted on `full`.
 __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, int x, int y, barrier *full)
 {
     asm volatile(
@@ -157,7 +160,8 @@ __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, int
         : "memory");
 }
 
-// The same to each block of the cluster whose bit is set: the same place, and the barrier at the same place, of each.
+// The same for each block of the cluster whose bit is set in `blocks`: the copy goes to the same address, and is
+// counted on the barrier at the same address, in each of these blocks.
 __device__ __forceinline__ void tensor_multicast(void *to, const tensor_map &map, int x, int y, barrier *full,
                                                  unsigned blocks)
 {
@@ -176,7 +180,8 @@ __device__ __forceinline__ void tensor_multicast(void *to, const tensor_map &map
                  : "memory");
 }
 
-// Begins to copy a box out. Before it: fence_async by those who wrote it, and a barrier.
+// Begins to copy a box from shared to global memory. Before it, the threads that wrote the box call fence_async() and
+// synchronise.
 __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y, const void *from)
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(x),
@@ -198,28 +203,29 @@ __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y
                  : "memory");
 }
 
-// Makes a group of this thread's copies out since the last call.
+// Makes one group of all copies to global memory that this thread began since the last call.
 __device__ __forceinline__ void tensor_store_commit()
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// Waits until all of this thread's groups but the latest `pending` have read their shared memory, which may then be
-// written again. A block must not end before that.
+// Waits until all groups of this thread except the latest `pending` have read their shared memory, which may then be
+// overwritten. A block must not end before that.
 template <unsigned pending> __device__ __forceinline__ void tensor_store_wait()
 {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
 
-// ---- warp groups: four warps, the first a multiple of four, which run wgmma together ----
+// ---- warp groups: four warps, of which the first has a number that is a multiple of four; they run wgmma together
+// ----
 
-// A barrier of some threads of the block, by number: 1 to 15, since __syncthreads() is 0.
+// A barrier for some threads of the block. `number` is 1 to 15, because __syncthreads() uses 0.
 __device__ __forceinline__ void group_sync(unsigned number, unsigned threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// One lane of the warp, the same at each call. All lanes call.
+// Returns true in one lane of the warp, the same lane at each call. All lanes must call.
 __device__ __forceinline__ bool is_elected()
 {
     unsigned elected;
@@ -232,8 +238,9 @@ __device__ __forceinline__ bool is_elected()
     return elected;
 }
 
-// Gives registers back, or takes some that others gave back: this warp group's threads have `count` each from here on,
-// a multiple of 8 from 24 to 256. The kernel is compiled for what __launch_bounds__ leaves; 65,536 are there in all.
+// Releases registers of this warp group, or takes registers that others released. From then on each thread of the group
+// has `count` registers, a multiple of 8 from 24 to 256. __launch_bounds__ determines the initial number. An SM has
+// 65,536 registers.
 template <unsigned count> __device__ __forceinline__ void registers_give()
 {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
@@ -253,9 +260,9 @@ __device__ __forceinline__ unsigned cluster_rank()
     return rank;
 }
 
-// All threads of all blocks meet: they have arrived, then each waits until all have. What others did before they arrived
-// is seen after the wait. A block whose shared memory others write or arrive in must not end before they have, and must
-// have begun before they do.
+// Synchronises all threads of all blocks: each arrives, and then waits until all have arrived. Writes that other
+// threads made before they arrived are visible after the wait. If other blocks write to a block's shared memory or
+// arrive on its barriers, the block must have started before that, and must not end before they have finished.
 __device__ __forceinline__ void cluster_arrive()
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
@@ -272,7 +279,7 @@ __device__ __forceinline__ void cluster_sync()
     cluster_wait();
 }
 
-// Reads what lies at the same place in block `rank` of the cluster.
+// Reads from the same address in block `rank` of the cluster.
 __device__ __forceinline__ float4 cluster_read(const float4 *at, unsigned rank)
 {
     float4 value;
@@ -301,8 +308,9 @@ __device__ __forceinline__ float cluster_read(const float *at, unsigned rank)
     return value;
 }
 
-// Writes what lies at the same place in block `rank` of the cluster, and then counts its four bytes on the barrier at the
-// same place as `full`, of that block. Who waits there sees it: no fence, no barrier of the cluster.
+// Writes to the same address in block `rank` of the cluster, and then counts its four bytes on that block's barrier, at
+// the same address as `full`. A thread that waits on that barrier sees the value, without a fence or a barrier of the
+// cluster.
 __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float value, barrier *full)
 {
     asm volatile("{\n"
@@ -317,13 +325,13 @@ __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float val
 
 // ---- launches that overlap: `overlap: true` of a step ----
 
-// Waits until the kernels that this one was allowed to overtake have ended, and sees what they wrote.
+// Waits until the kernels that this kernel was allowed to overtake have ended, and makes their writes visible.
 __device__ __forceinline__ void wait_for_launch_before()
 {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-// The next kernel may begin; it still waits for this one's end before it reads its results.
+// Lets the next kernel begin. That kernel still waits for the end of this one before it reads its results.
 __device__ __forceinline__ void let_next_launch_begin()
 {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

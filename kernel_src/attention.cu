@@ -1,24 +1,25 @@
-// attention.cu - scaled dot-product attention, forward, in bfloat16: O = softmax(Q K^T / sqrt(HEAD_DIM)) V, for each of
-// BATCH x HEADS heads of QUERIES x HEAD_DIM (Q, O) and BATCH x KV_HEADS of KEYS x HEAD_DIM (K, V), in four ways.
+// attention.cu - scaled dot-product attention, forward, in bfloat16, in four ways, for each of BATCH x HEADS heads. The
+// formula is O = softmax(scale Q K^T) V, where scale is 1 / sqrt(HEAD_DIM). Q and O are QUERIES x HEAD_DIM per head. K
+// and V are KEYS x HEAD_DIM for each of BATCH x KV_HEADS heads.
 //
-// All are dense: [BATCH, HEADS, QUERIES, HEAD_DIM] and [BATCH, KV_HEADS, KEYS, HEAD_DIM]. With fewer heads of keys
-// (grouped queries), HEADS / KV_HEADS neighbouring heads of queries share one. CAUSAL: query i sees the keys up to
-// i + KEYS - QUERIES, so that the last query sees all. A query that sees no key gets zeros; that is so for QUERIES > KEYS
-// and for KEYS = 0. QUERIES and KEYS are below 2^30, 0 and 1 included, and need not be multiples of anything. HEAD_DIM is
-// 64 or 128. Inputs are finite.
+// All arrays are dense: [BATCH, HEADS, QUERIES, HEAD_DIM] and [BATCH, KV_HEADS, KEYS, HEAD_DIM]. If KV_HEADS is smaller
+// than HEADS (grouped queries), HEADS / KV_HEADS neighbouring heads of queries share a head of keys. With CAUSAL, query
+// i sees the keys up to i + KEYS - QUERIES, so the last query sees all keys. A query that sees no key gets zeros; this
+// happens for QUERIES > KEYS and for KEYS = 0. QUERIES and KEYS may be any numbers below 2^30, also 0. HEAD_DIM is 64
+// or 128. Inputs must be finite.
 //
-// The scores of a head are QUERIES x KEYS numbers, which is far more than Q, K, V and O. What makes attention fast is that
-// they are never in memory: a tile of queries takes one tile of keys after the other, and what it has summed up is scaled
-// down where a greater score comes (the online softmax, as in normalise.cu).
+// The scores of a head are QUERIES x KEYS numbers, far more than Q, K, V and O. Attention is fast if the scores are
+// never in memory: a tile of queries takes one tile of keys after the other, and scales its sums down when a greater
+// score comes (the online softmax, as in normalise.cu).
 //
-// Precision: products add in single precision, scores are never rounded, nor is their sum. Exponentials are rounded to
-// bfloat16 before they are multiplied by V (not in `naive`): an error of at most 2^-9 of the largest |v|. Exponents are in
-// powers of 2, with log2(e) / sqrt(HEAD_DIM) in one factor: exp2(s factor - base) by a multiply-add. The base, near the
-// greatest score times the factor, is rounded, but the same for the whole row, so that its error cancels. Each variant
-// gives the same bits in every run.
+// Precision: products are added in single precision. Scores and their sums are not rounded further. Exponentials are
+// rounded to bfloat16 before they are multiplied by V (not in `naive`), which is an error of at most 2^-9 of the
+// largest |v|. Exponentials are powers of 2. One factor contains log2(e) and 1 / sqrt(HEAD_DIM), so the power is s
+// factor - base, a multiply-add. The base is near the greatest score times the factor. It is rounded, but it is the
+// same for the whole row, so its error cancels. Each variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its own
-// macro ATTENTION_<NAME> is set, or where ATTENTION_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
+// macro ATTENTION_<NAME> is set, or if ATTENTION_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
@@ -30,38 +31,40 @@
 #define BLOCK 128 // naive: threads of a block; a multiple of HEAD_DIM
 #endif
 #ifndef WARPS
-#define WARPS 4 // flash, flash_async: of a block, each with 16 queries
+#define WARPS 4 // flash, flash_async: warps of a block, each with 16 queries
 #endif
 #ifndef TILE_K
 #define TILE_K 64 // keys of a tile; a multiple of 16
 #endif
 #ifndef EXP_POLY
-#define EXP_POLY 0 // flash_wgmma: of 8 exponentials so many by a polynomial
+#define EXP_POLY 0 // flash_wgmma: number of every 8 exponentials that are computed by a polynomial
 #endif
 #ifndef STAGES
 #define STAGES 2 // flash_async, flash_wgmma: tiles of keys and values in shared memory
 #endif
 #ifndef HEADS_FIRST
-#define HEADS_FIRST 0 // neighbouring blocks: 0: take neighbouring tiles of queries, 1: the same tile of neighbouring heads,
-#endif                // more: the same of so many heads, then the next tile of these
+// Neighbouring blocks take: 0: neighbouring tiles of queries. 1: the same tile of neighbouring heads. n > 1: the same
+// tile of n heads, then the next tile of these heads.
+#define HEADS_FIRST 0
+#endif
 
 #include "async.cuh"
 #include "attention.cuh"
 
 struct Sizes {
-    unsigned heads, kv_heads, queries, keys; // heads of all batches
+    unsigned heads, kv_heads, queries, keys; // heads: over all batches
 };
 
-// How many keys a query sees; none where it is negative.
+// Returns how many keys a query sees. A result that is not positive means none.
 __device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
 {
     return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);
 }
 
-// Where a block works: tile `number` of all heads'. Tiles of causal work are numbered from the last one on, which sees the
-// most keys.
+// The work of a block: tile `number`, counted over all heads. With CAUSAL, tiles are numbered from the last one down,
+// because the last one sees the most keys.
 struct Place {
-    unsigned head, kv_head, first; // of all batches; the first query
+    unsigned head, kv_head, first; // heads over all batches; number of the first query
     __device__ __forceinline__ Place(Sizes n, unsigned tile, unsigned number)
     {
         const unsigned tiles = ceil_div(n.queries, tile);
@@ -70,11 +73,11 @@ struct Place {
         head = number / tiles;
         if (HEADS_FIRST) {
             const unsigned begin = number / (together * tiles) * together, left = n.heads - begin;
-            const unsigned count = left < together ? left : together; // the last heads may be fewer
+            const unsigned count = left < together ? left : together; // the last group of heads may be smaller
             index = (number - begin * tiles) / count;
             head = begin + (number - begin * tiles) % count;
         }
-        kv_head = head / (n.heads / n.kv_heads); // batches too, since both counts are of all
+        kv_head = head / (n.heads / n.kv_heads); // correct over batches too, because both counts are over all batches
         first = (CAUSAL ? tiles - 1 - index : index) * tile;
     }
 };
@@ -85,7 +88,8 @@ __device__ __forceinline__ float as_float(bf16 e)
     return __uint_as_float((unsigned)e.bits << 16);
 }
 
-// What the items of all threads of the block make; all get it. One barrier before, one after.
+// Combines the items of all threads of the block. All threads get the result. The function has one barrier before and
+// one after the exchange.
 template <bool maximum> __device__ __forceinline__ float block_all_reduce(float mine)
 {
     __shared__ float warps[BLOCK / WARP];
@@ -104,11 +108,11 @@ template <bool maximum> __device__ __forceinline__ float block_all_reduce(float 
     return mine;
 }
 
-// A block a query: all of its scores, their softmax, then the mean of V that they weigh.
+// One block per query: computes all its scores, their softmax, and then the mean of V with these weights.
 //
-// The scores wait in shared memory, which limits KEYS. A thread multiplies the query by a key of its own, so that a warp
-// reads 32 rows at once; then a thread sums up a column of V. K and V are read by every query anew: they come from the
-// L2, QUERIES times. Nothing but the result is rounded.
+// The scores are in shared memory, which limits KEYS. Each thread multiplies the query by one key, so a warp reads 32
+// rows at once. Then each thread sums one column of V. Every query reads K and V again: they come from the L2, QUERIES
+// times. Only the result is rounded.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     attention_naive(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                     bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
@@ -153,8 +157,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 enum : unsigned { TILE_Q = 16 * WARPS, THREADS = WARP * WARPS, ROW_BYTES = 2 * HEAD_DIM };
 
-// Where piece `c` of 16 bytes of a row lies: pieces change places by the row's number, so that the same piece of eight
-// rows lies in different banks.
+// Returns the address of piece `c` (16 bytes) of a row. Pieces are permuted by the row's number, so the same piece of
+// eight rows lies in different banks.
 struct Exchanged {
     static __device__ __forceinline__ unsigned piece(unsigned row, unsigned c)
     {
@@ -162,8 +166,8 @@ struct Exchanged {
     }
 };
 
-// The block begins to copy `rows` rows from `first` on to a tile; those from `end` on are zeros. Its threads take
-// neighbouring pieces.
+// The block begins to copy `rows` rows, from `first` on, to a tile. Rows from `end` on become zeros. Neighbouring
+// threads copy neighbouring pieces.
 template <bool async, unsigned rows>
 __device__ __forceinline__ void load_tile(char *tile, const bf16 *from, unsigned first, unsigned end)
 {
@@ -181,7 +185,7 @@ __device__ __forceinline__ void load_tile(char *tile, const bf16 *from, unsigned
     }
 }
 
-// A warp's 16 queries.
+// The 16 queries of a warp.
 struct Queries {
     unsigned fragments[DEPTH][4];
     float o[HEAD_DIM / 2];
@@ -202,13 +206,13 @@ struct Queries {
         for (unsigned r = 0; r < 2; ++r)
             seen[r] = keys_seen(first + warp_id() * 16 + lane_id() / 4 + 8 * r, n);
     }
-    // Takes a tile of keys and values, from key `first` on. `whole`: all of the block's queries see all of it.
+    // Adds a tile of keys and values, from key `first` on. `whole`: all queries of the block see the whole tile.
     __device__ __forceinline__ void take(const char *keys, const char *values, unsigned first, bool whole)
     {
         take_tile<Exchanged, TILE_K>(o, softmax, fragments, shared_address(keys), shared_address(values), first, whole,
                                      seen);
     }
-    // Writes O, by way of the warp's own rows of the queries' tile: whole pieces of rows.
+    // Writes O in complete pieces of rows, through the warp's own rows of the queries' tile.
     __device__ __forceinline__ void end(char *tile, bf16 *to, unsigned first, unsigned queries)
     {
         float scale[2];
@@ -230,7 +234,8 @@ struct Queries {
     }
 };
 
-// The tiles of keys that a block's queries see, the first of those tiles that not all queries see whole.
+// count: the tiles of keys that the queries of a block see. whole: the first tile that some of the queries do not see
+// completely.
 struct Tiles {
     unsigned count, whole;
     __device__ __forceinline__ Tiles(unsigned first, unsigned last, Sizes n)
@@ -243,12 +248,13 @@ struct Tiles {
 #endif
 
 #if defined(ATTENTION_FLASH) || !defined(ATTENTION_ONE)
-// A block a tile of 16 WARPS queries, which stay in registers, and tiles of keys one after the other; products by tensor
-// cores, a warp at a time (mma.sync).
+// One block per tile of 16 WARPS queries. The queries stay in registers, and the block takes one tile of keys after the
+// other. Tensor cores multiply, one warp at a time (mma.sync).
 //
-// Against naive: one pass, in which nothing of the size of the scores is stored, and K and V are read once for 16 WARPS
-// queries. The sums of the first product are already where the second one's operand must be, so that exponentials pass
-// from one to the other in registers. Loads and products take turns: while a tile is on its way, nothing is multiplied.
+// Compared with naive: there is one pass, nothing of the size of the scores is stored, and K and V are read once for 16
+// WARPS queries. The sums of the first product have the register layout that the second product needs, so exponentials
+// pass from one to the other in registers. Loads and products alternate: while a tile is being loaded, nothing is
+// multiplied.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_flash(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                     bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
@@ -275,11 +281,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
-// The same with STAGES tiles of keys and values, of which all but one are on their way while one is multiplied
-// (cp.async).
+// The same with STAGES tiles of keys and values. All but one of them are being copied (cp.async) while one is
+// multiplied.
 //
-// Against flash: the time of a copy is hidden, and no register is needed for what is on its way; one barrier a tile in
-// place of two. What each thread copied is there when it has waited; what the others copied, after the barrier.
+// Compared with flash: the time of a copy is hidden, copies in flight need no registers, and a tile needs one barrier
+// instead of two. A thread sees its own copies after it has waited for them, and the copies of other threads after the
+// barrier.
 extern "C" __global__ void __launch_bounds__(THREADS)
     attention_flash_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                           bf16 *__restrict__ o, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
@@ -305,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     Queries mine;
     mine.begin(tile_q, at.first, n);
-    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile; the one that was read last
+    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile; the stage that was read last
     for (unsigned t = 0; t < tiles.count; ++t) {
         copy_async_wait<STAGES - 2>();
         __syncthreads();
@@ -328,22 +335,23 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #define GROUPS 2 // consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: the scores of the next tile are multiplied before the values of this one, 2: two tiles ahead
+#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile; 2: two tiles ahead
 #endif
 #ifndef IN_TURN
-#define IN_TURN 1 // 1: of two groups one multiplies while the other one takes exponentials
+#define IN_TURN 1 // 1: one of two groups multiplies while the other computes exponentials
 #endif
 #ifndef PERSISTENT
-#define PERSISTENT 0 // 0: a block a tile; 1: blocks stay and take tile after tile; 2: with room for two of them
+// 0: a block makes one tile. 1: a block makes tile after tile. 2: the same with room for the queries of two tiles.
+#define PERSISTENT 0
 #endif
 
 enum : unsigned {
-    GROUP = 128,           // threads
-    GROUP_QUERIES = 64,    // what a product of a warp group has
-    HALVES = HEAD_DIM / 64 // boxes of 64 columns, of which a tile of rows is made
+    GROUP = 128,           // threads of a warp group
+    GROUP_QUERIES = 64,    // queries in one product of a warp group
+    HALVES = HEAD_DIM / 64 // boxes of 64 columns that make up a tile of rows
 };
 
-// A tile of `rows` rows: HALVES boxes of rows of 128 bytes, swizzled by the copy.
+// Returns the bytes of a tile of `rows` rows: HALVES boxes of rows of 128 bytes, which the copy swizzles.
 template <unsigned rows> __device__ __forceinline__ constexpr unsigned boxed_bytes()
 {
     return rows * HEAD_DIM * 2;
@@ -358,18 +366,19 @@ __device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, un
         tensor_load(tile + half * rows * 128, map, (int)(half * 64), (int)row, (int)head, full);
 }
 
-// Arrives on a barrier by number, at which others wait by group_sync.
+// Arrives at barrier `number` without waiting. Other threads wait there by group_sync().
 __device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
 {
     asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// The barriers of a ring's stages: uses are counted, stage = use % STAGES.
+// The barriers of a ring's stages. Uses are counted; stage = use % STAGES.
 struct Ring {
     char *tiles;
     barrier *full, *empty;
     unsigned first;            // lower half of the first tile's descriptor
-    unsigned stage, phase, at; // of the next use; the lower half of its tile's descriptor, ready when it is needed
+    // stage and phase of the next use; `at` is the lower half of its tile's descriptor, computed before it is needed
+    unsigned stage, phase, at;
 
     __device__ __forceinline__ char *tile() const
     {
@@ -385,7 +394,7 @@ struct Ring {
         phase ^= stage == 0;
         at = stage == 0 ? first : at + boxed_bytes<TILE_K>() / 16;
     }
-    __device__ __forceinline__ void wait_full(bool other = false) // the other phase
+    __device__ __forceinline__ void wait_full(bool other = false) // `other` inverts the phase
     {
         barrier_wait(full + stage, phase ^ (unsigned)other);
     }
@@ -393,7 +402,7 @@ struct Ring {
     {
         barrier_wait(empty + stage, phase ^ 1);
     }
-    __device__ __forceinline__ void leave() // a group has read the tile
+    __device__ __forceinline__ void leave() // tells that a group has read the tile
     {
         if (threadIdx.x % GROUP == 0)
             barrier_arrive(empty + stage);
@@ -405,7 +414,8 @@ struct Rings {
     barrier q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
-// S = Q K^T of the group's 64 queries and a tile of keys, by their descriptors. It runs on its own.
+// Begins S = Q K^T for the group's 64 queries and a tile of keys, given by their descriptors. The product runs
+// asynchronously.
 __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset a, offset b)
 {
     wgmma_keep(s);
@@ -418,7 +428,7 @@ __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset a, o
     wgmma_commit();
 }
 
-// O += P V: exponentials in registers, and a tile of values, which lies by rows.
+// O += P V: the exponentials are in registers, and the tile of values is by rows.
 __device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 16][4], offset b)
 {
     wgmma_keep(o);
@@ -429,8 +439,8 @@ __device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const uns
     wgmma_commit();
 }
 
-// Writes the warp's 16 rows of O by a tensor map, which leaves out what lies behind the last query. Boxes of 64 columns
-// are half_bytes apart.
+// Writes the warp's 16 rows of O by a tensor map, which skips rows after the last query. Boxes of 64 columns are
+// half_bytes apart.
 __device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, const float (&o)[HEAD_DIM / 2],
                                            const tensor_map &map, unsigned row, unsigned head)
 {
@@ -450,10 +460,12 @@ __device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, cons
     }
 }
 
-// The tiles of queries that a block takes: one, or one of each row of as many as there are blocks. Rows run to and fro,
-// since causal tiles of a row are sorted by their work.
+// The tiles of queries that a block takes: one tile, or with PERSISTENT one tile of each row of tiles. A row has as
+// many tiles as there are blocks. Every second row runs backwards, because the causal tiles of a row are sorted by
+// their work.
 struct Turns {
-    unsigned number, begin, count, taken; // this tile, the first of its row, all; how many this block has taken before
+    // this tile, the first of its row, the number of all tiles, and how many this block has taken before
+    unsigned number, begin, count, taken;
 
     __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), taken(0)
     {
@@ -470,21 +482,23 @@ struct Turns {
     }
 };
 
-// One warp asks for all tiles by tensor maps; GROUPS warp groups of 64 queries each multiply them by wgmma.
+// One warp loads all tiles by tensor maps. GROUPS warp groups of 64 queries each multiply them by wgmma.
 //
-// Against flash_async: copies take one thread, and no register; operands come from shared memory without ldmatrix, and
-// products run on their own, 64 x TILE_K at a time. So a group can take exponentials, for which an SM has few units, while
-// products run: with OVERLAP its own (the scores of the next tile are begun before the values of this one, and taken
-// while those run; where 2, while the scores of the tile after run too), IN_TURN the other group's. Registers move from
-// the warp that copies to those that multiply.
+// Compared with flash_async: copies need one thread and no registers. Operands come from shared memory without
+// ldmatrix, and products run asynchronously, 64 x TILE_K at a time. So a group can compute exponentials, for which an
+// SM has few units, while products run. With OVERLAP these are its own products: the scores of the next tile are begun
+// before the values of this tile, and their exponentials are computed while the values are multiplied. With OVERLAP 2
+// the scores of the tile after the next run too. With IN_TURN they are the other group's products. Registers move from
+// the warp that copies to the warps that multiply.
 //
-// Bounds, in clocks of a multiprocessor for 64 queries and 128 keys, of the code for sm_90a: products 512 with heads of 64
-// and 1024 with heads of 128, exponentials 512 (16 a clock), instructions about 400 (of each of 4 warps: 64 multiply-adds,
-// exponentials, additions and maxima, 32 conversions, the rest once a tile). So heads of 64 have two bounds of the same
-// height, which groups reach only where they are in different places of the loop.
+// Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with
+// heads of 64 and 1024 with heads of 128. Exponentials take 512 (16 per clock). Instructions take about 400: for each
+// of 4 warps 64 multiply-adds, exponentials, additions and maxima, 32 conversions, and the rest once per tile. So heads
+// of 64 have two equal bounds, which groups reach only if they are at different places of the loop.
 //
-// O goes by way of its queries' place. PERSISTENT: keys of the next tile of queries are on their way while this one ends;
-// where there is room for two, its queries are there by then, and O leaves while the next one's scores are multiplied.
+// O goes through the shared memory of its queries. With PERSISTENT, the keys of the next tile of queries are loaded
+// while this tile ends. If there is room for the queries of two tiles, the next queries have arrived by then, and O is
+// written while the next scores are multiplied.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention_flash_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                           const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, unsigned heads,
@@ -492,11 +506,13 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
 {
     extern __shared__ __align__(16) char shared[];
     __shared__ Rings rings;
-    char *const room = shared + (0 - shared_address(shared)) % 1024; // swizzles count address bits
+    // swizzles permute address bits, so tiles begin at multiples of 1024
+    char *const room = shared + (0 - shared_address(shared)) % 1024;
     constexpr unsigned tile_queries = GROUPS * GROUP_QUERIES, half_bytes = tile_queries * 128;
     const Sizes n = {heads, kv_heads, queries, keys};
-    // ptxas keeps descriptors in uniform registers, which products take them from, where it sees that a warp's lanes agree
-    // on everything that leads there: a group number from one lane, votes, a __syncwarp() after what one lane does.
+    // wgmma takes descriptors from uniform registers. ptxas keeps them there if it can see that the lanes of a warp
+    // agree on everything they depend on. Therefore the group number comes from one lane, conditions are votes, and a
+    // __syncwarp() follows after the code of a single lane.
     const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
     char *const room_k = room + boxed_bytes<tile_queries>(), *const room_v = room_k + STAGES * boxed_bytes<TILE_K>();
     const unsigned first_k = (unsigned)matrix_descriptor<128>(shared_address(room_k), 0, 1024);
@@ -504,15 +520,15 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     Ring ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
     Ring ring_v = {room_v, rings.v_full, rings.v_empty, first_v, 0, 0, first_v};
     constexpr unsigned rooms = PERSISTENT == 2 ? 2 : 1;
-    char *const room_2 = room_v + STAGES * boxed_bytes<TILE_K>(); // the second one of queries
-    auto tiles_to = [&](unsigned last) { // tiles of keys that queries up to this one see
+    char *const room_2 = room_v + STAGES * boxed_bytes<TILE_K>(); // the second room for queries
+    auto tiles_to = [&](unsigned last) { // returns the number of tiles of keys that the queries up to `last` see
         const int most = keys_seen(last < queries ? last : queries - 1, n);
         return most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
     };
     if (threadIdx.x == 0) {
         for (unsigned i = 0; i < rooms; ++i) {
             barrier_init(&rings.q_full[i], 1);
-            barrier_init(&rings.q_empty[i], GROUPS * 4); // warps that wrote O
+            barrier_init(&rings.q_empty[i], GROUPS * 4); // arrivals by the warps that wrote O
         }
         for (unsigned i = 0; i < STAGES; ++i) {
             barrier_init(&rings.k_full[i], 1);
@@ -551,7 +567,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 Turns after = turns;
                 after.next();
                 if (PERSISTENT == 2 && t + 1 >= tiles && after.more())
-                    load_queries(after); // O of the tile before has left long ago
+                    load_queries(after); // O of the previous tile was written long ago
                 if (t > 0)
                     load(ring_k, k, t);
                 if (tiles > 0)
@@ -562,7 +578,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     }
     registers_take<GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
-    // Group g begins products when the other one has begun its own: it waits at barrier 1 + g.
+    // Group g begins products when the other group has begun its own. It waits at barrier 1 + g.
     const bool in_turn = IN_TURN && GROUPS == 2;
     if (in_turn && group == 1)
         group_arrive(1, 2 * GROUP);
@@ -572,7 +588,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         char *const room_q = second ? room_2 : room;
         const offset tile_q = matrix_descriptor<128>(shared_address(room_q + group * GROUP_QUERIES * 128), 0, 1024);
         const unsigned all_tiles = tiles_to(at.first + tile_queries - 1), begin = at.first + group * GROUP_QUERIES;
-        const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0; // the group's own
+        const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0; // the tiles of this group
         const unsigned first = at.first + warp_row, row = first + lane_id() / 4;
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
         const int fewest = keys_seen(begin, n);
@@ -594,8 +610,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             ring_v.wait_full();
             begin_values(sums, p, ring_v.descriptor());
         };
-        // A tile's scores become what its values are multiplied by. Its products have ended, those of the values before
-        // not.
+        // Makes the exponentials of a tile's scores, which are then multiplied by its values. The product of the scores
+        // has ended; the product of the previous values may still run.
         auto exponentials = [&](unsigned t) {
             wgmma_keep(s);
             ring_k.leave();
@@ -603,7 +619,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 softmax.mask(s, t * TILE_K, seen);
             grew = softmax.take(s, scale);
         };
-        // With two tiles of scores: those of tile t are there; the next are begun, and are there in the end.
+        // For two tiles of scores. Before a step, the scores of tile t are complete. The step begins the next scores
+        // and completes them.
         auto wait_for_all_but = [](bool one) {
             if (one)
                 wgmma_wait<1>();
@@ -619,7 +636,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             if (t >= whole)
                 softmax.mask(mine, t * TILE_K, seen);
             grew = softmax.take(mine, scale);
-            // As below: the wait comes after the exponentials. It is a wait that is over.
+            // A wait that has already ended, which keeps the following wait behind the exponentials (see below).
             barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
             wait_for_all_but(!last);
             wgmma_keep(sums);
@@ -643,7 +660,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_keep(sums);
             ring_v.leave();
         };
-        // O of the tile before has left its room, at which nobody looks before scores are on their way.
+        // Waits until O of the previous tile has left the other room. This is called after scores were begun, so the
+        // wait is hidden.
         auto other_room_is_empty = [&] {
             if (PERSISTENT == 2 && turns.taken > 0 && lane_id() == 0) {
                 tensor_store_wait<0>();
@@ -699,8 +717,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_wait<OVERLAP != 0>();
             exponentials(t);
             if (OVERLAP) {
-                // ptxas would put the wait for products, which needs no exponential, before all of them. It moves
-                // nothing across a branch, as the wait for keys has, and that one needs them: no sum is below 0.
+                // The wait for products needs no exponential, so ptxas would move it before all exponentials. It moves
+                // nothing across a branch. wait_full() for the keys has a branch, and this argument makes that branch
+                // depend on the exponentials. The argument is always false, because no sum is below 0.
                 if (t + 1 < tiles)
                     ring_k.wait_full(__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
                 values_end();
@@ -714,9 +733,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             values_end();
         }
         // Tiles that only other groups multiply. No product keeps the warps of this group together here, and one thread
-        // arrives for all of them. Therefore only its warp waits: the phase that another warp waits for could end, and
-        // the next one too, before that warp looks at the barrier, which tells odd phases from even ones alone. Such a
-        // warp would wait forever. The group meets again before O is written.
+        // arrives for all of them. Therefore only this thread's warp waits. If another warp waited too, its phase and
+        // the next phase could end before the warp looks at the barrier. The barrier only distinguishes odd from even
+        // phases, so that warp would wait forever. The warps of the group synchronise before O is written.
         for (unsigned t = tiles; t < all_tiles; ++t) {
             if (warp_id() % 4 == 0)
                 ring_k.wait_full();
@@ -731,7 +750,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         }
         softmax.end(scale);
         scale_rows(sums, scale);
-        group_sync(3 + group, GROUP); // no warp of the group reads queries any more
+        group_sync(3 + group, GROUP); // no warp of the group reads the queries any more
         write_rows(room_q + warp_row * 128, half_bytes, sums, o, first, at.head);
         if (PERSISTENT == 1 && lane_id() == 0) {
             tensor_store_wait<0>();
@@ -740,7 +759,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         __syncwarp();
     }
     if (in_turn && group == 0)
-        group_sync(1, 2 * GROUP); // the last turn of group 1 has come
+        group_sync(1, 2 * GROUP); // pairs with the last arrival of group 1
     if (lane_id() == 0)
         tensor_store_wait<0>();
 }

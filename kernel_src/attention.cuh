@@ -1,7 +1,7 @@
-// attention.cuh - what attention.cu and decode.cu share: the online softmax of the rows of a product, and a tile of keys
-// and values multiplied by one warp.
+// attention.cuh - the common part of attention.cu and decode.cu: the online softmax of the rows of a product, and one
+// warp's product with a tile of keys and values.
 //
-// HEAD_DIM (64 or 128) is a macro of the file that includes this one. EXP_POLY may be one.
+// HEAD_DIM (64 or 128) is a macro of the file that includes this one. That file may also define EXP_POLY.
 
 #ifndef ATTENTION_CUH
 #define ATTENTION_CUH
@@ -9,11 +9,11 @@
 #include "tensor.cuh"
 
 #ifndef EXP_POLY
-#define EXP_POLY 0 // of 8 exponentials so many by a polynomial
+#define EXP_POLY 0 // number of every 8 exponentials that are computed by a polynomial
 #endif
 
 enum : unsigned {
-    PIECES = HEAD_DIM / 8, // of 16 bytes, in a row
+    PIECES = HEAD_DIM / 8, // pieces of 16 bytes in a row
     DEPTH = HEAD_DIM / 16  // steps of a product along HEAD_DIM
 };
 
@@ -29,44 +29,46 @@ __device__ __forceinline__ float exp2_fast(float power)
     return result;
 }
 
-// The same for powers up to 127 by additions and multiplications alone, which units are free for that wait for
-// exponentials otherwise. The power is a whole number, which becomes the exponent's bits, and a rest f in [-1/2, 1/2]; 2^f
-// is 1 + f (...), whose coefficients keep the relative error below 1.02e-4, 2^-13.2: a sixteenth of what rounding to bfloat16
-// adds at most. It is 1 at 0, so that 2^-127 has the bits of 0, which is what is made of all powers below; 2^-126 to 2^-127
-// are not exact.
+// The same for powers up to 127, by additions and multiplications alone. Their units are otherwise idle while a warp
+// waits for exponentials. The power is split into a whole number, which becomes the exponent's bits, and a rest f in
+// [-1/2, 1/2]. 2^f is 1 + f (...), and its coefficients keep the relative error below 1.02e-4 (2^-13.2). That is a
+// sixteenth of the largest error of rounding to bfloat16. The polynomial is 1 at 0, so 2^-127 has the bits of 0. All
+// smaller powers become 0 too. Results between 2^-127 and 2^-126 are not exact.
 __device__ __forceinline__ float exp2_by_polynomial(float power)
 {
-    constexpr float whole = 12582912; // 1.5 2^23: sums with it have no fraction, and the whole number is their last bits
+    // 1.5 2^23: sums with it have no fraction bits, and their last bits are the whole number
+    constexpr float whole = 12582912;
     power = fmaxf(power, -127);
     const float shifted = power + whole, f = power - (shifted - whole);
     const float result = fmaf(fmaf(fmaf(0.055008952f, f, 0.242211010f), f, 0.693282930f), f, 1);
     return __uint_as_float(__float_as_uint(result) + (__float_as_uint(shifted) << 23));
 }
 
-// What scores are multiplied by: log2(e) / sqrt(HEAD_DIM).
+// The factor of the scores: log2(e) / sqrt(HEAD_DIM).
 __device__ __forceinline__ constexpr float factor()
 {
     return HEAD_DIM == 64 ? 0.180336880f : 0.127517432f;
 }
 
-// ---- the online softmax of two rows a lane ----
+// ---- the online softmax of two rows per lane ----
 //
-// A lane of a product's sums has columns of rows lane / 4 and lane / 4 + 8 (tensor.cuh): of each group of four numbers
-// two of the one and two of the other. Four neighbouring lanes share a row.
+// A lane has sums in columns of the rows lane / 4 and lane / 4 + 8 (tensor.cuh). In each group of four sums, two belong
+// to the one row and two to the other. Four neighbouring lanes share a row.
 
-// A row's base is not always its greatest score so far: it follows where that has grown by a factor of more than
-// 2^SLACK. So exponentials are up to 2^SLACK, and sums so much greater, which costs no bit of either: both have the
-// exponents of single precision, and the answer is a quotient of two sums with the same base.
+// A row's base is not always its greatest score so far. It follows the greatest score only when that has grown by a
+// factor of more than 2^SLACK. So exponentials may be as large as 2^SLACK, and sums are larger by the same factor. This
+// costs no bits, because both have the exponents of single precision, and the answer is a quotient of two sums with the
+// same base.
 constexpr float SLACK = 8;
 
-// Exponential `number` of a row's in a lane: EXP_POLY of each eight by the polynomial.
+// Computes exponential `number` of a lane's row: EXP_POLY of every eight by the polynomial.
 __device__ __forceinline__ float exponential(float power, unsigned number)
 {
     const unsigned i = number % 8;
     return (i + 1) * EXP_POLY / 8 > i * EXP_POLY / 8 ? exp2_by_polynomial(power) : exp2_fast(power);
 }
 
-// The bases of two rows, and the sums of their exponentials: of this lane's columns.
+// The bases of two rows, and the sums of their exponentials over this lane's columns.
 struct Softmax {
     float base[2], sum[2];
 
@@ -75,7 +77,7 @@ struct Softmax {
         base[0] = base[1] = least();
         sum[0] = sum[1] = 0;
     }
-    // Scores that a row must not see, of keys from `first` on: -infinity.
+    // Sets the scores that a row must not see to -infinity. The first score belongs to key `first`.
     template <unsigned count> __device__ __forceinline__ void mask(float (&s)[count], unsigned first, const int (&seen)[2])
     {
 #pragma unroll
@@ -83,8 +85,9 @@ struct Softmax {
             if ((int)(first + i / 4 * 8 + lane_id() % 4 * 2 + i % 2) >= seen[i / 2 % 2])
                 s[i] = least();
     }
-    // Scores become exponentials. What was summed up before, here and of O, counts `scale` times from now on. False
-    // where that is 1 for all rows of the warp, which is so for most tiles but the first.
+    // Turns scores into exponentials. The caller must multiply earlier sums of O by `scale`; the function does the same
+    // with its own sums. Returns false if the scale is 1 for all rows of the warp, which holds for most tiles after the
+    // first.
     template <unsigned count> __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2])
     {
         bool grew = false;
@@ -112,7 +115,7 @@ struct Softmax {
         }
         return __any_sync(ALL_LANES, grew);
     }
-    // What O is multiplied by in the end; where no key was seen, 0.
+    // Returns the factors for the final O, or 0 for a row that saw no key.
     __device__ __forceinline__ void end(float (&scale)[2])
     {
 #pragma unroll
@@ -131,7 +134,7 @@ template <unsigned count> __device__ __forceinline__ void scale_rows(float (&o)[
         o[i] *= scale[i / 2 % 2];
 }
 
-// Exponentials as the first operand of a product: the sums of 16 columns are a fragment of 16 along K.
+// Converts exponentials to the first operand of a product: the sums of 16 columns are a fragment of 16 along K.
 template <unsigned count> __device__ __forceinline__ void as_fragments(unsigned (&p)[count / 8][4], const float (&s)[count])
 {
 #pragma unroll
@@ -139,8 +142,9 @@ template <unsigned count> __device__ __forceinline__ void as_fragments(unsigned 
         p[i / 4][i % 4] = pack_pair(bf16(), s[2 * i], s[2 * i + 1]);
 }
 
-// A warp's 16 rows of queries take a tile of `tile` keys and values, which lie in shared memory as Layout::piece says and
-// begin with key `first`. `whole` says that all rows see the whole tile; otherwise row r sees the keys below seen[r].
+// Adds a tile of `tile` keys and values to a warp's 16 rows of queries. The tile is in shared memory in the layout of
+// Layout::piece and begins with key `first`. `whole` means that all rows see the whole tile. Otherwise row r sees the
+// keys below seen[r].
 template <class Layout, unsigned tile>
 __device__ __forceinline__ void take_tile(float (&o)[HEAD_DIM / 2], Softmax &softmax, const unsigned (&queries)[DEPTH][4],
                                           unsigned keys, unsigned values, unsigned first, bool whole, const int (&seen)[2])

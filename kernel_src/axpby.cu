@@ -22,7 +22,8 @@ __device__ __forceinline__ float combine(float a, float x, float b, float y)
 }
 
 #if defined AXPBY_PLAIN || !defined AXPBY_ONE
-// A thread an element. Neighbouring threads access neighbouring elements, so each request of a warp is four whole sectors.
+// One thread per element. Neighbouring threads access neighbouring elements, so each request of a warp is four whole
+// sectors.
 extern "C" __global__ void __launch_bounds__(BLOCK) axpby_plain(float a, const float *x, float b, float *y, offset n)
 {
     const offset i = tile_begin(BLOCK) + threadIdx.x;

@@ -1,8 +1,8 @@
 /* barneshut_bodies: the input, bodies of a kind. barneshut_f64: the reference, in double.
  *
- * Where the work is small the reference adds up all pairs in every step. Of one step of a large work it adds up all
- * pairs for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses
- * a tree of its own, of two children a node, with a smaller theta than the kernels. */
+ * Where the work is small the reference adds up all pairs in every step. For one step of a large work it adds all pairs
+ * for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses a tree
+ * of its own, of two children a node, with a smaller theta than the kernels. */
 #include <math.h>
 #include <string.h>
 
@@ -100,8 +100,8 @@ static void sum_pulls(void *user, size_t sample, size_t worker)
     s->sums[sample] = sum;
 }
 
-/* Returns the greatest sum, among some bodies, of the lengths of all pulls on a body. The error of a tree grows with it:
- * pulls from opposite sides cancel, and their errors do not. */
+/* Returns the greatest sum, among some bodies, of the lengths of all pulls on a body. The error of a tree grows with
+ * this sum: pulls from opposite sides cancel each other, but their errors do not. */
 static double greatest_sum(const float *bodies, uint64_t count, double soft)
 {
     sampling s = {.bodies = bodies, .count = count, .soft = soft};
@@ -172,10 +172,10 @@ typedef struct problem {
     size_t count, steps;
     double theta, soft, dt;
     body *bodies;
-    place *velocity, *pull; /* of the body of a number */
+    place *velocity, *pull; /* the body's number is the index */
     node *nodes;            /* TOP nodes, and two for each body; empty if all pairs are added */
-    size_t top;             /* how many nodes have been made before the subtrees */
-    size_t ends[TOP];       /* of the nodes of the subtree below each of them; 0: none */
+    size_t top;             /* the number of nodes above the subtrees */
+    size_t ends[TOP];       /* where the nodes of the subtree below each top node end; 0: it has no subtree */
     uint64_t every;         /* AT_ONCE bodies in `every` times as many are computed */
 } problem;
 
@@ -340,7 +340,7 @@ static void divide_subtree(void *user, size_t index, size_t worker)
     p->ends[index] = end;
 }
 
-/* The walk of a leaf's bodies: the points found for them, and what these pull. */
+/* The walk for the bodies of a leaf: the points that were found for them, and the pull of these points. */
 typedef struct walk {
     const problem *p;
     const node *leaf;

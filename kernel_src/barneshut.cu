@@ -1,33 +1,35 @@
-// barneshut.cu - N bodies of a plane that attract each other, step by step: the tree of quadtree.cu in use.
+// barneshut.cu - N bodies of a plane that attract each other, in time steps: an application of the tree of quadtree.cu.
 //
-// A step computes the acceleration of every body, a(i) = sum over j of m(j) d / (|d|^2 + soft)^(3/2), where d is the way
-// from i to j; then v += dt a and x += dt v. The exact sum takes N^2 pairs. Barnes and Hut (Nature 324, 1986) let a node
-// of a quadtree stand for all of its bodies: a point at their centre of mass. A node may do so for a body at a distance
-// d from its centre if its extent is at most theta d; otherwise its children are looked at, and those of a leaf are its
-// bodies. The extent of a node is the longer side of the smallest box around its bodies, so that bodies in one place are
-// one point, however many they are. For theta below 0.7 no node stands for a body that lies in it.
+// A step computes the acceleration of every body: the sum over all other bodies of m d / (d^2 + soft)^(3/2), where m is
+// the mass of the other body and d is the vector to it. Then v += dt a and x += dt v. The exact sum needs N^2 pairs.
+// Barnes and Hut (Nature 324, 1986) let a node of a quadtree represent all its bodies: a point at their centre of mass.
+// A node may represent its bodies for a body at distance d from its centre if its extent is at most theta d. Otherwise
+// its children are examined, and the bodies of a leaf are added one by one. The extent of a node is the longer side of
+// the smallest box around its bodies. So bodies at the same position count as one point, however many there are. For
+// theta below 0.7 no node represents a body that lies in it.
 //
-// Bodies move, so each step builds the tree anew:
-//   box        the smallest square around all bodies
-//   points     each body's place in the square as a point of [0, 1) x [0, 1)
-//   tree       by quadtree.cuh: `order` and `nodes`; bodies are put in that order, which is that of the leaves
-//   moments    mass, centre and extent of each node, from the leaves up
-//   walk       each body's acceleration, and its new velocity and place
+// Bodies move, so each step builds the tree again:
+//     box        the smallest square around all bodies
+//     points     each body's position in the square, as a point of [0, 1) x [0, 1)
+//     tree       by quadtree.cuh: `order` and `nodes`; then bodies are sorted in that order, the order of the leaves
+//     moments    mass, centre and extent of each node, from the leaves up
+//     walk       each body's acceleration, its new velocity and its new position
 //
-// The answer is at (the places after all steps) and acc (the accelerations of the last step), in the order in which the
-// bodies were given. Both differ from the exact sum by the error of theta. Walks differ among each other, as some open
+// The answer is `at` (the positions after all steps) and `acc` (the accelerations of the last step), in the order of
+// the input. Both differ from the exact sum by the error of theta. The walks differ from each other, because some open
 // more nodes than others. The same kernel gives the same bits in every run.
 //
-// At theta 0.5, against all pairs of 50,000 bodies, the root of the mean square of the errors is 1.6 % of that of the
-// accelerations by thread_walk and 1.4 % by list_walk (uniform; 1.1 and 0.8 % in a disk, 0.5 and 0.2 % in clusters). Half
-// of the bodies err by less than 1.7 and 1.5 %.
+// The errors were measured at theta 0.5 against all pairs of 50,000 bodies, as root mean square relative to the
+// accelerations. They are 1.6 % for thread_walk and 1.4 % for list_walk with uniform bodies, 1.1 and 0.8 % in a disk,
+// and 0.5 and 0.2 % in clusters. The median errors for uniform bodies are 1.7 and 1.5 %.
 //
-// Numbers: masses are not negative; places and masses are finite, |x| below 2^60; soft is a normal number above 0. N is
-// at most 2^30 - 1. A leaf of the last level has any number of bodies, and each walk of it takes as many pairs: bodies
-// that are many and nearer to each other than 2^-16 of the square, but not in one place, are slow.
+// Limits: masses are not negative. Positions and masses are finite, with |x| below 2^60. soft is a normal number above
+// 0. N is at most 2^30 - 1. A leaf of the last level may have any number of bodies, and each body that visits it takes
+// as many pairs. So the walks are slow if many bodies are closer together than 2^-16 of the square, but not at the same
+// position.
 //
-// The tuning parameters are macros, as in quadtree.cuh. A kernel is compiled where its own macro BARNESHUT_<NAME> is set,
-// or where BARNESHUT_ONE is not.
+// The tuning parameters are macros, as in quadtree.cuh. A kernel is compiled if its own macro BARNESHUT_<NAME> is set,
+// or if BARNESHUT_ONE is not set.
 
 #include "quadtree.cuh"
 
@@ -35,22 +37,22 @@
 #define CURVE 1 // the order of bodies: 0: Morton's, 1: Hilbert's
 #endif
 #ifndef WALK
-#define WALK 128 // threads of a block that walks
+#define WALK 128 // threads of a block in the walks
 #endif
 #ifndef BODIES
-#define BODIES 2 // direct, list_walk: bodies of a lane
+#define BODIES 2 // direct, list_walk: bodies per lane
 #endif
 #ifndef RESIDENT
-#define RESIDENT 512 // list_walk: threads that an SM must have room for
+#define RESIDENT 512 // list_walk: threads that must fit on an SM
 #endif
 
 enum : u32 { LEAF_LANES = 8, STREAM = 256, LARGE = 1024, LARGE_MOST = 64 };
 
-// A body: x, y, its mass, and in w the bits of its number.
+// A body is a float4: x, y, its mass, and in w the bits of its number.
 
-// ---- places ----
+// ---- positions ----
 
-// The order of floats as that of unsigned words.
+// Maps a float to an unsigned word with the same order.
 __device__ __forceinline__ u32 ordered(float x)
 {
     const u32 bits = __float_as_uint(x);
@@ -74,7 +76,7 @@ struct Least {
     }
 };
 
-// The bodies as they are given, with their numbers.
+// Copies the bodies from the input and adds their numbers.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_begin(const float4 *given, const float2 *given_velocity, float4 *bodies, float2 *velocity, u32 N)
 {
@@ -100,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
 }
 
 #if defined BARNESHUT_TREE || !defined BARNESHUT_ONE
-// The box around all bodies. Four words, all ones at first: the least x and y, and the least of -x and -y.
+// The box around all bodies. Its four words are all ones at first, then the least x and y, and the least of -x and -y.
 extern "C" __global__ void __launch_bounds__(STREAM) barneshut_box(const float4 *bodies, u32 *box, u32 N)
 {
     __shared__ u32 warps[STREAM / WARP][4];
@@ -127,9 +129,9 @@ extern "C" __global__ void __launch_bounds__(STREAM) barneshut_box(const float4 
     }
 }
 
-// The place of a cell on Hilbert's curve through all cells. The curve goes through all cells of a quarter before it
-// leaves the quarter, so that the bodies of a node are neighbours in this order too; and unlike Morton's order it makes
-// no jump, so that neighbours in the order are near each other.
+// Returns the position of a cell on Hilbert's curve through all cells. The curve visits all cells of a quarter before
+// it leaves the quarter, so the bodies of a node are neighbours in this order too. Unlike Morton's order it makes no
+// jumps, so neighbours in the order are near each other in the plane.
 __device__ __forceinline__ u32 hilbert(u32 x, u32 y)
 {
     u32 place = 0;
@@ -137,7 +139,7 @@ __device__ __forceinline__ u32 hilbert(u32 x, u32 y)
     for (u32 bit = DEPTH; bit-- > 0;) {
         const u32 right = x >> bit & 1, upper = y >> bit & 1;
         place = place << 2 | (3 * right ^ upper);
-        if (!upper) { // the quarter's own curve is turned
+        if (!upper) { // the curve in this quarter is rotated
             if (right) {
                 x = ~x;
                 y = ~y;
@@ -150,7 +152,7 @@ __device__ __forceinline__ u32 hilbert(u32 x, u32 y)
     return place;
 }
 
-// Every second bit of x, the lowest first.
+// Returns every second bit of x, from the lowest one on.
 __device__ __forceinline__ u32 gather_bits(u32 x)
 {
     x &= 0x55555555u;
@@ -160,8 +162,8 @@ __device__ __forceinline__ u32 gather_bits(u32 x)
     return (x | x >> 8) & 0x0000ffffu;
 }
 
-// Each body's point, for a tree. The tree sorts by the Morton code of the points; so a point whose Morton code is the
-// place on Hilbert's curve makes a tree in the order of this curve, of the same cells.
+// Makes each body's point for the tree. The tree sorts points by their Morton code. Therefore a point whose Morton code
+// is the position on Hilbert's curve makes a tree of the same cells in the order of this curve.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_points(const float4 *bodies, const u32 *box, float2 *points, u32 N)
 {
@@ -181,7 +183,8 @@ extern "C" __global__ void __launch_bounds__(STREAM)
     points[i] = point;
 }
 
-// The bodies in the order of the tree. velocity: null where they stay in the order of numbers.
+// Sorts the bodies into the order of the tree. `velocity` is null if the velocities stay in the order of the bodies'
+// numbers.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_gather(const u32 *order, const float4 *bodies, const float2 *velocity, float4 *sorted,
                      float2 *sorted_velocity, u32 N)
@@ -197,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
 
 // ---- moments ----
 
-// The node above each four children. Children of one node are 1 + 4 k to 4 + 4 k.
+// Writes the parent of each group of four children. The children of one node are 1 + 4 k to 4 + 4 k.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_parents(const uint4 *nodes, const u32 *levels, u32 *parents)
 {
@@ -209,8 +212,8 @@ extern "C" __global__ void __launch_bounds__(STREAM)
     }
 }
 
-// The sums over the bodies of a node. Places are taken from the origin, one of its bodies or of its children's centres, so that
-// bodies in one place have exactly this place as their centre.
+// The sums over the bodies of a node. Positions are relative to an origin, which is one of its bodies or one of its
+// children's centres. So bodies at the same position have exactly this position as their centre.
 struct Sum {
     float mass, x, y; // the masses, and their moments about the origin
     float left, low, right, top;
@@ -243,7 +246,8 @@ struct Sum {
         right = fmaxf(right, box.z);
         top = fmaxf(top, box.w);
     }
-    // The node as a walk sees it: its centre, its mass, and the square of the distance from which on it is a point.
+    // Returns the node in the form for the walks: its centre, its mass, and the square of the distance from which on it
+    // counts as a point.
     __device__ __forceinline__ float4 moment(float2 origin, float inverse_theta2) const
     {
         const float scale = mass > 0 ? 1 / mass : 0, extent = fmaxf(fmaxf(right - left, top - low), 0);
@@ -251,7 +255,7 @@ struct Sum {
     }
 };
 
-// The sum of the sums of so many neighbouring lanes. All lanes of a warp call together.
+// Adds the sums of `lanes` neighbouring lanes. All lanes of a warp must call together.
 template <u32 lanes> __device__ __forceinline__ void join_lanes(Sum &sum)
 {
 #pragma unroll
@@ -268,16 +272,17 @@ template <u32 lanes> __device__ __forceinline__ void join_lanes(Sum &sum)
     }
 }
 
-// Makes the node above four children from these, and goes on upwards from node to node while all children are done. The
-// one who is done last goes on: `arrived` has how many are, 0 at first and at the end. One lane calls.
+// Computes a node from its four children, and continues with its parent as long as all four children are complete. The
+// warp that completes the last child continues. `arrived` counts the complete children; it is 0 before and after. One
+// lane calls.
 __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, float4 *moments, float4 *boxes, u32 *arrived,
                                       float inverse_theta2)
 {
     for (;;) {
-        __threadfence(); // what this warp wrote, before it is counted
+        __threadfence(); // makes this warp's writes visible before they are counted
         if (atomicAdd(&arrived[four], done) + done != 4)
             return;
-        __threadfence(); // what the others wrote, after they were
+        __threadfence(); // makes the other warps' writes visible after they were counted
         arrived[four] = 0;
         const u32 i = parents[four];
         Sum all;
@@ -299,9 +304,9 @@ __device__ __forceinline__ void climb(u32 four, u32 done, const u32 *parents, fl
     }
 }
 
-// A warp has the four children of a node, eight lanes each, and sums up the leaves among them. The root is alone. Leaves of
-// more than LARGE bodies, which only the last level has, are listed, and the whole block sums them up at the end. Those
-// that find no room in the list are left to the eight lanes.
+// A warp has the four children of a node, with eight lanes each, and adds up the leaves among them. The root is
+// processed alone. Leaves of more than LARGE bodies occur only on the last level. They go to a list, and the whole
+// block adds them up at the end. If the list is full, the eight lanes add up the leaf.
 extern "C" __global__ void __launch_bounds__(STREAM)
     barneshut_moments(const float4 *sorted, const uint4 *nodes, const u32 *levels, const u32 *parents, float4 *moments,
                       float4 *boxes, u32 *arrived, float inverse_theta2)
@@ -313,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
         large_count = 0;
     __syncthreads();
     for (u32 four = (blockIdx.x * STREAM + threadIdx.x) / WARP; 4 * four < count + 3; four += gridDim.x * (STREAM / WARP)) {
-        const u32 i = 4 * four + lane_id() / LEAF_LANES - 3; // of the first four, all but the root are beyond the end
+        const u32 i = 4 * four + lane_id() / LEAF_LANES - 3; // in the first group of four only the root exists
         const uint4 node = i < count ? nodes[i] : make_uint4(0, 0, 1, 0);
         bool leaf = node.z == NO_CHILDREN;
         u32 place = LARGE_MOST;
@@ -371,7 +376,7 @@ extern "C" __global__ void __launch_bounds__(STREAM)
 
 // ---- attraction ----
 
-// Adds the pull of a point, which has x, y and a mass. The unit for roots has a quarter of the other units' rate at least.
+// Adds the pull of a point with x, y and a mass. The unit for roots has at least a quarter of the other units' rate.
 __device__ __forceinline__ void attract(float2 &pull, float2 at, float4 point, float soft)
 {
     const float dx = point.x - at.x, dy = point.y - at.y, square = fmaf(dx, dx, fmaf(dy, dy, soft));
@@ -382,7 +387,7 @@ __device__ __forceinline__ void attract(float2 &pull, float2 at, float4 point, f
     pull.y = fmaf(weight, dy, pull.y);
 }
 
-// The step of body k, of which `next` gets the new place.
+// Moves body k by one time step. Its new position goes to `next`.
 __device__ __forceinline__ void advance(u32 k, float4 body, float2 pull, float2 *velocity, float4 *next, float2 *pulls,
                                         float dt)
 {
@@ -394,9 +399,9 @@ __device__ __forceinline__ void advance(u32 k, float4 body, float2 pull, float2 
 }
 
 #if defined BARNESHUT_DIRECT || !defined BARNESHUT_ONE
-// All pairs, which is exact but for rounding. A block reads tiles of bodies to shared memory, where all lanes of a warp
-// read the same body at once; a lane has BODIES bodies of its own in registers. The pull of a tile is summed by itself,
-// so that the error grows with the root of N / WALK + WALK, not of N.
+// All pairs, so the only error is rounding. A block reads tiles of bodies to shared memory, where all lanes of a warp
+// read the same body at once. A lane has BODIES bodies in registers. The pull of each tile is summed separately, so the
+// error grows with the root of N / WALK + WALK, not of N.
 extern "C" __global__ void __launch_bounds__(WALK)
     barneshut_direct(const float4 *bodies, float4 *next, float2 *velocity, float2 *pulls, u32 N, float soft, float dt)
 {
@@ -432,11 +437,12 @@ extern "C" __global__ void __launch_bounds__(WALK)
 #endif
 
 #if defined BARNESHUT_THREAD_WALK || !defined BARNESHUT_ONE
-// A thread a body. It goes down the nodes depth first, and notes at each depth at which of four children it is.
+// One thread per body. It visits the nodes depth first, and stores for each depth which of the four children it has
+// reached.
 //
-// Bodies in the order of numbers, which says nothing about places, are a warp whose lanes go different ways: each node
-// is read by one lane, and those that add wait for those that open. In the order of the tree, neighbours go nearly the
-// same way, and read the same nodes at the same time.
+// If bodies are in the order of their numbers, neighbouring lanes have distant bodies and take different paths. Then
+// each node is read by one lane, and lanes that add pairs wait for lanes that open nodes. In the order of the tree,
+// neighbours take nearly the same path and read the same nodes at the same time.
 extern "C" __global__ void __launch_bounds__(WALK)
     barneshut_thread_walk(const float4 *bodies, const float4 *sorted, const uint4 *nodes, const float4 *moments,
                           float4 *next, float2 *velocity, float2 *pulls, u32 N, float soft, float dt)
@@ -463,7 +469,7 @@ extern "C" __global__ void __launch_bounds__(WALK)
             for (u32 j = 0; j < node.y; j++)
                 attract(pull, at, sorted[node.x + j], soft);
         }
-        while (i % 4 == 0 && depth > 0) // a last child, or the root
+        while (i % 4 == 0 && depth > 0) // the last child of a node, or the root
             i = way[--depth];
         if (i % 4 == 0)
             break;
@@ -474,8 +480,9 @@ extern "C" __global__ void __launch_bounds__(WALK)
 #endif
 
 #if defined BARNESHUT_WARP_WALK || !defined BARNESHUT_ONE
-// A warp goes one way for 32 neighbours: a node is opened if one of them needs it. No lane waits for another, and each
-// read is of one address; but each body gets what its neighbours need too. Lane d holds where the walk is at depth d.
+// A warp takes one path for 32 neighbouring bodies: it opens a node if one of the bodies needs it. No lane waits for
+// another, and all lanes read the same address. But each body also gets the nodes that only its neighbours need. Lane d
+// stores the position of the walk at depth d.
 extern "C" __global__ void __launch_bounds__(WALK)
     barneshut_warp_walk(const float4 *sorted, const uint4 *nodes, const float4 *moments, float4 *next, float2 *velocity,
                         float2 *pulls, u32 N, float soft, float dt)
@@ -516,24 +523,24 @@ extern "C" __global__ void __launch_bounds__(WALK)
 #endif
 
 #if defined BARNESHUT_LIST_WALK || !defined BARNESHUT_ONE
-// The lanes of a warp look at 32 nodes at once. The points that they find go to a list in shared memory. Whenever the list
-// has 32 points, all lanes add them for bodies of their own. So one lane decides about a node, and the whole warp has
-// nothing to do but to add pairs.
+// The lanes of a warp examine 32 nodes at once. The points that they find go to a list in shared memory. Whenever the
+// list has 32 points, each lane adds them to its own bodies. So a single lane decides about a node, and the whole warp
+// only adds pairs.
 //
-// A node is compared with the box around the warp's bodies, 32 BODIES neighbours: its distance from a body is at least
-// that from the box, so no body gets a node that it would open. Nodes that are opened lie in a stack, as the number of
-// their first child. Eight are taken at a time, and their 32 children are looked at. At each depth the stack has at
-// most 32: children are put on it only after all that lie deeper have been taken.
+// A node is compared with the box around the warp's bodies, which are 32 BODIES neighbours. Its distance from a body is
+// at least its distance from the box. So no body gets a node that the body itself would open. Opened nodes go to a
+// stack, as the number of their first child. The warp takes eight at a time and examines their 32 children. The stack
+// has at most 32 nodes of each depth, because children are pushed only after all deeper nodes were taken.
 enum : u32 { TAKEN = WARP / 4, STACK = WARP * DEPTH, LIST = 2 * WARP, WALK_WARPS = WALK / WARP };
 
 struct WalkShared {
-    float4 list[WALK_WARPS][LIST]; // a ring: points that are found and not added yet
+    float4 list[WALK_WARPS][LIST]; // a ring: points that were found and not added yet
     u32 stack[WALK_WARPS][STACK];
 };
 
 struct ListWalk {
     float4 *list;
-    u32 found, done; // points found, and points added, which are a multiple of 32 until the end
+    u32 found, done; // number of points found, and of points added; the latter is a multiple of 32 until the end
     float soft;
     float2 at[BODIES], pull[BODIES];
 
@@ -548,7 +555,7 @@ struct ListWalk {
         }
     }
 
-    // Lanes that have a point put it to the list. Where it has 32 or more, 32 are added.
+    // Lanes that have a point put it into the list. If the list has 32 points or more, 32 of them are added.
     __device__ __forceinline__ void put(bool has, float4 point)
     {
         const u32 votes = __ballot_sync(ALL_LANES, has);
@@ -559,7 +566,7 @@ struct ListWalk {
         if (found - done >= WARP) {
             add(list + done % LIST);
             done += WARP;
-            __syncwarp(); // before their places are written again
+            __syncwarp(); // all lanes have read these 32 places before they are written again
         }
     }
 
@@ -603,7 +610,7 @@ extern "C" __global__ void __launch_bounds__(WALK, RESIDENT / WALK)
     if (root.z == NO_CHILDREN) {
         walk.put_leaf(sorted, root.x, root.y);
     } else {
-        stack[0] = root.z; // by all lanes
+        stack[0] = root.z; // all lanes write the same value
         size = 1;
     }
     __syncwarp();
@@ -614,7 +621,8 @@ extern "C" __global__ void __launch_bounds__(WALK, RESIDENT / WALK)
         const float4 moment = here ? moments[i] : float4{};
         const float dx = fmaxf(fmaxf(left - moment.x, moment.x - right), 0);
         const float dy = fmaxf(fmaxf(low - moment.y, moment.y - top), 0);
-        const bool far = fmaf(dx, dx, dy * dy) >= moment.w; // lanes without a node too: their moment is 0
+        // also true for lanes without a node, because their moment is 0
+        const bool far = fmaf(dx, dx, dy * dy) >= moment.w;
         const uint4 node = far ? uint4{} : nodes[i];
         size -= taken;
         walk.put(far && moment.z > 0, moment);

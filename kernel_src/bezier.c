@@ -16,7 +16,7 @@ static uint32_t point_count(const float *c, float scale)
     return count >= (float)MOST ? MOST : count >= 1 ? (uint32_t)count : 1;
 }
 
-static float coordinate(kiln__random *random) /* of [-1, 1), 24 bits */
+static float coordinate(kiln__random *random) /* a number in [-1, 1) with 24 bits */
 {
     return (float)((int32_t)(kiln__random_next(random) >> 40) - (1 << 23)) * 0x1p-23F;
 }
@@ -27,7 +27,7 @@ static void make_curve(size_t control, kiln__random *random, float *c)
 {
     for (int i = 0; i < 6; i++)
         c[i] = coordinate(random);
-    float share = coordinate(random); /* of the largest distance of the middle point from the line */
+    float share = coordinate(random); /* the middle point's distance from the line, divided by its largest value */
     for (int i = 0; i < 2; i++) {
         if (control == SKEWED) { /* the fourth power: most middle points are near the line */
             c[2 + i] = 0.5F * (c[i] + c[4 + i]) + share * share * share * share * c[2 + i];

@@ -1,18 +1,18 @@
-// bezier.cu - quadratic Bezier curves as points: the more a curve bends, the more points.
+// bezier.cu - quadratic Bezier curves as points. A curve that bends more gets more points.
 //
-// A curve has three control points. Its number of points is 1 to MOST, by its curvature: how far the middle control point
-// lies from the middle of the other two, over the distance of those. So the work of a curve is known only after a look at
-// its data, and curves differ by a factor of MOST. The points of all curves lie one after the other: curve c has
-// points[offsets[c]] to points[offsets[c + 1] - 1].
+// A curve has three control points. It gets 1 to MOST points, depending on its curvature: the distance of the middle
+// control point from the midpoint of the other two, divided by the distance of those two. So the work of a curve is
+// known only after its data is read, and it may differ by a factor of MOST. The points of all curves are contiguous:
+// curve c has points[offsets[c]] to points[offsets[c + 1] - 1].
 //
-// What the answer is: offsets are exact, since the number of points takes only correctly rounded operations; a curve
-// whose curvature is not a number (all three control points the same) has one point. A point is rounded a few times. The
-// bits are the same in every run. offsets have 32 bits: fewer than 2^32 points.
+// The answer: offsets are exact, because the number of points depends only on correctly rounded operations. If the
+// curvature is not a number (all three control points are the same), the curve has one point. A point is rounded a few
+// times. The bits are the same in every run. offsets have 32 bits, so there must be fewer than 2^32 points.
 //
-// The bound is to write the points, 8 bytes each; control points are few beside them.
+// The bound is the time to write the points, 8 bytes each. There are few control points in comparison.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro BEZIER_<NAME> is set, or where BEZIER_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro BEZIER_<NAME> is set, or if BEZIER_ONE is not set.
 
 #include "common.cuh"
 
@@ -29,7 +29,7 @@
 #define PAIRS 4 // two_pass: pairs of points per thread
 #endif
 #ifndef FEW
-#define FEW 4 // two_pass: a tile of so many curves or fewer is filled curve by curve
+#define FEW 4 // two_pass: a tile of at most this many curves is filled curve by curve
 #endif
 #ifndef CHILD
 #define CHILD 64 // threads of a child grid's block
@@ -43,7 +43,7 @@ struct Curve {
     float2 from, control, to;
 };
 
-// No multiplication is fused with an addition: the host counts with the same roundings.
+// No multiplication is fused with an addition, because the host must count with the same roundings.
 __device__ __forceinline__ u32 point_count(const Curve &c)
 {
     float x = __fsub_rn(c.control.x, __fmul_rn(0.5f, __fadd_rn(c.from.x, c.to.x)));
@@ -55,7 +55,7 @@ __device__ __forceinline__ u32 point_count(const Curve &c)
     return count >= (float)MOST ? MOST : count >= 1 ? (u32)count : 1;
 }
 
-// What all points of a curve share: its last point's number, and 1 over it.
+// The values that all points of a curve share: the number of its last point, and 1 divided by it.
 struct Steps {
     float last, inverse;
     __device__ __forceinline__ explicit Steps(u32 points)
@@ -64,8 +64,9 @@ struct Steps {
     }
 };
 
-// Point i of a curve: (1 - t)^2 from + 2 t (1 - t) control + t^2 to, where t = i / last goes from 0 to 1. The quotient is
-// a product and one correction by its remainder: two multiply-adds, where a division takes some ten instructions.
+// Returns point i of a curve: (1 - t)^2 from + 2 t (1 - t) control + t^2 to, where t = i / last goes from 0 to 1. The
+// quotient is computed as a product, corrected once by its remainder. These are two multiply-adds, while a division
+// takes about ten instructions.
 __device__ __forceinline__ float2 point(const Curve &c, float i, Steps steps)
 {
     float q = i * steps.inverse, t = fmaf(fmaf(-q, steps.last, i), steps.inverse, q);
@@ -73,10 +74,11 @@ __device__ __forceinline__ float2 point(const Curve &c, float i, Steps steps)
     return {a * c.from.x + b * c.control.x + d * c.to.x, a * c.from.y + b * c.control.y + d * c.to.y};
 }
 
-// ---- where the points of a curve begin ----
+// ---- the first point of each curve ----
 
 #if defined BEZIER_COUNT || !defined BEZIER_ONE
-// A thread a curve counts. offsets[c] is what lies before curve c among the curves of its block, sums[b] what block b has.
+// One thread per curve counts its points. offsets[c] becomes the number of points before curve c in its block, and
+// sums[b] the number of points of block b.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_count(const Curve *curves, u32 *offsets, u32 *sums, u32 count)
 {
@@ -94,9 +96,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         sums[blockIdx.x] = before + sum;
 }
 
-// Each block adds up what the blocks before it have, and puts that before its own curves. Blocks are few, so that reading
-// all their sums takes less than waiting for one another in a chain. Where points are then shared out in tiles, the curve
-// of a tile's first point is noted too: it would have to be searched for.
+// Each block adds up the counts of the blocks before it, and adds this sum to the offsets of its own curves. There are
+// few blocks, so reading all their sums takes less time than waiting for each other in a chain. If points are later
+// divided into tiles, the kernel also stores the curve of each tile's first point, which would otherwise have to be
+// searched.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_place(u32 *offsets, const u32 *sums, u32 *first_of_tile, u32 count)
 {
@@ -110,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 start = c < count ? offsets[c] : 0, end = sums[blockIdx.x];
     if (threadIdx.x + 1 < BLOCK && c + 1 < count)
         end = offsets[c + 1];
-    __syncthreads(); // all have read their neighbour's
+    __syncthreads(); // all threads have read their neighbour's value
     for (unsigned w = 0; w < BLOCK / WARP; w++)
         before += warps[w];
     start += before;
@@ -130,8 +133,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- the points ----
 
 #if defined BEZIER_BLOCK_A_CURVE || !defined BEZIER_ONE
-// A block a curve: most threads of a block have nothing to do where curves are nearly straight, and a block that has
-// many points takes its time.
+// One block per curve. If curves are nearly straight, most threads of a block are idle; a block with many points takes
+// long.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_block_a_curve(const Curve *curves, const u32 *offsets, float2 *points)
 {
@@ -152,14 +155,15 @@ struct Larger {
     }
 };
 
-// Fills what curve c has of the tile from begin to end. All lanes work on one curve, whose control points they read together.
+// Writes the points of curve c in the tile from `begin` to `end`. All lanes work on the same curve and read its control
+// points together.
 __device__ __forceinline__ void fill_curve(const Curve *curves, const u32 *offsets, float2 *points, u32 c, u32 begin,
                                            u32 end)
 {
     u32 start = offsets[c], stop = offsets[c + 1], low = max(start, begin), span = min(stop, end) - low;
     Curve curve = curves[c];
     Steps steps(stop - start);
-    float number = (float)(int)(begin + 2 * lane_id() - start); // exact, as all numbers of points are
+    float number = (float)(int)(begin + 2 * lane_id() - start); // exact, like all numbers of points
 #pragma unroll
     for (u32 k = 0; k < PAIRS; k++) {
         u32 place = begin + (k * WARP + lane_id()) * 2;
@@ -177,8 +181,9 @@ __device__ __forceinline__ void fill_curve(const Curve *curves, const u32 *offse
     }
 }
 
-// Fills a tile of many curves. Each curve that begins in the tile notes its number where its first point lies; the largest
-// number up to a point is that point's curve. first: the tile's first curve, which may begin before the tile.
+// Fills a tile of many curves. Each curve that begins in the tile writes its number at the place of its first point.
+// The largest number up to a point is that point's curve. `first` is the tile's first curve, which may begin before the
+// tile.
 __device__ __forceinline__ void fill_curves(const Curve *curves, const u32 *offsets, float2 *points, u32 first, u32 last,
                                             u32 begin, u32 end, u32 *owner)
 {
@@ -193,7 +198,7 @@ __device__ __forceinline__ void fill_curves(const Curve *curves, const u32 *offs
     __syncwarp();
     u32 current = 0;
 #pragma unroll
-    for (u32 k = 0; k < 2 * PAIRS; k++) { // lane after lane, so that no two use one bank
+    for (u32 k = 0; k < 2 * PAIRS; k++) { // one lane after the other, so that no two use the same bank
         u32 here = warp_scan<Larger>(owner[k * WARP + lane_id()]);
         here = max(here, current);
         owner[k * WARP + lane_id()] = here;
@@ -220,8 +225,8 @@ __device__ __forceinline__ void fill_curves(const Curve *curves, const u32 *offs
     }
 }
 
-// A warp a tile of points, whichever curves they are of: even work. A tile of few curves is filled curve by curve; in one
-// of many, each point looks for its curve. No warp waits for another.
+// One warp per tile of points of any curves, so the work is even. A tile of few curves is filled curve by curve. In a
+// tile of many curves, each point looks up its curve. No warp waits for another.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_two_pass(const Curve *curves, const u32 *offsets, const u32 *first_of_tile, float2 *points, u32 count,
                     u32 total)
@@ -243,8 +248,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- child grids ----
 
 #if defined BEZIER_DYNAMIC
-// A thread a curve counts, takes memory for its points, and launches a grid that fills it. Launching costs more than most
-// curves do, and points lie in the order in which memory was taken: bezier_pack puts them in that of the curves.
+// One thread per curve counts its points, allocates memory for them, and launches a grid that fills it. A launch costs
+// more than most curves. Points are in the order in which memory was allocated; bezier_pack brings them into the order
+// of the curves.
 extern "C" __global__ void bezier_child(Curve c, float2 *points, u32 n)
 {
     u32 i = blockIdx.x * CHILD + threadIdx.x;
@@ -252,7 +258,7 @@ extern "C" __global__ void bezier_child(Curve c, float2 *points, u32 n)
         points[i] = point(c, i, Steps(n));
 }
 
-// Curves first to first + 2047 at most: a device keeps so many launches pending.
+// Processes at most the curves `first` to `first` + 2047, because a device keeps at most 2048 launches pending.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_parent(const Curve *curves, float2 *pool, u32 *taken, u32 *places, u32 first, u32 count)
 {

@@ -1,19 +1,19 @@
-// bfs.cu - breadth-first search from one vertex of a graph: the number of edges of a shortest way to each vertex.
+// bfs.cu - breadth-first search from one vertex of a graph: the number of edges of a shortest path to each vertex.
 //
-// The graph is in CSR, offsets and index (u32), each edge in both directions. A search goes level by level: the
-// vertices of a level are the *frontier*, and those that are first found from it make the next. An edge costs next to
-// no arithmetic. What counts is how many edges are looked at, how evenly threads share them, and on graphs with many
-// small levels (roads, grids) nothing but the latency of a level.
+// The graph is in CSR: offsets and index (u32), with each edge in both directions. A search goes level by level. The
+// vertices of a level are the *frontier*. The vertices that are first found from the frontier make the next one. An
+// edge needs almost no arithmetic. The time depends on the number of edges that are read, and on how evenly threads
+// share them. On graphs with many small levels (roads, grids) it depends only on the latency of a level.
 //
-// What the answer is: levels[v], 0 at the source, -1 where no way leads. A source that is no vertex reaches nothing.
-// Levels are exact and the same in every run. Nothing else would be: which of several neighbours finds a vertex, and so
-// a tree of parents, and the order of a frontier depend on time. (Parents that are the same in every run cost an
-// atomicMin for each edge between two levels, in place of one atomic for each vertex.)
-// Loops and edges that a graph has twice do no harm. Directed graphs are searched right by all kernels but
-// bfs_direction_optimised, which needs edges in both directions. Vertices and edges: fewer than 2^32 - 2 each.
+// The answer: levels[v] is 0 at the source, and -1 for vertices without a path from the source. A source that is not a
+// vertex reaches nothing. Levels are exact and the same in every run. A tree of parents and the order of a frontier
+// would not be: they depend on which of several neighbours finds a vertex first. (Parents that are the same in every
+// run cost an atomicMin for each edge between two levels, instead of one atomic for each vertex.) Loops and repeated
+// edges do no harm. All kernels search directed graphs correctly, except bfs_direction_optimised, which needs each edge
+// in both directions. There must be fewer than 2^32 - 2 vertices and fewer than 2^32 - 2 edges.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro BFS_<NAME> is set, or where BFS_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro BFS_<NAME> is set, or if BFS_ONE is not set.
 
 #include "common.cuh"
 
@@ -21,56 +21,58 @@
 #define BLOCK 256 // threads of a block, whole warps
 #endif
 #ifndef CAPACITY
-#define CAPACITY 2048 // vertices that a block's queue in shared memory has room for
+#define CAPACITY 2048 // vertices that fit into a block's queue in shared memory
 #endif
 #ifndef PER_SM
-#define PER_SM 1 // persistent: blocks that an SM must have room for
+#define PER_SM 1 // persistent: blocks that must fit on an SM
 #endif
 #ifndef SOLO
-#define SOLO 128 // persistent: a frontier of at most so many vertices is left to one block; 0: none is
+#define SOLO 128 // persistent: the largest frontier that one block searches alone; 0: all blocks search every frontier
 #endif
 #ifndef GROUP
-#define GROUP 4 // persistent: lanes that look at the edges of one vertex: a power of two up to 32
+#define GROUP 4 // persistent: lanes that read the edges of one vertex: a power of two up to 32
 #endif
 #ifndef LONG
-#define LONG 32 // persistent: a vertex with more edges is looked at by all lanes
+#define LONG 32 // persistent: all lanes of a warp read the edges of a vertex that has more edges than this
 #endif
 #ifndef AT_ONCE
 #define AT_ONCE 1 // persistent: edges in flight per lane
 #endif
 #ifndef PIECE
-#define PIECE 1024 // persistent: edges of a piece; a vertex with more becomes several
+#define PIECE 1024 // persistent: edges of a piece; a vertex with more edges becomes several pieces
 #endif
 #ifndef PEEK
-#define PEEK 0 // persistent: 1: look at a vertex's bit before trying to set it
+#define PEEK 0 // persistent: 1: read a vertex's bit before trying to set it
 #endif
 #ifndef EARLY
-#define EARLY 1 // persistent: 1: read where a neighbour's edges lie before it is known whether it is new
+#define EARLY 1 // persistent: 1: read the offsets of a neighbour before it is known whether the neighbour is new
 #endif
 #ifndef AHEAD
-#define AHEAD 0 // persistent: where the edges of vertices so much before and behind a new one lie goes to the L2; 0: no
+// persistent: prefetch to the L2 the offsets of vertices whose numbers are so far before and after a new vertex; 0: no
+// prefetch
+#define AHEAD 0
 #endif
 #ifndef ALPHA
-#define ALPHA 14 // direction: bottom-up where the frontier has more than 1/ALPHA of the edges not yet explored
+#define ALPHA 14 // direction: bottom-up if the frontier has more than 1/ALPHA of the unexplored edges
 #endif
 #ifndef BETA
-#define BETA 1024 // direction: top-down where it has fewer than 1/BETA of the vertices
+#define BETA 1024 // direction: top-down if the frontier has fewer than 1/BETA of the vertices
 #endif
 #ifndef PROBE
-#define PROBE 2 // direction: neighbours that a lane looks at at once
+#define PROBE 2 // direction: neighbours that a lane reads at once
 #endif
 #ifndef WORDS
-#define WORDS 8 // direction: words of bits that a warp takes at once; at most 8
+#define WORDS 8 // direction: words of bits that a warp processes at once; at most 8
 #endif
 
 typedef unsigned u32;
 typedef unsigned char u8;
 #define WARPS (BLOCK / WARP)
 
-// ---- a level a launch: the host reads how the frontier is ----
+// ---- one launch per level: the host reads the size of each frontier ----
 
 #if defined BFS_START || !defined BFS_ONE
-// levels: -1 but at the source. The first frontier is the source, where it is a vertex.
+// Sets all levels to -1, except the source. The first frontier is the source, if it is a vertex.
 extern "C" __global__ void __launch_bounds__(256)
     bfs_start(int *levels, u32 *frontier, u32 *count, u32 *depth, u32 source, u32 vertices)
 {
@@ -86,11 +88,11 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined BFS_VERTEX_PARALLEL || !defined BFS_ONE
-// A thread a vertex, at every level; those of the frontier look at their neighbours. No atomics: whoever writes a level
-// writes the same.
+// One thread per vertex, at every level. The threads of the frontier's vertices read their neighbours. The kernel needs
+// no atomics, because all threads that write a level write the same value.
 //
-// Every level reads all of levels, so that a search costs vertices times levels: a graph of few levels stands it, a
-// road or a path does not. A warp takes as long as its vertex with the most edges.
+// Every level reads the whole array `levels`, so a search costs vertices times levels. This is acceptable for a graph
+// with few levels, but not for a road network or a path. A warp takes as long as its vertex with the most edges.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_vertex_parallel(const u32 *offsets, const u32 *index, volatile int *levels, volatile u32 *more, u32 *depth,
                         u32 level, u32 vertices)
@@ -113,17 +115,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// Whether this thread is the first to find the vertex: one is.
+// Returns true for exactly one of the threads that find the vertex.
 __device__ __forceinline__ bool is_first(int *levels, u32 vertex, u32 level)
 {
     return *(volatile int *)(levels + vertex) < 0 && atomicCAS(levels + vertex, -1, (int)level + 1) == -1;
 }
 
 #if defined BFS_FRONTIER || !defined BFS_ONE
-// A thread a vertex of the frontier, which is a queue in memory; a new vertex is put at the end of the next one.
+// One thread per vertex of the frontier, which is a queue in global memory. Threads append new vertices to the next
+// queue.
 //
-// Against vertex_parallel: work for the frontier only. All places in the queue are taken from one counter, so that its
-// atomics come one after the other.
+// Compared with vertex_parallel: only the frontier causes work. But one counter allocates all places of the queue, so
+// its atomics run one after the other.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_frontier(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next, u32 *next_count,
                  u32 *depth, u32 level, u32 count)
@@ -143,8 +146,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined BFS_FRONTIER_BLOCK_QUEUE || defined BFS_WARP_PER_VERTEX || !defined BFS_ONE
-// A block's own queue (privatisation): its counter is in shared memory, and one addition to the counter in memory takes
-// the places of all. What it has no room for goes to memory at once.
+// A block's own queue (privatisation). Its counter is in shared memory, and one addition to the counter in global
+// memory allocates places for all its vertices. Vertices that do not fit go to global memory at once.
 struct block_queue {
     u32 count, base, vertices[CAPACITY];
 };
@@ -171,7 +174,7 @@ __device__ __forceinline__ void write_out(block_queue &queue, u32 *next, u32 *ne
 #endif
 
 #if defined BFS_FRONTIER_BLOCK_QUEUE || !defined BFS_ONE
-// Against frontier: an atomic in memory for each block in place of one for each vertex that is found.
+// Compared with frontier: one global atomic per block instead of one per vertex that is found.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_frontier_block_queue(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next,
                              u32 *next_count, u32 *depth, u32 level, u32 count)
@@ -196,11 +199,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined BFS_WARP_PER_VERTEX || !defined BFS_ONE
-// A warp a vertex of the frontier: its lanes read neighbours in index, and a vertex with many edges holds up its own
-// warp a thirty-second of the time.
+// One warp per vertex of the frontier. Its lanes read neighbouring elements of index, so a vertex with many edges
+// delays its warp by only a thirty-second of the time.
 //
-// Against frontier_block_queue: coalesced and even where vertices have many edges; where they have four, seven lanes of
-// eight do nothing.
+// Compared with frontier_block_queue: reads are coalesced and lanes are evenly loaded if vertices have many edges. If
+// they have four, seven of eight lanes are idle.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_warp_per_vertex(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next,
                         u32 *next_count, u32 *depth, u32 level, u32 count)
@@ -226,68 +229,72 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- all levels in one launch ----
 //
-// A cooperative launch: as many blocks as there is room for, all of them there at once. Rounds take the place of
-// launches; a round is a level, or a preparation. What makes a round short:
+// A cooperative launch with as many blocks as can be resident together. Rounds take the place of launches. A round is a
+// level, or a preparation. The following makes a round short:
 //
-// - A vertex has a bit that says that it was found. Its word is all that blocks meet in, and only by atomics.
-// - The end of a round is one addition to a word in memory for each block: the upper half counts the blocks that came,
-//   the lower half what they found. So the addition takes places in the next queue as well, and who sees all blocks
-//   there knows the length of the queue.
-// - There is no fence. A place of the queue is two words of 64 bits, each with the number of its round beside its value
-//   (as notes in decoupled look-back), and who needs a place waits until the number is right. That a block has come
-//   says that its atomics have answered, since its count depends on them.
-// - A place holds where the edges of a vertex lie, so the next round needs not look it up; a vertex of many edges takes
-//   several places, so that its edges are shared out among warps.
-// - A small frontier is left to one block, whose queue lies in shared memory, and whose levels end with a barrier of
-//   the block. The others wait.
+// - Each vertex has a bit that tells whether it was found. Blocks share nothing else about a vertex, and access its
+//   word by atomics only.
+// - The end of a round is one addition per block to a word in memory. The upper half of the word counts the blocks that
+//   have arrived, the lower half the places that they need. So the addition also allocates places in the next queue,
+//   and a thread that sees all blocks in the counter knows the length of the queue.
+// - There is no fence. A place of the queue is two words of 64 bits. Each holds a value and the number of its round
+//   (like the notes in decoupled look-back), and a reader waits until the number is right. A block that has arrived has
+//   completed its atomics, because the count that it adds depends on their results.
+// - A place holds the offsets of a vertex's edges, so the next round need not read them. A vertex with many edges gets
+//   several places, so that several warps share its edges.
+// - One block alone searches a small frontier. Its queue is in shared memory, and its levels end with a barrier of the
+//   block. The other blocks wait.
 
 #if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 
-enum : u32 { ROOM = 2 * BLOCK };                  // rows in a block's queue; SOLO is at most half of them
+enum : u32 { ROOM = 2 * BLOCK };                  // rows in a block's queue; SOLO is at most half of this
 static_assert(SOLO <= BLOCK, "a frontier that is left to one block has to fit into half of its queue");
-enum : u32 { SOLO_EDGES = 8 * SOLO };             // that a frontier which is left to one block may have
-enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that a lane looks at by itself
-enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
+enum : u32 { SOLO_EDGES = 8 * SOLO };             // most edges of a frontier that one block searches alone
+enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that one lane reads alone
+enum : u32 { CAME = 32 };                         // bit of a counter from which on blocks are counted
 
-// Edges of a vertex, all or a part. None: no row.
+// The edges of a vertex, or a part of them. Without edges there is no row.
 struct row {
     u32 begin, count;
 };
 
-// What blocks share; all 0 before the first launch, and again after each but for `rounds`. Each counter has a line of
-// the L2 to itself.
+// The state that blocks share. All of it must be 0 before the first launch, and everything but `rounds` is 0 again
+// after each launch. Each counter has its own line of the L2. Both counters count the blocks that have arrived; two of
+// each are used in turn.
 struct control {
-    offset places[2], line[14]; // of rounds in turn: blocks that came, and how many places they need in the next queue;
-    offset edges[2], lines[14]; // blocks that came, and how many edges leave what they found
-    offset level, last_edges;   // of a round of one block: its number, the level reached, the edges of that frontier
-    u32 rounds, left;           // rounds of all launches; blocks that have left
+    offset places[2], line[14]; // also the places that the blocks need in the next queue
+    offset edges[2], lines[14]; // also the edges that leave the vertices that the blocks found
+    // for a round that one block runs alone: the number of the round with the level reached, and the edges of that
+    // frontier
+    offset level, last_edges;
+    u32 rounds, left;           // number of rounds of all launches; number of blocks that have left
 };
 
-// The search as each thread knows it. All threads of all blocks take the same decisions.
+// The state of the search, of which each thread has a copy. All threads of all blocks take the same decisions.
 struct search {
     const u32 *offsets, *index;
     int *levels;
-    u32 *visited;               // a bit a vertex: found, or without edges
-    ulonglong2 *queues;         // two of `length` places
+    u32 *visited;               // one bit per vertex: it was found, or has no edges
+    ulonglong2 *queues;         // two queues of `length` places
     control *all;
     offset length;
     u32 vertices;
-    u32 turn, tag;              // which queue and counters are this round's; its number, of those of all launches
-    u32 level;                  // of the frontier
-    u32 frontier, leaving;      // places of the frontier, or in bits its vertices; edges that leave it
-    u32 unexplored;             // edges of vertices not found yet
-    u32 found_edges;            // by this thread, in this round
+    u32 turn, tag;              // index of this round's queue and counters; number of this round over all launches
+    u32 level;                  // level of the frontier
+    u32 frontier, leaving;      // places of the frontier (vertices if it is in bits); edges that leave the frontier
+    u32 unexplored;             // edges of the vertices that were not found yet
+    u32 found_edges;            // edges that this thread found in this round
 };
 
 // A block's part of a round, in shared memory.
 struct block_part {
-    offset places_seen[2], edges_seen[2]; // what the counters held before the rounds that they are for
-    u32 count, more;            // rows here; places that they need beyond one each
-    u32 spilled;                // whether there are more rows in memory
-    u32 edges, solo_edges;      // found in this round; of all levels, where a block is alone
-    u32 base;                   // where the rows here will stand
-    u32 all_places, all_edges, level, leaving; // what thread 0 tells the others of all blocks' round
-    row found[ROOM];            // one queue; a block alone has two halves that change places
+    offset places_seen[2], edges_seen[2]; // the counters' values before this round
+    u32 count, more;            // number of rows here; places that they need in addition to one each
+    u32 spilled;                // whether more rows are in memory
+    u32 edges, solo_edges;      // edges found in this round; edges of all levels of a block that is alone
+    u32 base;                   // place of these rows in the next queue
+    u32 all_places, all_edges, level, leaving; // thread 0 writes here the values that all threads need
+    row found[ROOM];            // one queue; a block that is alone uses the two halves in turn
 };
 
 __device__ __forceinline__ u32 warp_sum(u32 mine)
@@ -316,7 +323,7 @@ __device__ __forceinline__ ulonglong2 *next_queue(const search &s)
     return s.queues + (s.turn ? 0 : s.length);
 }
 
-// A place of the queue of the next round.
+// Writes a row to a place of the next round's queue.
 __device__ __forceinline__ void leave(ulonglong2 *place, u32 tag, row r)
 {
     const offset upper = (offset)tag << 32;
@@ -325,7 +332,7 @@ __device__ __forceinline__ void leave(ulonglong2 *place, u32 tag, row r)
                  : "memory");
 }
 
-// A place of the queue of this round, as soon as it is there.
+// Waits until a place of this round's queue has its row, and reads it.
 __device__ __forceinline__ row take(const ulonglong2 *place, u32 tag)
 {
     offset begin, count;
@@ -343,7 +350,7 @@ __device__ __forceinline__ u32 places_of(u32 count)
     return count / PIECE + (count % PIECE != 0);
 }
 
-// A row of many edges takes several places, for several warps.
+// Writes a row of many edges to several places, for several warps.
 __device__ __forceinline__ void leave_pieces(ulonglong2 *place, u32 tag, row r)
 {
 #pragma unroll 1
@@ -351,7 +358,7 @@ __device__ __forceinline__ void leave_pieces(ulonglong2 *place, u32 tag, row r)
         leave(place++, tag, {r.begin + at, min(PIECE, r.count - at)});
 }
 
-// Rows that the block's queue has no room for: to memory at once.
+// Writes rows that do not fit into the block's queue to memory at once.
 __device__ __forceinline__ void spill(const search &s, block_part &mine, row r)
 {
     u32 places = places_of(r.count), before = warp_scan<Plus<u32>>(places), base = 0;
@@ -363,7 +370,7 @@ __device__ __forceinline__ void spill(const search &s, block_part &mine, row r)
     leave_pieces(next_queue(s) + base + before - places, s.tag + 1, r);
 }
 
-// Puts what the lanes of a warp found into the block's queue, or into memory where that is full.
+// Appends the rows that the lanes of a warp found to the block's queue, or to memory if the queue is full.
 template <u32 items> __device__ __forceinline__ void push(search &s, block_part &mine, row *queue, u32 room,
                                                           const row (&found)[items])
 {
@@ -395,7 +402,7 @@ template <u32 items> __device__ __forceinline__ void push(search &s, block_part 
     if (place <= room)
         return;
 #pragma unroll 1
-    for (u32 k = 0; k < items; k++) { // seldom: not as fast as can be, but little code
+    for (u32 k = 0; k < items; k++) { // this loop runs seldom, so its code is small rather than fast
         row r = found[0];
 #pragma unroll
         for (u32 j = 1; j < items; j++)
@@ -407,7 +414,7 @@ template <u32 items> __device__ __forceinline__ void push(search &s, block_part 
     }
 }
 
-// This block's rows to memory, from place mine.base on.
+// Writes this block's rows to memory, from place mine.base on.
 __device__ __forceinline__ void write_rows(const search &s, block_part &mine, const row *queue, u32 count,
                                            bool long_ones)
 {
@@ -424,7 +431,8 @@ __device__ __forceinline__ void write_rows(const search &s, block_part &mine, co
 
 // ---- top-down ----
 
-// Accesses of some lanes without a branch: of several in a row, all are under way before the first is waited for.
+// Accesses without a branch, for the lanes in which `is` is true. So several consecutive accesses are in flight before
+// the first result is used.
 __device__ __forceinline__ u32 load_if(bool is, const u32 *at)
 {
     u32 value;
@@ -434,7 +442,7 @@ __device__ __forceinline__ u32 load_if(bool is, const u32 *at)
     return value;
 }
 
-// What the word was; where nothing is done, all ones.
+// Returns the word's former value, or all ones in lanes that do nothing.
 __device__ __forceinline__ u32 or_if(bool is, u32 *word, u32 bits)
 {
     u32 value;
@@ -457,7 +465,8 @@ __device__ __forceinline__ u32 peek_if(bool is, const u32 *word)
     return value;
 }
 
-// Looks at up to AT_ONCE edges of each lane, `step` apart, the first of `left`; who sets a vertex's bit has found it.
+// Reads up to AT_ONCE edges of each lane, `step` apart, from `first` on; `left` edges remain. The thread that sets a
+// vertex's bit has found the vertex.
 __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u32 room, offset first, u32 left,
                                       u32 step)
 {
@@ -485,8 +494,8 @@ __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u
         found[k] = {begin[k], was[k] ? 0 : end[k] - begin[k]};
         if (!was[k]) {
             s.levels[to[k]] = (int)s.level + 1;
-            prefetch_l2(s.index + begin[k]); // for who goes on from it
-            if (AHEAD) {                     // where neighbours have near numbers, the search comes there soon
+            prefetch_l2(s.index + begin[k]); // for the thread that expands it in the next round
+            if (AHEAD) {                     // neighbours often have near numbers, so the search reads these soon
                 prefetch_l2(s.offsets + (to[k] + AHEAD < s.vertices ? to[k] + AHEAD : s.vertices));
                 prefetch_l2(s.offsets + (to[k] > AHEAD ? to[k] - AHEAD : 0));
             }
@@ -495,7 +504,8 @@ __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u
     push(s, mine, queue, room, found);
 }
 
-// The edges of a warp's rows: GROUP lanes a row; of longer rows all lanes, one row after the other.
+// Reads the edges of a warp's rows. GROUP lanes share a row. Rows longer than LONG are read by all lanes, one row after
+// the other.
 __device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, u32 room, row r)
 {
     const u32 sub = lane_id() % GROUP, few = r.count <= LONG ? r.count : 0;
@@ -528,8 +538,8 @@ __device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, 
     }
 }
 
-// One level, by `warps` warps; `now` is the frontier where it lies in shared memory, else it is in memory. As many rows
-// a warp at once as make all warps busy: one, where the frontier is small.
+// Runs one level with `warps` warps. `now` is the frontier if it is in shared memory; otherwise the frontier is in
+// global memory. A warp takes as many rows at once as keep all warps busy: one if the frontier is small.
 __device__ __forceinline__ void top_down(search &s, block_part &mine, const row *now, u32 rows, u32 warp, u32 warps,
                                          row *queue, u32 room)
 {
@@ -562,7 +572,7 @@ __device__ __forceinline__ void take_all(search &s, block_part &mine)
         mine.found[i] = take(this_queue(s) + i, s.tag);
 }
 
-// Whether this block goes on alone after a level. `rows`: what it found.
+// Returns whether this block continues alone after a level. `*rows` becomes the number of rows that it found.
 __device__ __forceinline__ bool goes_on(search &s, block_part &mine, u32 *rows)
 {
     add_found_edges(s, mine);
@@ -585,7 +595,8 @@ __device__ __forceinline__ bool goes_on(search &s, block_part &mine, u32 *rows)
     return on;
 }
 
-// A round top-down: one level, or those of a block alone, while the others wait. The queue with what was found.
+// A top-down round: one level, or all levels of a block that is alone while the others wait. Returns the queue of the
+// vertices that were found.
 __device__ __forceinline__ row *go_down(search &s, block_part &mine, bool alone)
 {
     row *queue = mine.found;
@@ -631,7 +642,7 @@ __device__ __forceinline__ void wait_for_all(const search &s, block_part &mine, 
         places = *(volatile offset *)&s.all->places[s.turn] - mine.places_seen[s.turn];
         edges = *(volatile offset *)&s.all->edges[s.turn] - mine.edges_seen[s.turn];
     } while (places >> CAME != gridDim.x || edges >> CAME != gridDim.x);
-    // Counters are not set back within a launch: what a round added is the difference.
+    // Counters are not reset within a launch. The difference is the contribution of this round.
     mine.places_seen[s.turn] += places;
     mine.edges_seen[s.turn] += edges;
     mine.all_places = (u32)places;
@@ -640,8 +651,8 @@ __device__ __forceinline__ void wait_for_all(const search &s, block_part &mine, 
     mine.leaving = alone ? wait_for_note(&s.all->last_edges, s.tag) : (u32)edges;
 }
 
-// The end of a round: this block's queue goes to memory, and all blocks learn how much was found. `fence`: what was
-// written without atomics is seen as well. `queued`: what was found is rows in queues; else it is bits of vertices.
+// The end of a round: writes this block's queue to memory, and waits until all blocks know how much was found. `fence`:
+// makes writes without atomics visible too. `queued`: the found vertices are rows in queues; otherwise they are bits.
 __device__ __forceinline__ void end_round(search &s, block_part &mine, const row *queue, u32 room, bool fence,
                                           bool queued, bool alone)
 {
@@ -672,7 +683,8 @@ __device__ __forceinline__ void end_round(search &s, block_part &mine, const row
     s.tag++;
 }
 
-// Levels and bits of all vertices, and the first frontier. A vertex without edges has its bit set: nobody looks for it.
+// Sets the levels and bits of all vertices, and the first frontier. A vertex without edges has its bit set, so no
+// thread searches for it.
 __device__ __forceinline__ void begin_search(search &s, block_part &mine, u32 source)
 {
     const offset words = ceil_div((offset)s.vertices, WARP), step = (offset)gridDim.x * WARPS;
@@ -705,7 +717,7 @@ __device__ __forceinline__ void begin_search(search &s, block_part &mine, u32 so
     __syncthreads();
 }
 
-// The last block to leave makes all as it was.
+// The last block that leaves resets the shared state.
 __device__ __forceinline__ void end_search(search &s)
 {
     control *c = s.all;
@@ -758,24 +770,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 #endif
 
 #if defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
-// Vertices not found yet look for a neighbour that is (Beamer, Asanovic, Patterson, SC 2012): one that was found before
-// this level is of the frontier, since any earlier one would have found them. So the bits of found vertices do for the
-// frontier's, if this level's are written to other words: `visited` is read, `next` is written, all of it.
+// The bottom-up step (Beamer, Asanovic, Patterson, SC 2012): every vertex that was not found yet looks for a neighbour
+// that was found. Such a neighbour belongs to the frontier, because an earlier one would have found the vertex before.
+// So the bits of all found vertices can stand for the frontier, as long as this level's bits are written to other
+// words: the kernel reads `visited` and writes every word of `next`.
 //
-// Most vertices need one or two looks, where top-down looks at every edge of the frontier. A warp takes WORDS words,
-// lists the vertices whose bits are not set, and gives one to each lane; after SERIAL neighbours in vain it is all
-// lanes' turn.
+// Most vertices need to read one or two neighbours, while top-down reads every edge of the frontier. A warp takes WORDS
+// words, lists the vertices whose bits are not set, and gives one vertex to each lane. If a lane has read SERIAL
+// neighbours without success, all lanes share the vertex.
 __device__ __forceinline__ bool is_set(const u32 *bits, u32 vertex)
 {
     return bits[vertex / 32] >> vertex % 32 & 1;
 }
 
 struct warp_list {
-    u32 fresh[WORDS]; // bits of vertices found now
+    u32 fresh[WORDS]; // bits of the vertices found now
     u8 vertices[WORDS * 32];
 };
 
-// Whether a lane's vertex has a neighbour whose bit is set.
+// Returns whether a lane's vertex has a neighbour whose bit is set.
 __device__ __forceinline__ bool has_neighbour(const search &s, const u32 *visited, u32 begin, u32 count)
 {
     bool hit = false;
@@ -825,7 +838,7 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
             }
         }
         __syncwarp();
-        if (~coming != 0) // where the edges of the next vertices lie
+        if (~coming != 0) // read the offsets of the next vertices
             prefetch_l2(s.offsets + (first + step + lane) * 32);
 #pragma unroll 1
         for (u32 i = 0; i < count; i += WARP) {
@@ -853,7 +866,7 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
         atomicAdd(&mine.count, found);
 }
 
-// The queue of a frontier that is in bits: set in `now`, not in `before`.
+// Makes the queue of a frontier that is in bits: the vertices that are set in `now` and not in `before`.
 __device__ __forceinline__ void queue_of_bits(search &s, block_part &mine, const u32 *before, const u32 *now)
 {
     const offset words = ceil_div((offset)s.vertices, WARP), step = (offset)gridDim.x * BLOCK;
@@ -874,17 +887,17 @@ __device__ __forceinline__ void queue_of_bits(search &s, block_part &mine, const
     }
 }
 
-// Top-down while the frontier is small, bottom-up where that is likely to look at fewer edges.
+// Top-down while the frontier is small, and bottom-up when that is likely to read fewer edges.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     bfs_direction_optimised(const u32 *offsets, const u32 *index, int *levels, u32 *visited, ulonglong2 *queues,
                             control *c, offset length, u32 source, u32 vertices, u32 edges)
 {
-    // What a round does. `order`: nothing but a fence, after levels whose bits were set by atomics.
+    // The kinds of rounds. `order` is only a fence, after levels whose bits were set by atomics.
     enum step { begin, down, order, up, queue_up };
     __shared__ block_part mine;
     __shared__ warp_list lists[WARPS];
     search s = make_search(offsets, index, levels, visited, queues, c, length, vertices, edges);
-    u32 *before = visited + ceil_div((offset)vertices, WARP); // the bits of the level before, after a level bottom-up
+    u32 *before = visited + ceil_div((offset)vertices, WARP); // the bits of the previous level, after a bottom-up level
     const row *queue = mine.found;
     step step = begin;
     bool in_queue = true, alone = false;
@@ -892,11 +905,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     for (;;) {
         const u32 frontier = s.frontier, leaving = s.leaving, unexplored = s.unexplored;
         end_round(s, mine, queue, alone ? ROOM / 2 : ROOM, step != down, step != up, alone);
-        if (step == order) { // nothing was looked for
+        if (step == order) { // this round found nothing, because it did not search
             s.frontier = frontier;
             s.leaving = leaving;
         }
-        if (step == queue_up) // edges that are known already
+        if (step == queue_up) // the number of edges is known already
             s.unexplored = unexplored;
         if (s.frontier == 0)
             break;

@@ -1,8 +1,8 @@
-// common.cuh - what the sources of this folder share: types, indexes, vectors, shuffles, asynchronous copies.
+// common.cuh - the common part of the sources in this folder: types, indexes, vectors, shuffles, asynchronous copies.
 //
-// Names are CUB's where CUB has one. Nothing here costs an instruction more than the same code written out in a kernel:
-// all functions are inlined, and what they are told at compile time is a template's argument. Names are in lower case,
-// since a spec's params are macros in upper case, which would replace them.
+// Names are the names of CUB where CUB has one. No function costs more instructions than the same code written in a
+// kernel: all functions are inlined, and compile-time values are template arguments. Names are in lower case, because a
+// spec's params are macros in upper case, which would replace them.
 
 #ifndef COMMON_CUH
 #define COMMON_CUH
@@ -10,15 +10,15 @@
 // An index into an array of any size, a size, or an address as a number.
 typedef unsigned long long offset;
 
-enum : unsigned { // constants that take no memory of the device, as a constexpr variable may
+enum : unsigned { // constants that need no device memory, unlike some constexpr variables
     WARP = 32,
     ALL_LANES = 0xffffffffu // the mask of a warp whose lanes all take part
 };
 
 // ---- policies ----
 
-// The type number `index` of a list. A kernel that exists for several operators or types is written once; a macro of
-// the spec is the number that chooses: typedef choose<OP, Sum, Max> Op.
+// Type number `index` of a list. It lets a kernel be written once for several operators or types. A macro of the spec
+// is the index: typedef choose<OP, Sum, Max> Op.
 template <unsigned index, class First, class... Rest> struct choice {
     typedef typename choice<index - 1, Rest...>::type type;
 };
@@ -27,7 +27,7 @@ template <class First, class... Rest> struct choice<0, First, Rest...> {
 };
 template <unsigned index, class... Types> using choose = typename choice<index, Types...>::type;
 
-// An operator: the type of its items, the identity (the item that changes nothing), and the item that two make.
+// An operator: the type of its items, its identity (the item that changes nothing), and the combination of two items.
 template <class T> struct Plus {
     typedef T item;
     static __device__ __forceinline__ T identity()
@@ -47,14 +47,14 @@ template <class A, class B> __host__ __device__ __forceinline__ constexpr auto c
     return (a + b - 1) / b;
 }
 
-// The first item of this block's tile, where tiles of `items` lie one after the other.
+// Returns the first item of this block's tile. Tiles of `items` items follow each other.
 __device__ __forceinline__ offset tile_begin(unsigned items)
 {
     return (offset)blockIdx.x * items;
 }
 
-// For grids in one dimension, of blocks of `block` threads: this thread's number, and how many threads there are. A
-// loop over all elements begins at the one and goes on by the other (a grid-stride loop).
+// For one-dimensional grids of blocks of `block` threads: the number of this thread, and the number of all threads. A
+// grid-stride loop over all elements begins at the first number and advances by the second.
 template <unsigned block> __device__ __forceinline__ offset grid_thread()
 {
     return (offset)blockIdx.x * block + threadIdx.x;
@@ -65,8 +65,8 @@ template <unsigned block> __device__ __forceinline__ offset grid_threads()
     return (offset)gridDim.x * block;
 }
 
-// Of blocks in one dimension. Of others lane_id holds where a row of threads is whole warps, and warp_id counts within
-// it.
+// For one-dimensional blocks. In other blocks lane_id() is right if a row of threads is a multiple of a warp, and
+// warp_id() counts within the row.
 __device__ __forceinline__ unsigned lane_id()
 {
     return threadIdx.x % WARP;
@@ -100,7 +100,7 @@ template <> struct vector_of<unsigned, 4> {
 };
 template <class T, unsigned count> using vec = typename vector_of<T, count>::type;
 
-// Whether all these addresses are multiples of `bytes`. An access of a vector must be aligned to the vector's size.
+// Returns whether all these addresses are multiples of `bytes`. A vector access must be aligned to the vector's size.
 template <unsigned bytes, class... Pointers> __device__ __forceinline__ bool is_aligned(Pointers... pointers)
 {
     return ((... | (offset)pointers)) % bytes == 0;
@@ -116,7 +116,7 @@ template <class T> __device__ __forceinline__ void store_quad(T *to, vec<T, 4> q
     *(vec<T, 4> *)to = quad;
 }
 
-// A vector's elements as an array in registers, and back.
+// Convert the elements of a vector to an array in registers, and back.
 __device__ __forceinline__ void unpack(float *to, float4 quad)
 {
     to[0] = quad.x, to[1] = quad.y, to[2] = quad.z, to[3] = quad.w;
@@ -138,8 +138,8 @@ template <> __device__ __forceinline__ float4 pack<4>(const float *from)
 
 // ---- cache modifiers ----
 
-// With `streaming`, an access that says that nobody will come back for the data (ld.cs, st.cs): the L2 gives up their
-// lines first.
+// With `streaming`, accesses have the hint that the data is used only once (ld.cs, st.cs). The L2 evicts such lines
+// first.
 template <bool streaming, class T> __device__ __forceinline__ T load(const T *from)
 {
     return streaming ? __ldcs(from) : *from;
@@ -153,7 +153,7 @@ template <bool streaming, class T> __device__ __forceinline__ void store(T *to, 
         *to = value;
 }
 
-// Begins to bring the line of an address to the L2. It takes no register until it is there, unlike a load.
+// Begins to prefetch the line of an address to the L2. Unlike a load, a prefetch in flight needs no register.
 __device__ __forceinline__ void prefetch_l2(const void *at)
 {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
@@ -161,8 +161,8 @@ __device__ __forceinline__ void prefetch_l2(const void *at)
 
 // ---- warps: all 32 lanes must call together ----
 
-// The value of the lane `distance` before this one, or after it; a lane that has no such neighbour gets its own. An
-// item of more than one word has functions of its own of these names, beside its type.
+// Return the value of the lane `distance` before or after this one. A lane without this neighbour gets its own value.
+// An item of more than one word has its own overloads of these functions, beside its type.
 template <class T> __device__ __forceinline__ T shuffle_up(T mine, unsigned distance)
 {
     return __shfl_up_sync(ALL_LANES, mine, distance);
@@ -173,7 +173,7 @@ template <class T> __device__ __forceinline__ T shuffle_down(T mine, unsigned di
     return __shfl_down_sync(ALL_LANES, mine, distance);
 }
 
-// Lane 0 gets what the items of all lanes make.
+// Combines the items of all lanes. Lane 0 gets the result.
 template <class Op> __device__ __forceinline__ typename Op::item warp_reduce(typename Op::item mine)
 {
 #pragma unroll
@@ -182,7 +182,7 @@ template <class Op> __device__ __forceinline__ typename Op::item warp_reduce(typ
     return mine;
 }
 
-// All lanes get it.
+// Combines the items of all lanes. All lanes get the result.
 template <class Op> __device__ __forceinline__ typename Op::item warp_all_reduce(typename Op::item mine)
 {
 #pragma unroll
@@ -191,7 +191,7 @@ template <class Op> __device__ __forceinline__ typename Op::item warp_all_reduce
     return mine;
 }
 
-// An inclusive scan: each lane gets what the items of the lanes up to its own make.
+// An inclusive scan: each lane gets the combination of the items of all lanes up to its own.
 template <class Op> __device__ __forceinline__ typename Op::item warp_scan(typename Op::item mine)
 {
 #pragma unroll
@@ -203,24 +203,25 @@ template <class Op> __device__ __forceinline__ typename Op::item warp_scan(typen
     return mine;
 }
 
-// ---- blocks that know of each other ----
+// ---- communication between blocks ----
 
-// Whether this is the last block of the grid to call; one thread of each does. The counter must be 0 at first, and is
-// again after the last block's call.
+// Returns whether this is the last block of the grid to call. One thread of each block calls. The counter must be 0
+// before the launch, and is 0 again after the last block's call.
 __device__ __forceinline__ bool is_last_block(unsigned *counter)
 {
     return atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
 }
 
-// ---- copies from global to shared memory that do not pass through registers, from sm_80 on ----
+// ---- copies from global to shared memory without registers, from sm_80 on ----
 
-// Begins to copy 4, 8 or 16 bytes. Both addresses are multiples of as many. Before sm_80 it is a load and a store.
+// Begins to copy 4, 8 or 16 bytes. Both addresses are multiples of this size. Before sm_80 the copy is a load and a
+// store.
 template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, const void *from)
 {
 #if __CUDA_ARCH__ >= 800
     unsigned shared = (unsigned)__cvta_generic_to_shared(to);
     offset global = __cvta_generic_to_global(from);
-    if (bytes == 16) // past the L1
+    if (bytes == 16) // bypasses the L1
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
     else
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(global), "n"(bytes) : "memory");
@@ -230,7 +231,7 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
 #endif
 }
 
-// The same; writes zeros where not `inside`. `from` must be a valid address in any case. From sm_80 on only.
+// The same, but writes zeros if not `inside`. `from` must always be a valid address. From sm_80 on only.
 template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, const void *from, bool inside)
 {
     unsigned shared = (unsigned)__cvta_generic_to_shared(to), read = inside ? bytes : 0;
@@ -242,7 +243,7 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
                      : "memory");
 }
 
-// Makes a group of this thread's copies since the last call, an empty one if there are none.
+// Makes one group of this thread's copies since the last call, also if there were none.
 __device__ __forceinline__ void copy_async_commit()
 {
 #if __CUDA_ARCH__ >= 800
@@ -250,7 +251,7 @@ __device__ __forceinline__ void copy_async_commit()
 #endif
 }
 
-// Waits until all of this thread's groups have arrived but the latest `pending`.
+// Waits until all groups of this thread except the latest `pending` have arrived.
 template <unsigned pending> __device__ __forceinline__ void copy_async_wait()
 {
 #if __CUDA_ARCH__ >= 800

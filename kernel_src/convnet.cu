@@ -3,26 +3,33 @@
 //     y[n][k][p][q] = sum over c, r, s of
 //         x[n][c'][p * STRIDE_H + r * DILATION_H - PAD_H][q * STRIDE_W + s * DILATION_W - PAD_W] * w[k][c][r][s]
 //
-// x holds images of CHANNELS x HEIGHT x WIDTH, w holds FILTERS filters of CHANNELS / GROUPS x FILTER_H x FILTER_W, y
-// images of FILTERS x OUT_H x OUT_W. Channel c' is channel c of the group that filter k belongs to. With NHWC the channel
-// comes last in all three arrays. The filter is not reversed. Around an image are zeros, which are multiplied like other
-// numbers: an infinity or a NaN in a filter makes NaN of the points where it meets them.
+// The array x holds images of CHANNELS x HEIGHT x WIDTH. The array w holds FILTERS filters of CHANNELS / GROUPS x
+// FILTER_H x FILTER_W. The array y holds images of FILTERS x OUT_H x OUT_W. In the formula, channel c' is channel c of
+// the group that filter k belongs to. With NHWC the channel comes last in all three arrays. The filter is not reversed.
+// The padding around an image is zeros. The kernels multiply these zeros like other numbers, so an infinity or a NaN in
+// a filter makes NaN of the points where it meets the padding.
 //
-// All extents are macros, so that divisions by them are multiplications and the loops over a filter are written out; the
-// number of images is an argument. Any extents are legal, 0 channels, filters and images included; offsets are 64 bits
-// wide, but the points of an output channel of all images are less than 2^31.
+// All extents are macros, so the compiler turns divisions by them into multiplications and unrolls the loops over a
+// filter. The number of images is an argument. Any extent is legal, also 0 channels, 0 filters and 0 images. Offsets
+// have 64 bits. An output channel must have fewer than 2^31 points over all images.
 //
-// A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times a matrix whose column is what one point
-// of y takes of x (the unrolled image). What changes from kernel to kernel is where that matrix is: nowhere (direct), in
-// parts in shared memory (shared, coarsened), in global memory (unrolled_gemm), or in shared memory, tile by tile of a product as
-// in matmul.cu (implicit_gemm). winograd and fft transform image and filters first, so that there is less to multiply;
+// A layer is a product of matrices: FILTERS x (CHANNELS FILTER_H FILTER_W) times the unrolled image. A column of the
+// unrolled image holds the elements of x that one point of y needs. The kernels differ in the place of the unrolled
+// image:
+//
+// - The kernel direct does not form it.
+// - The kernels shared and coarsened keep parts of it in shared memory.
+// - The kernel unrolled_gemm writes it to global memory.
+// - The kernel implicit_gemm forms it in shared memory, one tile of a matrix product (as in matmul.cu) at a time.
+//
+// The kernels winograd and fft transform image and filters first, and so need fewer multiplications. The kernel
 // depthwise is for filters that see one channel.
 //
-// Every kernel gives the same bits in every run. direct, shared, coarsened (with DEALT of 1), unrolled_gemm and depthwise
-// add the same products in the same order with one rounding a product; the others add in another order.
+// Every kernel gives the same bits in every run. The kernels direct, shared, coarsened (with DEALT of 1), unrolled_gemm
+// and depthwise add the same products in the same order, and round once per product. The others add in another order.
 //
-// The tuning parameters are macros as well. The defaults are for an editor or a compiler that is given none. A kernel is
-// compiled where its own macro CONVNET_<NAME> is set, or where CONVNET_ONE is not.
+// The tuning parameters are macros as well. The defaults are for an editor, or for a compiler without definitions. A
+// kernel is compiled if its own macro CONVNET_<NAME> is set, or if CONVNET_ONE is not set.
 
 #include "common.cuh"
 #include "convnet.cuh"
@@ -34,10 +41,10 @@
 #define BLOCK_X 16 // shared: threads of a block across
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // and down
+#define BLOCK_Y 8 // shared: threads of a block along y
 #endif
 #ifndef KERNELS
-#define KERNELS 4 // shared: filters that a thread applies to what is staged
+#define KERNELS 4 // shared: filters that a thread applies to the staged points
 #endif
 #ifndef AT_ONCE
 #define AT_ONCE 1 // unrolled_gemm: channels of each group that are unrolled at once
@@ -49,7 +56,7 @@
 #define TILE_M 64 // implicit_gemm: filters of a block's tile
 #endif
 #ifndef TILE_N
-#define TILE_N 64 // and points
+#define TILE_N 64 // implicit_gemm: points of a block's tile
 #endif
 #ifndef TILE_K
 #define TILE_K 8 // channels of a step
@@ -58,26 +65,27 @@
 #define THREAD_M 8 // filters of a thread; a multiple of 4
 #endif
 #ifndef THREAD_N
-#define THREAD_N 8 // and points, likewise
+#define THREAD_N 8 // points of a thread; a multiple of 4
 #endif
 #ifndef LANES_M
 #define LANES_M 4 // a warp is LANES_M x 32 / LANES_M threads
 #endif
 #ifndef STAGES
-#define STAGES 3 // tiles in shared memory: one in use, the others on their way
+#define STAGES 3 // tiles in shared memory: one is multiplied while the others are being copied
 #endif
 #ifndef RESIDENT
-#define RESIDENT 1 // blocks that an SM has registers for, at the least
+#define RESIDENT 1 // minimum number of blocks whose registers must fit on an SM
 #endif
 #ifndef SPLITS
-#define SPLITS 1 // parts of the sum that blocks of their own make
+#define SPLITS 1 // parts of the sum; separate blocks compute each part
 #endif
 #ifndef PACK
-#define PACK 1 // 0: filters as they are, for NHWC and for filters of one point
+#define PACK 1 // 0: do not repack the filters; for NHWC and for filters of one point
 #endif
 
-// Stores `count` neighbours, 2 or 4, by one store; the address is aligned. In assembler, since beside a branch that stores
-// the same numbers one by one the compiler makes one path of both, with single stores.
+// Stores `count` neighbours (2 or 4) with one store. The address is aligned. The store is written in assembler:
+// otherwise the compiler would merge it with a branch that stores the same numbers one by one, and use single stores
+// for both.
 template <unsigned count> __device__ __forceinline__ void store_together(float *to, const float *from)
 {
     offset global = __cvta_generic_to_global(to);
@@ -89,7 +97,8 @@ template <unsigned count> __device__ __forceinline__ void store_together(float *
         asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(global), "f"(from[0]), "f"(from[1 % count]) : "memory");
 }
 
-// As copy_async of common.cuh, to an address in shared memory as a number: what is added to it costs no instruction.
+// Like copy_async of common.cuh, but the shared address is a number. A constant that is added to this number costs no
+// instruction.
 template <unsigned bytes>
 __device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
 {
@@ -109,10 +118,11 @@ __device__ __forceinline__ unsigned shared_address(const float *at)
 }
 
 #if defined(CONVNET_DIRECT) || !defined(CONVNET_ONE)
-// A thread a point of y, in y's order; image and filter from global memory, two loads for each multiply-add.
+// One thread per point of y, in the order of y. Image and filter come from global memory: two loads for each
+// multiply-add.
 //
-// Threads of a warp read neighbours of one of the two and the same element of the other, so that it is the L1 that
-// serves them: a point of x is read FILTERS / GROUPS * FILTER_H * FILTER_W times.
+// Threads of a warp read neighbouring elements of one of the two arrays and the same element of the other. Therefore
+// the L1 serves most reads: a point of x is read FILTERS / GROUPS * FILTER_H * FILTER_W times.
 extern "C" __global__ void convnet_direct(const float *__restrict__ x, const float *__restrict__ w,
                                           float *__restrict__ y, unsigned images)
 {
@@ -135,12 +145,12 @@ extern "C" __global__ void convnet_direct(const float *__restrict__ x, const flo
 #endif
 
 #if defined(CONVNET_SHARED) || !defined(CONVNET_ONE)
-// A block makes BLOCK_Y x BLOCK_X points of KERNELS channels of y. For one channel of x after the other it stages what
-// these points take, and the filters' parts, in shared memory.
+// A block makes BLOCK_Y x BLOCK_X points of KERNELS channels of y. For each channel of x in turn, it stages the
+// elements of x that these points need, and the parts of the filters, in shared memory.
 //
-// Against direct: a point of x comes from global memory once a block and channel, for KERNELS filters, and its edges are
-// tested once. A multiply-add still takes more than one load from shared memory: one of the image for KERNELS filters,
-// and one of each filter, which all threads read at once (a broadcast).
+// Compared with direct: a block reads a point of x from global memory once per channel, for KERNELS filters, and tests
+// the edges once. A multiply-add still needs more than one load from shared memory. One load brings a point of the
+// image for KERNELS filters. One load per filter brings a weight, which all threads read at once (a broadcast).
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convnet_shared(const float *__restrict__ x, const float *__restrict__ w, float *__restrict__ y)
 {
@@ -149,10 +159,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     __shared__ float staged[ROWS][COLUMNS], weights[TAPS][KERNELS];
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)BLOCK_X);
     constexpr unsigned DOWN = ceil_div(POINTS_1 / OUT_W_1, (unsigned)BLOCK_Y);
-    constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, (unsigned)KERNELS); // of a group's filters
+    constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, (unsigned)KERNELS); // parts of a group's filters
     unsigned across = blockIdx.x % ACROSS, down = blockIdx.x / ACROSS % DOWN, part = blockIdx.x / (ACROSS * DOWN);
     unsigned group = part / PARTS % GROUPS, image = part / (PARTS * GROUPS);
-    unsigned filter0 = part % PARTS * KERNELS; // of the group
+    unsigned filter0 = part % PARTS * KERNELS; // filter number in the group
     unsigned row0 = down * BLOCK_Y, column0 = across * BLOCK_X;
     unsigned thread = threadIdx.y * BLOCK_X + threadIdx.x;
 
@@ -192,31 +202,34 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVNET_COARSENED) || !defined(CONVNET_ONE)
-// A thread makes 4 neighbours of THREAD_ROWS rows for THREAD_FILTERS filters, from shared memory: sums in registers.
+// A thread makes 4 neighbours in each of THREAD_ROWS rows for THREAD_FILTERS filters. It reads from shared memory and
+// keeps its sums in registers.
 //
-// Against shared: for one row of a filter it reads THREAD_ROWS windows of 4 + FILTER_W - 1 points and FILTER_W * THREAD_FILTERS
-// weights, by 16 bytes, for 4 * THREAD_ROWS * THREAD_FILTERS * FILTER_W multiply-adds: with 2 rows, 8 filters and FILTER_W = 3
-// ten reads for 192. The next CHUNK channels are copied while these are used. The weights lie with the filters side by side, so
-// that a thread's are one word, and all threads of a warp read the same ones.
+// Compared with shared: for one row of a filter, a thread reads THREAD_ROWS windows of 4 + FILTER_W - 1 points and
+// FILTER_W * THREAD_FILTERS weights, 16 bytes at a time. With them it does 4 * THREAD_ROWS * THREAD_FILTERS * FILTER_W
+// multiply-adds: with 2 rows, 8 filters and FILTER_W = 3, ten reads for 192 multiply-adds. Asynchronous copies bring
+// the next CHUNK channels meanwhile. The weights of different filters are neighbours, so a thread reads its weights as
+// whole words, and all threads of a warp read the same words.
 //
-// Where a layer has few points, DEALT groups of threads take the channels of a chunk in turn; their sums are added in order.
+// If a layer has few points, DEALT groups of threads take turns with the channels of a chunk. Their sums are added in a
+// fixed order.
 #ifndef QUADS
 #define QUADS 14 // threads along a row of y
 #endif
 #ifndef ROW_GROUPS
-#define ROW_GROUPS 2 // threads down
+#define ROW_GROUPS 2 // groups of threads along the rows of y
 #endif
 #ifndef THREAD_ROWS
-#define THREAD_ROWS 2 // rows of a thread
+#define THREAD_ROWS 2 // rows of y that a thread makes
 #endif
 #ifndef FILTER_GROUPS
-#define FILTER_GROUPS 8 // threads along the filters
+#define FILTER_GROUPS 8 // groups of threads along the filters
 #endif
 #ifndef THREAD_FILTERS
-#define THREAD_FILTERS 8 // filters of a thread: 4 or 8
+#define THREAD_FILTERS 8 // filters that a thread applies: 4 or 8
 #endif
 #ifndef CHUNK
-#define CHUNK 4 // channels that are staged at once
+#define CHUNK 4 // channels that are staged together
 #endif
 #ifndef DEALT
 #define DEALT 1 // threads that share the channels of a chunk
@@ -225,28 +238,28 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 namespace coarsened
 {
 enum : unsigned {
-    PARTNERS = QUADS * ROW_GROUPS * FILTER_GROUPS, // threads that make sums of the same channels
+    PARTNERS = QUADS * ROW_GROUPS * FILTER_GROUPS, // threads that sum the same channels
     COUNT = PARTNERS * DEALT,
     BLOCK_ROWS = ROW_GROUPS * THREAD_ROWS,
     BLOCK_COLUMNS = QUADS * 4,
     BLOCK_FILTERS = FILTER_GROUPS * THREAD_FILTERS,
     IN_ROWS = (BLOCK_ROWS - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1,
     IN_COLUMNS = (BLOCK_COLUMNS - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
-    PITCH = (IN_COLUMNS + 3) / 4 * 4, // whole words
+    PITCH = (IN_COLUMNS + 3) / 4 * 4, // rounded up to whole 16-byte words
     WINDOW = 3 * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1,
     WINDOW_WORDS = (WINDOW + 3) / 4,
-    FILTER_PITCH = BLOCK_FILTERS + 4, // spreads what a warp copies at once over the banks
-    IMAGE_FLOATS = CHUNK * IN_ROWS * PITCH + 4, // the last window may end in the next word
+    FILTER_PITCH = BLOCK_FILTERS + 4, // spreads the words that a warp writes together over the banks
+    IMAGE_FLOATS = CHUNK * IN_ROWS * PITCH + 4, // the last window may end in the word after the image
     STAGE_FLOATS = IMAGE_FLOATS + CHUNK * TAPS * FILTER_PITCH,
     ROUNDS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK
 };
 
-// Where a block works.
+// The part of y that a block makes.
 struct Tile {
     unsigned image, group, filter0, row0, column0;
 };
 
-// A thread's part of the copies to shared memory: what does not change from one round to the next.
+// The values of a thread's copies to shared memory that stay the same in every round.
 #if NHWC
 struct Copies {
     const float *x, *w;
@@ -257,7 +270,7 @@ struct Copies {
     {
     }
 
-    // Begins to copy channels [channel0, channel0 + CHUNK); zeros where there is nothing.
+    // Begins to copy channels [channel0, channel0 + CHUNK). Elements outside the image or the group become zeros.
     __device__ __forceinline__ void begin(unsigned to, unsigned channel0) const
     {
         for (unsigned i = threadIdx.x; i < CHUNK * IN_ROWS * PITCH; i += COUNT) {
@@ -284,17 +297,17 @@ struct Copies {
 #else
 struct Copies {
     enum : unsigned {
-        PLACES = (IN_ROWS * PITCH + COUNT - 1) / COUNT, // of a channel, for a thread
-        WARPS = COUNT / WARP,                           // whole ones, which copy the filters
+        PLACES = (IN_ROWS * PITCH + COUNT - 1) / COUNT, // places of a channel per thread
+        WARPS = COUNT / WARP,                           // complete warps; they copy the filters
         FILTERS_EACH = (BLOCK_FILTERS + WARPS - 1) / WARPS,
-        ELEMENTS = CHUNK * TAPS // neighbours in w
+        ELEMENTS = CHUNK * TAPS // elements of a chunk that are neighbours in w
     };
     static_assert(WARPS > 0, "a block must have a whole warp");
     static_assert(PLACES <= 32, "there is a bit for each");
-    const float *from[PLACES]; // the place in the group's first channel
-    unsigned inside;           // whether it lies in the image: a bit per place
+    const float *from[PLACES]; // this place in the first channel of the group
+    unsigned inside;           // one bit per place: whether the place is in the image
     const float *w;            // this lane's first element of this warp's first filter
-    int filters;               // how many of the warp's filters there are, counting by WARPS
+    int filters;               // number of the warp's filters that exist, in steps of WARPS
 
     __device__ __forceinline__ Copies(const float *x, const float *weights, const Tile &tile) : inside(0)
     {
@@ -313,7 +326,7 @@ struct Copies {
         filters = warp < WARPS ? (int)(min(GROUP_FILTERS - tile.filter0, (unsigned)BLOCK_FILTERS) - warp) : 0;
     }
 
-    // Begins to copy channels [channel0, channel0 + CHUNK); zeros where there is nothing.
+    // Begins to copy channels [channel0, channel0 + CHUNK). Elements outside the image or the group become zeros.
     __device__ __forceinline__ void begin(unsigned to, unsigned channel0) const
     {
 #pragma unroll
@@ -329,7 +342,7 @@ struct Copies {
         const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
         to += 4 * (IMAGE_FLOATS + lane * FILTER_PITCH + warp);
         const float *weights = w + channel0 * TAPS;
-        const unsigned there = (GROUP_CHANNELS - channel0) * TAPS; // elements of a filter
+        const unsigned there = (GROUP_CHANNELS - channel0) * TAPS; // remaining elements of a filter
 #pragma unroll
         for (unsigned f = 0; f < FILTERS_EACH; ++f) {
             if (warp >= WARPS || warp + f * WARPS >= BLOCK_FILTERS)
@@ -348,7 +361,7 @@ struct Copies {
 
 typedef float Sums[THREAD_ROWS][4][THREAD_FILTERS];
 
-// One channel: `points` is the thread's first window, `weights` its first weights.
+// Adds the products of one channel. `points` is the thread's first window, `weights` its first weights.
 __device__ __forceinline__ void add_channel(Sums &sums, const float *points, const float *weights)
 {
 #pragma unroll
@@ -376,12 +389,13 @@ __device__ __forceinline__ void add_channel(Sums &sums, const float *points, con
     }
 }
 
-// The sums of the threads that took other channels, in order, for those of the first group of threads.
+// Adds the sums of the other groups of threads to the sums of the first group, in the order of the groups. Each group
+// summed other channels.
 __device__ __forceinline__ void add_dealt(Sums &sums, float *shared, unsigned turn, unsigned partner)
 {
     constexpr unsigned EACH = THREAD_ROWS * 4 * THREAD_FILTERS;
     float *mine = &sums[0][0][0];
-    __syncthreads(); // nobody reads what is staged
+    __syncthreads(); // no thread reads the stages any more
     float *slot = shared + (turn > 0 ? turn - 1 : 0) * (EACH * PARTNERS) + partner;
     if (turn > 0)
 #pragma unroll
@@ -406,7 +420,7 @@ extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
     float *base = (float *)two_stages;
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, BLOCK_COLUMNS), DOWN = ceil_div(POINTS_1 / OUT_W_1, BLOCK_ROWS);
     constexpr unsigned PARTS = ceil_div(GROUP_FILTERS_1, BLOCK_FILTERS);
-    unsigned part = blockIdx.x % PARTS, rest = blockIdx.x / PARTS; // blocks side by side share the image
+    unsigned part = blockIdx.x % PARTS, rest = blockIdx.x / PARTS; // blocks with neighbouring numbers share the image
     coarsened::Tile tile = {rest / (ACROSS * DOWN * GROUPS), rest / (ACROSS * DOWN) % GROUPS, part * BLOCK_FILTERS,
                             rest / ACROSS % DOWN * BLOCK_ROWS, rest % ACROSS * BLOCK_COLUMNS};
     const unsigned turn = threadIdx.x / PARTNERS, partner = threadIdx.x % PARTNERS;
@@ -420,7 +434,7 @@ extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
         copies.begin(shared_address(base), 0);
     for (unsigned round = 0; round < ROUNDS; ++round) {
         copy_async_wait<0>();
-        __syncthreads(); // this round's channels are there for all, and nobody reads the ones before
+        __syncthreads(); // the channels of this round have arrived, and no thread reads the previous stage any more
         if (round + 1 < ROUNDS)
             copies.begin(shared_address(base + (round + 1) % 2 * STAGE_FLOATS), (round + 1) * CHUNK);
         const float *staged = base + round % 2 * STAGE_FLOATS;
@@ -460,17 +474,19 @@ extern "C" __global__ void __launch_bounds__(coarsened::COUNT)
 #endif
 
 #if defined(CONVNET_UNROLLED_GEMM) || !defined(CONVNET_ONE)
-// The unrolled image in global memory, AT_ONCE channels of each group at a time: the whole would be FILTER_H * FILTER_W
-// times as large as x. One kernel unrolls, the other adds the product of the filters with that to y.
+// The unrolled image is in global memory, with AT_ONCE channels of each group at a time, because the whole would be
+// FILTER_H * FILTER_W times as large as x. One kernel unrolls. The other kernel adds the product of filters and
+// unrolled image to y.
 //
-// Against shared: both kernels are simple, and the second is any product of matrices. But each element of the unrolled
-// image is written and read again, and so is y for every AT_ONCE channels.
+// Compared with shared: both kernels are simple, and the second is an ordinary product of matrices. But each element of
+// the unrolled image is written and read again, and every AT_ONCE channels y is read and written again.
 //
-// A row of `unrolled` is one tap of one channel; rows of a group lie together, columns are points of all images.
+// A row of `unrolled` is one tap of one channel. The rows of a group are adjacent. The columns are the points of all
+// images.
 extern "C" __global__ void convnet_unroll(const float *__restrict__ x, float *__restrict__ unrolled, unsigned columns,
                                           unsigned round)
 {
-    unsigned blocks = ceil_div(columns, (unsigned)BLOCK); // of a row
+    unsigned blocks = ceil_div(columns, (unsigned)BLOCK); // blocks per row
     unsigned row = blockIdx.x / blocks, column = blockIdx.x % blocks * BLOCK + threadIdx.x;
     if (column >= columns)
         return;
@@ -484,7 +500,7 @@ extern "C" __global__ void convnet_unroll(const float *__restrict__ x, float *__
     unrolled[(offset)row * columns + column] = value;
 }
 
-// y += filters * unrolled, by tiles of TILE x TILE; the first round begins with zeros.
+// y += filters * unrolled, by tiles of TILE x TILE. The first round starts from zeros instead of y.
 extern "C" __global__ void __launch_bounds__(TILE *TILE)
     convnet_add_product(const float *__restrict__ unrolled, const float *__restrict__ w, float *__restrict__ y,
                         unsigned columns, unsigned round)
@@ -517,24 +533,26 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #endif
 
 #if defined(CONVNET_PRODUCT) || !defined(CONVNET_ONE)
-// What the kernels share that make tiles of a product of matrices: a block makes TILE_M x TILE_N, a thread THREAD_M x
-// THREAD_N of them, as in matmul.cu's coarsened; STAGES pairs of tiles lie in shared memory, and all but one of them are
-// on their way there, by asynchronous copies. `Source` begins these copies: it knows where the matrices are.
+// The common part of the kernels that compute tiles of a matrix product. A block makes TILE_M x TILE_N results and a
+// thread THREAD_M x THREAD_N of them, as the kernel `coarsened` of matmul.cu does. Shared memory holds STAGES pairs of
+// tiles; asynchronous copies fill all but one of them meanwhile. `Source` begins these copies, because it has the
+// addresses of the matrices.
 
 #define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
 #define A_FLOATS (TILE_K * TILE_M + (PACK ? 0 : 32))
 
-constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K); // of TILE_K channels, the last with zeros
+// of TILE_K channels; the last chunk is filled up with zeros
+constexpr unsigned CHUNKS = ceil_div(GROUP_CHANNELS, (unsigned)TILE_K);
 constexpr unsigned PACKED_FILTERS = ceil_div(GROUP_FILTERS, (unsigned)TILE_M) * TILE_M;
 
 static_assert(TILE_K % 4 == 0 && 128 % TILE_K == 0, "TILE_K must be 4, 8, 16 or 32");
 static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
 static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
 
-// Where row k of a tile lies. If its columns are written four rows at a time, the gap after every fourth row spreads what a
-// warp writes at once over all 32 banks.
+// Returns the offset of row k in a tile. If threads write columns of four rows at a time, a gap after every fourth row
+// spreads the words that a warp writes together over all 32 banks.
 template <unsigned TILE_FLOATS, bool TURNED> __device__ __forceinline__ constexpr unsigned row_at(unsigned k)
 {
     return k * TILE_FLOATS + (TURNED ? k / 4 * (128 / TILE_K) : 0);
@@ -544,7 +562,7 @@ template <bool TURNED> struct Stage {
     enum : unsigned { FLOATS = A_FLOATS + TILE_K * TILE_N + (TURNED ? 32 : 0) };
 };
 
-// A thread's share of one row of each tile.
+// The elements that a thread needs from row k of both tiles.
 struct Strip {
     float a[THREAD_M], b[THREAD_N];
 };
@@ -568,8 +586,10 @@ __device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N],
             sum[i][j] = fmaf(strip.a[i], strip.b[j], sum[i][j]);
 }
 
-// A thread's results are squares of 4 x 4, LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp
-// read neighbouring quads. The first of them, in the tile, and how far row i of a thread is from its first:
+// A thread's results are squares of 4 x 4. The squares are LANES_M * 4 rows and LANES_N * 4 columns apart, so that the
+// lanes of a warp read neighbouring quads. The functions first_m() and first_n() return the row and the column of the
+// thread's first result in the tile. The function row_of(i) returns the distance of the thread's row i from its first
+// row.
 __device__ __forceinline__ unsigned first_m()
 {
     return warp_id() / WARPS_N * (LANES_M * THREAD_M) + lane_id() / LANES_N * 4;
@@ -585,7 +605,7 @@ __device__ __forceinline__ unsigned first_n()
     return warp_id() % WARPS_N * (LANES_N * THREAD_N) + lane_id() % LANES_N * 4;
 }
 
-// One step: `a` and `b` are the thread's first elements of the tiles.
+// Multiplies one pair of tiles. `a` and `b` point to the thread's first elements.
 template <bool TURNED>
 __device__ __forceinline__ void multiply_tiles(float (&sum)[THREAD_M][THREAD_N], const float *a, const float *b)
 {
@@ -593,14 +613,14 @@ __device__ __forceinline__ void multiply_tiles(float (&sum)[THREAD_M][THREAD_N],
     read_strip(now, a, b);
 #pragma unroll
     for (unsigned k = 0; k < TILE_K; ++k) {
-        if (k + 1 < TILE_K) // under the products
+        if (k + 1 < TILE_K) // these reads overlap with the products
             read_strip(next, a + row_at<TILE_M, !PACK>(k + 1), b + row_at<TILE_N, TURNED>(k + 1));
         multiply_strip(sum, now);
         now = next;
     }
 }
 
-// The thread's sums over the steps [begin, end) of the source, which is asked for them in this order.
+// Adds the steps [begin, end) of the source to the thread's sums. It requests the steps from the source in this order.
 template <class Source>
 __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsigned end,
                                           float (&sum)[THREAD_M][THREAD_N])
@@ -620,7 +640,8 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
     unsigned reading = 0, writing = STAGES - 1;
     for (unsigned step = begin; step < end; ++step) {
         copy_async_wait<STAGES - 2>();
-        __syncthreads(); // this step's tiles are there for all, and nobody reads the ones of the step before
+        // the tiles of this step have arrived, and no thread reads the tiles of the previous step any more
+        __syncthreads();
         const bool more = step + STAGES - 1 < end;
         float *to = base + writing * FLOATS;
         if (more)
@@ -635,12 +656,12 @@ __device__ __forceinline__ void add_steps(Source &source, unsigned begin, unsign
     }
 }
 
-// Tiles of TILE_K rows of a matrix whose rows are `pitch` floats, one tile below the other; a tile takes TILE_FLOATS of
-// each row. All of them are there and are aligned to 16 bytes.
+// A source of tiles of TILE_K rows from a matrix whose rows are `pitch` floats apart. The tiles are one below the
+// other, and each tile has TILE_FLOATS of each row. All rows exist and are aligned to 16 bytes.
 template <unsigned TILE_FLOATS> struct Rows {
     static constexpr unsigned WORDS_OF_ROW = TILE_FLOATS / 4, ROWS_AT_ONCE = THREADS / WORDS_OF_ROW;
     static_assert(THREADS % WORDS_OF_ROW == 0 && TILE_K % ROWS_AT_ONCE == 0, "a thread's copies must lie below each other");
-    const float *from; // this thread's first of the next tile
+    const float *from; // the element of the next tile that this thread copies first
     offset pitch;
 
     __device__ __forceinline__ Rows(const float *tile, offset row_floats)
@@ -660,27 +681,28 @@ template <unsigned TILE_FLOATS> struct Rows {
 #endif
 
 #if defined(CONVNET_IMPLICIT_GEMM) || !defined(CONVNET_ONE)
-// The unrolled image is never stored: a block makes its tiles of it on their way to shared memory.
+// The unrolled image is never stored. A block forms each tile of it while it copies from global to shared memory.
 //
-// Against unrolled_gemm: one pass over x and y, and next to nothing but multiply-adds is issued. A step is TILE_K
-// channels of one tap of the filter, so that a thread knows by one test whether a point lies in the image for all of
-// them, and the steps of all taps of the same channels follow each other: they find them in the L1. The filters are
-// brought into that order by a kernel of their own (convnet_pack), a tile's row after the other, with zeros after the
-// last channel and the last filter. Without PACK they are read as they are, through registers.
+// Compared with unrolled_gemm: x and y are read and written once, and nearly all issued instructions are multiply-adds.
+// A step is TILE_K channels of one tap of the filter, so one test tells a thread whether a point is in the image for
+// all these channels. The steps of all taps of the same channels follow each other, so they find these channels in the
+// L1. A separate kernel (convnet_pack) brings the filters into that order, one row of a tile after the other, with
+// zeros after the last channel and the last filter. Without PACK, threads read the filters in their original order,
+// through registers.
 //
-// A part of the sum (SPLITS > 1) has blocks of its own where a layer has few points; a last kernel adds the parts in
-// order.
+// If a layer has few points, SPLITS > 1 cuts the sum into parts. Separate blocks compute each part, and a last kernel
+// adds the parts in order.
 constexpr unsigned STEPS = CHUNKS * TAPS;
 
-// Packed filters: of each group STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements is turned
-// in shared memory. Blocks of 32 x 8.
+// Packed filters: each group has STEPS * TILE_K rows of PACKED_FILTERS. A tile of 32 filters x 32 elements is
+// transposed in shared memory. Blocks are 32 x 8.
 extern "C" __global__ void convnet_pack(const float *__restrict__ w, float *__restrict__ packed)
 {
     constexpr unsigned ELEMENTS = STEPS * TILE_K, ACROSS = ceil_div(at_least_one(ELEMENTS), 32u);
     constexpr unsigned DOWN = at_least_one(ceil_div(PACKED_FILTERS, 32u)), CHANNELS_ALL = at_least_one(CHUNKS * TILE_K);
     __shared__ float tile[32][33];
     unsigned across = blockIdx.x % ACROSS, down = blockIdx.x / ACROSS % DOWN, group = blockIdx.x / (ACROSS * DOWN);
-    for (unsigned i = threadIdx.y; i < 32; i += 8) { // elements in the order of w
+    for (unsigned i = threadIdx.y; i < 32; i += 8) { // number of the element in the order of w
         unsigned element = across * 32 + threadIdx.x, filter = down * 32 + i;
         unsigned channel = NHWC ? element % CHANNELS_ALL : element / TAPS;
         unsigned tap = NHWC ? element / CHANNELS_ALL : element % TAPS;
@@ -700,7 +722,7 @@ extern "C" __global__ void convnet_pack(const float *__restrict__ w, float *__re
     }
 }
 
-// A point of all images' points, as the place in x of the element under the filter's first tap.
+// A point of y, counted over all images, as the position in x of the element under the filter's first tap.
 struct Place {
     const float *at; // may lie before the image
     unsigned row, column;
@@ -713,11 +735,11 @@ __device__ __forceinline__ Place place_of(const float *x, unsigned group, unsign
     long long in_image = ((long long)(int)row * WIDTH + (int)column) * (NHWC ? CHANNELS : 1);
     Place place = {x + ((long long)index_x(image, group * GROUP_CHANNELS, 0, 0) + in_image), row, column};
     if (pixel >= pixels)
-        place.row = 0x80000000u - FILTER_H * DILATION_H; // outside under all taps
+        place.row = 0x80000000u - FILTER_H * DILATION_H; // outside the image under every tap
     return place;
 }
 
-// Four channels from `channel` on, zeros from the last of a group on.
+// Reads four channels from `channel` on. Channels after the last of the group are zeros.
 __device__ __forceinline__ float4 read_channels(const float *from, unsigned channel, bool aligned)
 {
     float4 quad = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -737,7 +759,7 @@ __device__ __forceinline__ float4 read_channels(const float *from, unsigned chan
     return quad;
 }
 
-// Four rows of a column of a tile, from row k on, a multiple of four.
+// Writes four rows of a column of a tile, from row k on. k is a multiple of four.
 template <unsigned TILE_FLOATS>
 __device__ __forceinline__ void write_column(float *tile, unsigned k, unsigned column, float4 quad)
 {
@@ -748,8 +770,8 @@ __device__ __forceinline__ void write_column(float *tile, unsigned k, unsigned c
     at[3 * TILE_FLOATS] = quad.w;
 }
 
-// The filters of a tile: as convnet_pack left them, or, where the channels of a tap are neighbours in w, as they are. Then
-// a thread reads four channels of a filter at once and writes them to four rows of the tile.
+// The filters of a tile. With PACK they come in the order that convnet_pack wrote. Otherwise the channels of a tap are
+// neighbours in w, and a thread reads four channels of a filter at once and writes them to four rows of the tile.
 #if PACK
 struct Filters {
     Rows<TILE_M> rows;
@@ -772,7 +794,7 @@ struct Filters {
     static constexpr unsigned LOADS = TILE_M / DOWN;
     static_assert((NHWC || TAPS == 1) && LOADS * DOWN == TILE_M, "the channels of a tap must be neighbours");
     const float *from;
-    unsigned there; // filters from this thread's first to the last of the group
+    unsigned there; // number of filters from this thread's first filter to the end of the group
     bool aligned;
     float4 held[LOADS];
 
@@ -802,8 +824,8 @@ struct Filters {
 };
 #endif
 
-// Channels first: neighbouring threads copy neighbouring points of one channel, four bytes each; if a filter is a single
-// point of an unpadded image, 16 bytes.
+// Channels first: neighbouring threads copy neighbouring points of one channel, four bytes each. If a filter is a
+// single point of an unpadded image, they copy 16 bytes each.
 struct ChannelsFirst {
     static constexpr bool TURNED = false;
     static constexpr bool PLAIN = TAPS == 1 && STRIDE_H == 1 && STRIDE_W == 1 && PAD_H == 0 && PAD_W == 0 &&
@@ -814,7 +836,7 @@ struct ChannelsFirst {
     Filters filters;
     const float *x;
     Place places[PLACES];
-    unsigned row0; // of the tile: 0 where a thread has several places
+    unsigned row0; // first row of the tile that this thread copies: 0 if it has several places
     bool aligned;
 
     __device__ __forceinline__ ChannelsFirst(const Filters &of_tile, const float *from, unsigned group, unsigned pixel0,
@@ -864,8 +886,8 @@ struct ChannelsFirst {
     }
 };
 
-// Channels last: a thread reads four channels of one point at once and writes them to four rows of the tile; until then
-// they are in registers.
+// Channels last: a thread reads four channels of one point at once. It keeps them in registers until it writes them to
+// four rows of the tile.
 struct ChannelsLast {
     static constexpr bool TURNED = true;
     static constexpr unsigned LOADS = TILE_K * TILE_N / 4 / THREADS;
@@ -907,8 +929,8 @@ struct ChannelsLast {
     }
 };
 
-// Stores a thread's results: filter0 is in the group, pixel0 of all images' points. By fours where they lie together
-// and are aligned.
+// Stores a thread's results. filter0 counts in the group, and pixel0 over the points of all images. The function stores
+// four results at once if they are adjacent and aligned.
 __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M][THREAD_N], unsigned group,
                                            unsigned filter0, unsigned pixel0, unsigned pixels)
 {
@@ -920,7 +942,7 @@ __device__ __forceinline__ void store_tile(float *y, const float (&sum)[THREAD_M
         if (pixel >= pixels)
             continue;
         if (!NHWC && aligned && j % 4 != 0)
-            continue; // stored with the first of the four
+            continue; // was stored with the first of the four
 #pragma unroll
         for (unsigned i = 0; i < THREAD_M; ++i) {
             const unsigned filter = m0 + row_of(i);
@@ -943,7 +965,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     convnet_implicit_gemm(const float *__restrict__ x, const float *__restrict__ w, const float *__restrict__ packed,
                           float *__restrict__ y, float *__restrict__ partial, unsigned pixels)
 {
-    // Blocks that run at the same time should share points: filters change first.
+    // Filters change fastest, because blocks that run at the same time should share points.
     constexpr unsigned DOWN = at_least_one(PACKED_FILTERS / TILE_M), PART = ceil_div(STEPS, (unsigned)SPLITS);
     unsigned filter0 = blockIdx.x % DOWN * TILE_M, pixel0 = blockIdx.x / DOWN * TILE_N;
     unsigned group = blockIdx.y, begin = min(blockIdx.z * PART, STEPS), end = min(begin + PART, STEPS);
@@ -959,7 +981,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     store_tile(to, sum, group, filter0, pixel0, pixels);
 }
 
-// y = the sum of SPLITS arrays of `count` elements, in order.
+// y = the sum of SPLITS arrays of `count` elements, added in order.
 extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {
     add_splits<SPLITS>(partial, y, count);
@@ -967,32 +989,39 @@ extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial,
 #endif
 
 #if defined(CONVNET_WINOGRAD) || defined(CONVNET_WINOGRAD_FUSED) || !defined(CONVNET_ONE)
-// Winograd's minimal filtering (A. Lavin and S. Gray, Fast algorithms for convolutional neural networks, CVPR 2016): a
-// tile of OUT x OUT points of y takes ALPHA x ALPHA points of x, ALPHA = OUT + FILTER_H - 1. Both that tile and the filter are
-// transformed to ALPHA x ALPHA numbers, which are multiplied one by one, added up over the channels, and transformed back.
+// Winograd's minimal filtering (A. Lavin and S. Gray, Fast algorithms for convolutional neural networks, CVPR 2016). A
+// tile of OUT x OUT points of y needs ALPHA x ALPHA points of x, where ALPHA = OUT + FILTER_H - 1. The kernels
+// transform this tile and the filter to ALPHA x ALPHA numbers each, multiply the numbers one by one, add the products
+// over the channels, and transform the sums back.
 //
-// Against implicit_gemm: (OUT * FILTER_H / ALPHA)^2 times fewer multiplications: 2.25 for F(2 x 2, 3 x 3), 4 for F(4 x 4, 3 x
-// 3), 2.78 for F(2 x 2, 5 x 5), 6.25 for F(4 x 4, 5 x 5). The sums over channels are ALPHA^2 products of matrices, filters
-// times channels times tiles. For that winograd writes transformed images and products and reads them again: what is saved in
-// arithmetic is paid in memory where there are few channels; winograd_fused does not.
+// Compared with implicit_gemm, the number of multiplications is (OUT * FILTER_H / ALPHA)^2 times smaller:
 //
-// The transforms of 6 x 6 and 8 x 8 multiply by numbers from 1/90 to 8 and let sums cancel: their largest error is 8 to 12
-// times direct's with filters of 3 x 3, 3 to 10 times with 5 x 5 (512 or 6 channels). With 4 x 4 it is below direct's, since
-// there are fewer terms to a sum. An infinity or a NaN in x may make infinities and NaN of all points of the tiles that take
-// it, and numbers above 3e36 may overflow. Denormals are kept, as far as a sum with larger numbers keeps them.
+//     F(2 x 2, 3 x 3)  2.25      F(2 x 2, 5 x 5)  2.78
+//     F(4 x 4, 3 x 3)  4         F(4 x 4, 5 x 5)  6.25
 //
-// The filter is square, of 3 or 5, and moves by 1. ALPHA of 4 interpolates at 0, 1, -1 and infinity, ALPHA of 6 also at 2 and
-// -2, ALPHA of 8 also at 1/2 and -1/2, whatever part of ALPHA the filter takes.
+// The sums over channels are ALPHA^2 products of matrices, filters times channels times tiles. But winograd writes
+// transformed images and products to global memory and reads them again. If there are few channels, this traffic costs
+// as much as the arithmetic saves. winograd_fused avoids the traffic.
+//
+// The transforms of 6 x 6 and 8 x 8 multiply by numbers from 1/90 to 8, and large terms of their sums cancel. With 512
+// or 6 channels, their largest error is 8 to 12 times the largest error of direct for filters of 3 x 3, and 3 to 10
+// times for 5 x 5. The error of 4 x 4 is below direct's error, because each sum has fewer terms. An infinity or a NaN
+// in x may make infinities and NaN of all points of the tiles that contain it, and numbers above 3e36 may overflow.
+// Denormals are kept, as far as a sum with larger numbers keeps them.
+//
+// The filter is square with a side of 3 or 5, and the stride is 1. An ALPHA of 4 interpolates at 0, 1, -1 and infinity,
+// an ALPHA of 6 also at 2 and -2, and an ALPHA of 8 also at 1/2 and -1/2. The points depend on ALPHA alone, not on the
+// size of the filter.
 #ifndef OUT
-#define OUT 2 // points of y that a tile is wide and high
+#define OUT 2 // width and height of a tile, in points of y
 #endif
 
-constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA; // of a transformed image and filter
+constexpr unsigned ALPHA = OUT + FILTER_H - 1, PAIRS = ALPHA * ALPHA; // numbers of a transformed tile or filter
 constexpr unsigned TILES_DOWN = ceil_div(at_least_one(OUT_H), (unsigned)OUT), TILES_ACROSS = ceil_div(OUT_W_1, (unsigned)OUT);
 static_assert((ALPHA == 4 || ALPHA == 6 || ALPHA == 8) && FILTER_H == FILTER_W, "filters are 3 x 3 or 5 x 5");
 
-// The transforms of one row or column of a tile: `from` has elements `apart` from each other, and so has `to`, which may be
-// the same.
+// The transforms of one row or column of a tile. The elements of `from` are `apart` floats from each other, and so are
+// the elements of `to`. `from` and `to` may be the same.
 __device__ __forceinline__ void transform_image(float *v, unsigned apart)
 {
     float d0 = v[0], d1 = v[apart], d2 = v[2 * apart], d3 = v[3 * apart];
@@ -1020,7 +1049,7 @@ __device__ __forceinline__ void transform_image(float *v, unsigned apart)
     v[(ALPHA - 1) * apart] = 4.0f * d1 - 5.0f * d3 + d5;
 }
 
-// FILTER_H elements of w to ALPHA.
+// Transforms FILTER_H elements of w to ALPHA numbers.
 __device__ __forceinline__ void transform_filter(const float *g, unsigned g_apart, float *v, unsigned apart)
 {
     constexpr unsigned LAST = FILTER_H - 1;
@@ -1043,10 +1072,10 @@ __device__ __forceinline__ void transform_filter(const float *g, unsigned g_apar
     v[(ALPHA - 1) * apart] = g[LAST * g_apart];
 }
 
-// ALPHA sums to OUT points.
+// Transforms ALPHA sums to OUT points.
 __device__ __forceinline__ void transform_sums(float *v, unsigned apart)
 {
-    constexpr unsigned SECOND = ALPHA == 6 ? 4 : ALPHA - 4; // of the second and third pair of opposite points
+    constexpr unsigned SECOND = ALPHA == 6 ? 4 : ALPHA - 4; // index of the second element of the pair for 2 and -2
     const float last = v[(ALPHA - 1) * apart], even = v[apart] + v[2 * apart], odd = v[apart] - v[2 * apart];
     float even2 = 0.0f, odd2 = 0.0f, even3 = 0.0f, odd3 = 0.0f;
     if (ALPHA >= 6)
@@ -1068,7 +1097,7 @@ __device__ __forceinline__ void transform_sums(float *v, unsigned apart)
     }
 }
 
-// All ALPHA x ALPHA numbers of a tile.
+// Transforms all ALPHA x ALPHA numbers of a tile.
 __device__ __forceinline__ void transform_image_tile(float (&v)[PAIRS])
 {
 #pragma unroll
@@ -1079,7 +1108,7 @@ __device__ __forceinline__ void transform_image_tile(float (&v)[PAIRS])
         transform_image(v + i * ALPHA, 1);
 }
 
-// A channel of a filter, zeros after the last.
+// Transforms one channel of a filter. Channels after the last become zeros.
 __device__ __forceinline__ void transform_filter_of(const float *__restrict__ w, unsigned group, unsigned filter,
                                                     unsigned channel, float (&v)[PAIRS])
 {
@@ -1097,7 +1126,8 @@ __device__ __forceinline__ void transform_filter_of(const float *__restrict__ w,
         transform_filter(half + r * FILTER_W, 1, v + r * ALPHA, 1);
 }
 
-// Transforms the sums of a tile and stores its points: rows of OUT at once where they lie together and are aligned.
+// Transforms the sums of a tile and stores its points. The function stores a row of OUT points at once if the points
+// are adjacent and aligned.
 __device__ __forceinline__ void store_points(float *y, float (&v)[PAIRS], unsigned image, unsigned filter, unsigned down,
                                              unsigned across)
 {
@@ -1126,8 +1156,8 @@ __device__ __forceinline__ void store_points(float *y, float (&v)[PAIRS], unsign
 #endif
 
 #if defined(CONVNET_WINOGRAD) || !defined(CONVNET_ONE)
-// Transformed filters: for each of PAIRS and each group CHUNKS * TILE_K rows, one per channel, of PACKED_FILTERS, zeros after
-// the last channel and filter. Neighbouring threads have neighbouring filters.
+// Transformed filters: for each of PAIRS and each group, CHUNKS * TILE_K rows of PACKED_FILTERS. There is one row per
+// channel, with zeros after the last channel and filter. Neighbouring threads have neighbouring filters.
 extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w, float *__restrict__ transformed)
 {
     constexpr unsigned ROWS = CHUNKS * TILE_K, ROWS_1 = at_least_one(ROWS), WIDE = at_least_one(PACKED_FILTERS);
@@ -1142,8 +1172,8 @@ extern "C" __global__ void convnet_winograd_filters(const float *__restrict__ w,
         transformed[(((offset)pair * GROUPS + group) * ROWS + channel) * WIDE + filter] = v[pair];
 }
 
-// Transformed tiles: the same with rows of `wide` tiles, of all images, zeros after the last channel and tile. Neighbouring
-// threads have neighbouring tiles. A block has one channel.
+// Transformed tiles: for each of PAIRS and each group, rows of `wide` tiles of all images, with zeros after the last
+// channel and tile. Neighbouring threads have neighbouring tiles. A block has one channel.
 extern "C" __global__ void __launch_bounds__(128)
     convnet_winograd_image(const float *__restrict__ x, float *__restrict__ transformed, unsigned images, unsigned wide)
 {
@@ -1156,7 +1186,7 @@ extern "C" __global__ void __launch_bounds__(128)
     unsigned across = tile % TILES_ACROSS, down = tile / TILES_ACROSS % TILES_DOWN, image = tile / (TILES_ACROSS * TILES_DOWN);
     unsigned row0 = down * OUT - PAD_H, column0 = across * OUT - PAD_W;
     float v[PAIRS];
-    constexpr unsigned APART = NHWC ? CHANNELS : 1; // neighbours of a row
+    constexpr unsigned APART = NHWC ? CHANNELS : 1; // distance between neighbours of a row
     const bool inside = image < images && channel < GROUP_CHANNELS;
     const float *from = x + ((long long)index_x(image, group * GROUP_CHANNELS + channel, 0, 0) +
                              ((long long)(int)row0 * WIDTH + (int)column0) * APART); // may lie before the image
@@ -1173,7 +1203,7 @@ extern "C" __global__ void __launch_bounds__(128)
         to[pair * ((offset)GROUPS * ROWS * wide)] = v[pair];
 }
 
-// Both matrices of a product lie there as it takes them.
+// Both matrices of a product are in global memory in the layout that the product needs.
 struct Matrices {
     static constexpr bool TURNED = false;
     Rows<TILE_M> filters;
@@ -1193,7 +1223,8 @@ struct Matrices {
     __device__ __forceinline__ void land(float *) {}
 };
 
-// Sums over the channels: for each of PAIRS GROUPS * GROUP_FILTERS rows of `wide` tiles. `wide` is a multiple of TILE_N.
+// Computes the sums over the channels. The result has GROUPS * GROUP_FILTERS rows of `wide` tiles for each of PAIRS.
+// `wide` is a multiple of TILE_N.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     convnet_winograd_sums(const float *__restrict__ filters, const float *__restrict__ tiles, float *__restrict__ sums,
                           unsigned wide)
@@ -1217,7 +1248,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     }
 }
 
-// The points of y. Neighbouring threads have neighbouring tiles, a block one filter.
+// The points of y. Neighbouring threads have neighbouring tiles. A block has one filter.
 extern "C" __global__ void __launch_bounds__(128)
     convnet_winograd_points(const float *__restrict__ sums, float *__restrict__ y, unsigned images, unsigned wide)
 {
@@ -1235,24 +1266,27 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 
 #if defined(CONVNET_WINOGRAD_FUSED) || !defined(CONVNET_ONE)
-// Winograd's minimal filtering by one kernel (after D. Yan, W. Wang and X. Chu, Optimizing batched Winograd convolution on
-// GPUs, PPoPP 2020): a block makes the points of TILE_N tiles for TILE_M filters. For TILE_K channels after the other it
-// reads the tiles from x, transforms them on their way to shared memory, and adds to all PAIRS products, whose sums stay in
-// registers: TILE_M x TILE_N sums of each. At the end the sums change threads through shared memory and are transformed back.
+// Winograd's minimal filtering by one kernel (after D. Yan, W. Wang and X. Chu, Optimizing batched Winograd convolution
+// on GPUs, PPoPP 2020). A block makes the points of TILE_N tiles for TILE_M filters. It takes TILE_K channels at a
+// time: it reads the tiles from x, transforms them, writes them to shared memory, and adds to all PAIRS products. The
+// sums, TILE_M x TILE_N for each product, stay in registers. At the end the threads exchange the sums through shared
+// memory and transform them back.
 //
-// Against winograd: transformed tiles and sums, PAIRS / OUT^2 times as large as x and y, are never in global memory. Each
-// block transforms its tiles anew, so TILE_M should cover the filters of a group, as far as registers go: with PAIRS of 16
-// the sums of 64 filters and 32 tiles take half of an SM's.
+// Compared with winograd: transformed tiles and sums are PAIRS / OUT^2 times as large as x and y, and here they are
+// never in global memory. But each block transforms its tiles again. Therefore TILE_M should cover the filters of a
+// group, as far as the registers suffice: with 16 PAIRS, the sums of 64 filters and 32 tiles need half of an SM's
+// registers.
 //
-// PARTNERS threads make a product, each THREAD_M x THREAD_N of its sums.
+// PARTNERS threads compute one product. Each has THREAD_M x THREAD_N of its sums.
 //
-// With TEAMS the filters of all channels stay in shared memory, and TEAMS groups of threads make one set of TILE_N tiles after
-// the other, each at its own pace: while one waits for x or stores points, the other multiplies.
+// With TEAMS, the filters of all channels stay in shared memory, and TEAMS groups of threads each make one set of
+// TILE_N tiles after the other, at their own pace. While one team waits for x or stores points, another multiplies.
 #ifndef HELD
-#define HELD 0 // 1: what is read of x stays in registers while the chunk before is multiplied
+// 1: the elements of the next chunk, read from x, stay in registers while the current chunk is multiplied
+#define HELD 0
 #endif
 #ifndef UNROLL
-#define UNROLL TILE_K // channels of a chunk whose products are written out
+#define UNROLL TILE_K // channels of a chunk whose loop is unrolled
 #endif
 #ifndef TEAMS
 #define TEAMS 0 // 0: a block makes one set of tiles
@@ -1264,25 +1298,31 @@ enum : unsigned {
     PARTNERS_M = TILE_M / THREAD_M,
     PARTNERS_N = TILE_N / THREAD_N,
     PARTNERS = PARTNERS_M * PARTNERS_N,
-    COUNT = PAIRS * PARTNERS,                                      // threads of a set of tiles
-    THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // of a block
-    CHUNKS = (GROUP_CHANNELS + TILE_K - 1) / TILE_K,               // of TILE_K channels, the last with zeros
-    DOWN = (at_least_one(GROUP_FILTERS) + TILE_M - 1) / TILE_M,    // blocks that make the filters of a group
-    A_APART = PARTNERS < 32 ? 16 : 0,                              // moves the next product, of the same warp, to other banks
+    COUNT = PAIRS * PARTNERS,                                      // threads for one set of tiles
+    THREADS_ALL = COUNT * (TEAMS > 0 ? TEAMS : 1),                 // threads of a block
+    // of TILE_K channels; the last chunk is filled up with zeros
+    CHUNKS = (GROUP_CHANNELS + TILE_K - 1) / TILE_K,
+    DOWN = (at_least_one(GROUP_FILTERS) + TILE_M - 1) / TILE_M,    // blocks that share the filters of a group
+    // puts the next product of the same warp into other banks
+    A_APART = PARTNERS < 32 ? 16 : 0,
     B_APART = PARTNERS < 32 ? TILE_N == 8 ? 4 : 16 : 0,
     A_FLOATS_OF_PAIR = TILE_K * TILE_M + A_APART,
-    B_PITCH = TILE_N + (NHWC ? 4 : 0),                             // a warp writes several channels' rows at once with NHWC
+    // with NHWC a warp writes rows of several channels at once
+    B_PITCH = TILE_N + (NHWC ? 4 : 0),
     B_FLOATS_OF_PAIR = TILE_K * B_PITCH + B_APART,
-    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR,                      // of a chunk
+    FILTER_FLOATS = PAIRS * A_FLOATS_OF_PAIR,                      // floats of a chunk's filters
     TILE_FLOATS = PAIRS * B_FLOATS_OF_PAIR,
     STAGE_FLOATS = FILTER_FLOATS + TILE_FLOATS,
-    ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // patches of a chunk that a thread transforms
-    PLACES = NHWC ? ROUNDS : 1,                                    // with channels first they are of the same tile
-    // The quads of a thread's filters whose sums change threads at once, and the filters that these are of all threads.
+    ROUNDS = (TILE_N * TILE_K + COUNT - 1) / COUNT,                // patches of a chunk per thread
+    // with channels first, all patches of a thread belong to the same tile
+    PLACES = NHWC ? ROUNDS : 1,
+    // Quads of a thread's filters that are exchanged at once, and the number of filters in them over all threads.
     QUADS_AT_ONCE = TEAMS == 0 && PARTNERS_M * 4 * TILE_N < COUNT ? THREAD_M / 4 : 1,
     PART = PARTNERS_M * 4 * QUADS_AT_ONCE,
-    SUM_PITCH = TILE_N + (NHWC ? 4 : 0),                           // of a filter's sums on their way, and the gap after four
-    SUM_GAP = NHWC ? 0 : TILE_N <= 16 ? 8 : 16,                    // filters: a warp reads and writes without conflicts
+    // SUM_PITCH: floats from one filter's sums to the next in the exchange. SUM_GAP: a further gap after every four
+    // filters, so that a warp reads and writes without bank conflicts.
+    SUM_PITCH = TILE_N + (NHWC ? 4 : 0),
+    SUM_GAP = NHWC ? 0 : TILE_N <= 16 ? 8 : 16,
     SUMS_OF_PAIR = PART * SUM_PITCH + PART / 4 * SUM_GAP + (TILE_N == 8 ? 4 : 0),
     OWN_FLOATS = TILE_FLOATS > PAIRS * SUMS_OF_PAIR ? TILE_FLOATS : PAIRS * SUMS_OF_PAIR // of a team
 };
@@ -1297,7 +1337,7 @@ __device__ __forceinline__ unsigned team()
     return TEAMS > 1 ? threadIdx.x / COUNT : 0;
 }
 
-__device__ __forceinline__ unsigned rank() // in the team
+__device__ __forceinline__ unsigned rank() // number of the thread in its team
 {
     return TEAMS > 1 ? threadIdx.x % COUNT : threadIdx.x;
 }
@@ -1326,12 +1366,14 @@ __device__ __forceinline__ void read_strip(Strip &strip, const float *a, const f
 
 // The image's side of a block: reads patches, transforms them and writes them to a stage.
 struct Patches {
-    // By words where no sums are in registers yet: with them it takes too many.
+    // Read whole words only if no sums are in registers yet. Together with the sums, words would need too many
+    // registers.
     static constexpr bool WORDS = !NHWC && WIDTH % OUT == 0 && PAD_W + OUT <= ALPHA && CHUNKS <= 1;
     static constexpr unsigned MASK_ROWS = ALPHA == 4 ? 4 : ALPHA / 2;
     bool aligned;
-    const float *at[PLACES]; // what this thread takes of the first chunk; may lie before the image
-    unsigned masks[PLACES][ALPHA / MASK_ROWS]; // a bit of each element, MASK_ROWS rows a word: in the image
+    const float *at[PLACES]; // the elements that this thread reads for the first chunk; may be before the image
+    // Bit i of a word tells whether element i is in the image. A word has MASK_ROWS rows.
+    unsigned masks[PLACES][ALPHA / MASK_ROWS];
     unsigned channel;
     float held[HELD ? ROUNDS : 1][PAIRS];
 
@@ -1358,7 +1400,7 @@ struct Patches {
         }
     }
 
-    // Whether this thread has a patch in a round.
+    // Returns whether this thread has a patch in the round.
     static __device__ __forceinline__ bool has(unsigned round)
     {
         return TILE_N * TILE_K % COUNT == 0 || rank() + round * COUNT < TILE_N * TILE_K;
@@ -1366,7 +1408,8 @@ struct Patches {
 
     __device__ __forceinline__ void read(float (&v)[PAIRS], unsigned round, unsigned chunk) const
     {
-        const unsigned i = NHWC ? round : 0, further = NHWC ? 0 : round * (COUNT / TILE_N); // channels
+        // number of channels after the first
+        const unsigned i = NHWC ? round : 0, further = NHWC ? 0 : round * (COUNT / TILE_N);
         const bool inside = GROUP_CHANNELS % TILE_K == 0 || chunk * TILE_K + channel + further < GROUP_CHANNELS;
         const float *from = at[i] + (offset)(chunk * TILE_K + further) * (NHWC ? 1 : HEIGHT * WIDTH);
         const unsigned upper = inside ? masks[i][0] : 0, lower = inside ? masks[i][ALPHA / MASK_ROWS - 1] : 0;
@@ -1376,8 +1419,8 @@ struct Patches {
             read_rows<false>(v, from, upper, lower);
     }
 
-    // How many neighbours of a row, from column s of a patch on, are read at once: they lie all in the image or all outside,
-    // and are aligned. 0: they are read with those before.
+    // Returns how many neighbours of a row, from column s of a patch on, are read at once. These neighbours are all in
+    // the image or all outside, and are aligned. 0 means that column s is read together with the columns before it.
     static constexpr __device__ unsigned word_at(unsigned s)
     {
         const unsigned after = s - PAD_W - OUT; // the next tile's first column, and so on
@@ -1391,7 +1434,7 @@ struct Patches {
     template <bool BY_WORDS>
     static __device__ __forceinline__ void read_rows(float (&v)[PAIRS], const float *from, unsigned upper, unsigned lower)
     {
-        constexpr unsigned NEXT = NHWC ? CHANNELS : 1; // neighbours of a row
+        constexpr unsigned NEXT = NHWC ? CHANNELS : 1; // distance between neighbours of a row
 #pragma unroll
         for (unsigned i = 0; i < PAIRS; ++i)
             v[i] = 0.0f;
@@ -1419,7 +1462,7 @@ struct Patches {
             to[pair * B_FLOATS_OF_PAIR] = v[pair];
     }
 
-    // HELD: what fetch reads stays in registers until land. Otherwise it is written at once.
+    // With HELD, the elements that fetch() reads stay in registers until land(). Otherwise fetch() writes them at once.
     __device__ __forceinline__ void fetch(unsigned chunk, float *tiles)
     {
 #pragma unroll
@@ -1440,7 +1483,7 @@ struct Patches {
     }
 };
 
-// Begins to copy the filters of a chunk, which lie together.
+// Begins to copy the filters of a chunk, which are contiguous.
 __device__ __forceinline__ void copy_filters(const float *from, float *stage)
 {
     constexpr unsigned WORDS = PAIRS * TILE_K * TILE_M / 4, WORDS_OF_PAIR = TILE_K * TILE_M / 4;
@@ -1453,8 +1496,9 @@ __device__ __forceinline__ void copy_filters(const float *from, float *stage)
     }
 }
 
-// Which of its product's results a thread has: bit 0 of its number and the highest say which filters, those between which
-// tiles. So lanes that differ in one of the lowest two bits read the same quad, which the hardware then reads at once.
+// Choose the results of the product that a thread has. Bit 0 and the highest bits of its number choose the filters, and
+// the bits between choose the tiles. So lanes that differ in one of the lowest two bits read the same quad, which the
+// hardware then reads once.
 __device__ __forceinline__ unsigned first_m()
 {
     const unsigned partner = rank() % PARTNERS;
@@ -1474,7 +1518,7 @@ __device__ __forceinline__ void multiply_chunk(float (&sum)[THREAD_M][THREAD_N],
         read_strip(now, a, b);
 #pragma unroll
         for (unsigned k = 0; k < UNROLL; ++k) {
-            if (k + 1 < UNROLL) // under the products
+            if (k + 1 < UNROLL) // these reads overlap with the products
                 read_strip(next, a + (k + 1) * TILE_M, b + (k + 1) * B_PITCH);
 #pragma unroll
             for (unsigned i = 0; i < THREAD_M; ++i)
@@ -1486,7 +1530,8 @@ __device__ __forceinline__ void multiply_chunk(float (&sum)[THREAD_M][THREAD_N],
     }
 }
 
-// Adds the products of all chunks. There are two stages where there are two chunks: one in use, one being filled.
+// Adds the products of all chunks. With two or more chunks there are two stages: one is multiplied while the other is
+// filled.
 __device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Patches &patches, const float *filters,
                                            float *stages)
 {
@@ -1501,7 +1546,7 @@ __device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Pat
     for (unsigned chunk = 0; chunk < CHUNKS; ++chunk, reading ^= STAGE_FLOATS) {
         copy_async_commit();
         copy_async_wait<0>();
-        __syncthreads(); // this chunk is there for all, and nobody reads the one before
+        __syncthreads(); // this chunk has arrived, and no thread reads the previous chunk any more
         float *to = stages + (reading ^ STAGE_FLOATS);
         if (chunk + 1 < CHUNKS) {
             copy_filters(filters + (offset)(chunk + 1) * (PAIRS * TILE_K * TILE_M), to);
@@ -1513,18 +1558,18 @@ __device__ __forceinline__ void add_chunks(float (&sum)[THREAD_M][THREAD_N], Pat
     }
 }
 
-// Where the sums of a filter of PART lie.
+// Returns the offset of a filter's sums in shared memory. `filter` is below PART.
 __device__ __forceinline__ unsigned sums_at(unsigned filter)
 {
     return filter * SUM_PITCH + filter / 4 * SUM_GAP;
 }
 
-// The sums of PART filters after the other to shared memory, and from there to the threads that make points of them.
+// Writes the sums to shared memory, PART filters at a time, and gives each sum to the thread that makes points of it.
 __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N], float *y, float *shared, unsigned group,
                                            unsigned filter0, unsigned tile0, unsigned images)
 {
     float *to = shared + rank() / PARTNERS * SUMS_OF_PAIR + sums_at(first_m()) + first_n();
-#pragma unroll 1 // code that is run once for each set of tiles costs the time to fetch it
+#pragma unroll 1 // an unrolled loop would cost instruction fetches, because each set of tiles runs it only once
     for (unsigned part = 0; part < THREAD_M; part += 4 * QUADS_AT_ONCE) {
         sync_team();
 #pragma unroll
@@ -1553,8 +1598,9 @@ __device__ __forceinline__ void store_sums(const float (&sum)[THREAD_M][THREAD_N
 }
 } // namespace fused
 
-// Transformed filters, in the order in which blocks take them: of each group and TILE_M filters the chunks, of a chunk PAIRS
-// tiles of TILE_K x TILE_M; zeros after the last channel and filter. Neighbouring threads have neighbouring filters.
+// Transformed filters in the order in which blocks read them: for each group and each TILE_M filters the chunks, and
+// for each chunk PAIRS tiles of TILE_K x TILE_M. Zeros follow the last channel and filter. Neighbouring threads have
+// neighbouring filters.
 extern "C" __global__ void convnet_fused_filters(const float *__restrict__ w, float *__restrict__ transformed)
 {
     using namespace fused;
@@ -1580,7 +1626,7 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
     using namespace fused;
     extern __shared__ float4 fused_stages[]; // the type gives the alignment
     float *stages = (float *)fused_stages;
-    // Blocks that run at the same time should share tiles: filters change first.
+    // Filters change fastest, because blocks that run at the same time should share tiles.
     const unsigned block = blockIdx.x % fused::DOWN, group = blockIdx.y, filter0 = block * TILE_M;
     transformed += ((offset)group * fused::DOWN + block) * fused::CHUNKS * (PAIRS * TILE_K * TILE_M);
 #if TEAMS
@@ -1597,7 +1643,7 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
         }
         copy_async_wait<0>();
         if (i == 0)
-            __syncthreads(); // the filters are there
+            __syncthreads(); // the filters have arrived
         else
             sync_team();
         if (set >= sets)
@@ -1607,7 +1653,7 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
             multiply_chunk(sum, stages + rank() / PARTNERS * A_FLOATS_OF_PAIR + fused::first_m(),
                            own + rank() / PARTNERS * B_FLOATS_OF_PAIR + fused::first_n());
         store_sums(sum, y, own, group, filter0, set * TILE_N, images);
-        sync_team(); // nobody reads these sums
+        sync_team(); // no thread of the team reads these sums any more
     }
 #else
     const unsigned tile0 = blockIdx.x / fused::DOWN * TILE_N;
@@ -1620,18 +1666,18 @@ extern "C" __global__ void __launch_bounds__(fused::THREADS_ALL, RESIDENT)
 #endif
 
 #if defined(CONVNET_DEPTHWISE) || !defined(CONVNET_ONE)
-// For filters that see one channel (GROUPS == CHANNELS), where a product of matrices has one row of use: a thread makes
-// PATCH rows of VECTOR neighbours, which are points of a row, or with NHWC channels of one point.
+// For filters that see one channel (GROUPS == CHANNELS). A matrix product would use only one of its rows here. A thread
+// makes PATCH rows of VECTOR neighbours. The neighbours are points of a row, or with NHWC channels of one point.
 //
-// Against direct: memory is the bound, since a point of x takes part in FILTER_H * FILTER_W multiply-adds only. A thread
-// reads each row of x that it needs once, in words of VECTOR elements, and applies it to all rows of y that it is part of;
-// the words at the sides and the rows above and below are its neighbours' own and come from the L1. It adds in the order
-// of direct.
+// Compared with direct: memory is the bound, because a point of x takes part in only FILTER_H * FILTER_W multiply-adds.
+// A thread reads each row of x that it needs once, in words of VECTOR elements, and applies the row to all rows of y
+// that need it. Neighbouring threads also read the words at the sides and the rows above and below, so the L1 serves
+// these. The kernel adds in the same order as direct.
 #ifndef PATCH
-#define PATCH 4 // rows of a thread
+#define PATCH 4 // rows of y per thread
 #endif
 #ifndef VECTOR
-#define VECTOR 4 // and columns (NHWC: channels): 1, 2 or 4
+#define VECTOR 4 // columns of y per thread (NHWC: channels): 1, 2 or 4
 #endif
 
 template <unsigned count> __device__ __forceinline__ void store_word(float *to, const float *from, bool aligned)
@@ -1646,10 +1692,10 @@ template <unsigned count> __device__ __forceinline__ void store_word(float *to, 
 }
 
 constexpr unsigned PATCHES = ceil_div(at_least_one(OUT_H), (unsigned)PATCH);
-constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1; // of x
+constexpr unsigned PATCH_ROWS = (PATCH - 1) * STRIDE_H + (FILTER_H - 1) * DILATION_H + 1; // rows of x
 
 #if NHWC
-// Neighbouring threads have neighbouring channels, then points of a row. ALIGNED: words of all arrays are.
+// Neighbouring threads have neighbouring channels, then points of a row. ALIGNED: the words of all arrays are aligned.
 template <bool ALIGNED>
 __device__ __forceinline__ void make_patch(const float *__restrict__ x, const float *__restrict__ w,
                                            float *__restrict__ y, unsigned images)
@@ -1664,7 +1710,8 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
 #pragma unroll
     for (unsigned tap = 0; tap < WORD * TAPS; tap += WORD)
         load_word<WORD>(weights + tap, w + filter * TAPS + tap, true, ALIGNED);
-    // The place under the filter's first tap, which may be before the image: all others are at constant distances.
+    // The position under the filter's first tap, which may be before the image. All other taps are at constant
+    // distances.
     const unsigned top = row0 * STRIDE_H - PAD_H, left = column * STRIDE_W - PAD_W;
     const float *from = x + ((long long)index_x(image, filter / GROUP_FILTERS_1, 0, 0) +
                              ((long long)(int)top * WIDTH + (int)left) * CHANNELS);
@@ -1676,7 +1723,7 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
             load_word<WORD>(values, from + (t * WIDTH + s * DILATION_W) * CHANNELS,
                             top + t < HEIGHT && left + s * DILATION_W < WIDTH, ALIGNED);
 #pragma unroll
-            for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
+            for (unsigned o = 0; o < PATCH; ++o) // row o of y uses row t of x under row r of the filter
 #pragma unroll
                 for (unsigned r = 0; r < FILTER_H; ++r)
                     if (o * STRIDE_H + r * DILATION_H == t)
@@ -1691,15 +1738,15 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
             store_word<WORD>(y + index_y(image, filter, (row0 + o) * OUT_W + column), sums[o], ALIGNED);
 }
 #else
-// Neighbouring threads have neighbouring words of a row. ALIGNED: words of x are.
+// Neighbouring threads have neighbouring words of a row. ALIGNED: the words of x are aligned.
 template <bool ALIGNED>
 __device__ __forceinline__ void make_patch(const float *__restrict__ x, const float *__restrict__ w,
                                            float *__restrict__ y, unsigned images)
 {
     constexpr unsigned ACROSS = ceil_div(OUT_W_1, (unsigned)VECTOR);
-    constexpr unsigned COLUMNS = (VECTOR - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1; // of x
-    // What a thread reads of a row begins SIDE columns before its first point. In words, if each lies whole in the row or
-    // outside.
+    constexpr unsigned COLUMNS = (VECTOR - 1) * STRIDE_W + (FILTER_W - 1) * DILATION_W + 1; // columns of x
+    // A thread's part of a row of x begins SIDE columns before its first point. The thread reads whole words if each
+    // word is completely inside the row or completely outside.
     constexpr unsigned WORD = STRIDE_W == 1 && WIDTH % VECTOR == 0 ? VECTOR : 1;
     constexpr unsigned SIDE = ceil_div((unsigned)PAD_W, WORD) * WORD, SHIFT = SIDE - PAD_W;
     constexpr unsigned WORDS = ceil_div(SHIFT + COLUMNS, WORD);
@@ -1712,7 +1759,7 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
 #pragma unroll
     for (unsigned tap = 0; tap < TAPS; ++tap)
         weights[tap] = w[filter * TAPS + tap];
-    // Where the thread's first word lies, which may be before the image: all others are at constant distances.
+    // The thread's first word, which may be before the image. All other words are at constant distances.
     const unsigned top = row0 * STRIDE_H - PAD_H, left = across * VECTOR * STRIDE_W - SIDE;
     const float *from = x + ((long long)index_x(plane / FILTERS_1, filter / GROUP_FILTERS_1, 0, 0) +
                              ((int)top * WIDTH + (int)left));
@@ -1724,7 +1771,7 @@ __device__ __forceinline__ void make_patch(const float *__restrict__ x, const fl
             load_word<WORD>(values + word * WORD, from + t * WIDTH + word * WORD,
                             top + t < HEIGHT && left + word * WORD < WIDTH, ALIGNED);
 #pragma unroll
-        for (unsigned o = 0; o < PATCH; ++o) // row o takes row t under row r of the filter
+        for (unsigned o = 0; o < PATCH; ++o) // row o of y uses row t of x under row r of the filter
 #pragma unroll
             for (unsigned r = 0; r < FILTER_H; ++r)
                 if (o * STRIDE_H + r * DILATION_H == t)
@@ -1763,32 +1810,35 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(CONVNET_FFT) || !defined(CONVNET_ONE)
-// By Fourier transforms (M. Mathieu, M. Henaff and Y. LeCun, Fast training of convolutional networks through FFTs, ICLR
-// 2014; in tiles: N. Vasilache and others, Fast convolutional nets with fbfft, ICLR 2015). Overlapping tiles of SIZE x SIZE of
-// x, and the filters in as large a tile of zeros, are transformed; the products of the one with the conjugates of the
-// others, added up over the channels, are transformed back. A tile makes those points of y whose filters lie whole in it.
+// Convolution by Fourier transforms (M. Mathieu, M. Henaff and Y. LeCun, Fast training of convolutional networks
+// through FFTs, ICLR 2014; in tiles: N. Vasilache and others, Fast convolutional nets with fbfft, ICLR 2015). The
+// kernels transform overlapping tiles of SIZE x SIZE of x, and the filters, which zeros extend to the same size. They
+// multiply the transformed tiles by the conjugates of the transformed filters, add the products over the channels, and
+// transform the sums back. A tile makes the points of y whose filters are completely inside it.
 //
-// Against winograd: any filter that a tile holds, dilated ones too, and SIZE^2 multiplications of complex numbers for (SIZE -
-// FILTER_H + 1)^2 points (with a stride fewer of them), whatever the filter: it pays for large filters. As numbers are real,
-// half of a transform is stored: SIZE / 2 + 1 columns.
+// Compared with winograd: the method takes any filter that fits into a tile, also a dilated one. It needs SIZE^2
+// complex multiplications for (SIZE - FILTER_H + 1)^2 points (fewer points with a stride), independent of the filter.
+// So it pays for large filters. Because the input is real, only half of a transform is stored: SIZE / 2 + 1 columns.
 //
-// An infinity or a NaN in x makes NaN of all points of the tiles that take it. Where numbers in a tile differ much in
-// size, the error is that of the largest. Among numbers of one size the largest error is below direct's.
+// An infinity or a NaN in x makes NaN of all points of the tiles that contain it. If the numbers of a tile differ much
+// in size, each of them has the error of the largest. If all numbers have about the same size, the largest error is
+// below direct's largest error.
 #ifndef SIZE
 #define SIZE 16 // side of a tile: 8, 16 or 32
 #endif
 #ifndef TOGETHER
-#define TOGETHER 16 // tiles of a block
+#define TOGETHER 16 // tiles per block
 #endif
 
 constexpr unsigned SPAN_H = (FILTER_H - 1) * DILATION_H + 1, SPAN_W = (FILTER_W - 1) * DILATION_W + 1;
 static_assert(SIZE == 8 || SIZE == 16 || SIZE == 32, "sides of 8, 16 or 32");
 constexpr unsigned MADE_H = SPAN_H <= SIZE ? (SIZE - SPAN_H) / STRIDE_H + 1 : 1; // points of y that a tile makes, down
 constexpr unsigned MADE_W = SPAN_W <= SIZE ? (SIZE - SPAN_W) / STRIDE_W + 1 : 1; // and across
-constexpr unsigned GRID_H = ceil_div(at_least_one(OUT_H), MADE_H), GRID_W = ceil_div(OUT_W_1, MADE_W); // tiles of an image
+// tiles of an image
+constexpr unsigned GRID_H = ceil_div(at_least_one(OUT_H), MADE_H), GRID_W = ceil_div(OUT_W_1, MADE_W);
 constexpr unsigned HALF = SIZE / 2 + 1; // columns that are stored of a transform
 
-// The cosine of a 32nd of the circle times k, for k below 16: after unrolling a constant.
+// cos(k / 32 of the circle), for k below 16. The value is a constant after unrolling.
 __device__ __forceinline__ float cosine(unsigned k)
 {
     float value = 0.0f;
@@ -1805,11 +1855,11 @@ __device__ __forceinline__ float cosine(unsigned k)
     return k <= 8 ? value : -value;
 }
 
-// The transform of SIZE numbers in registers, radix 2; not divided by SIZE. INVERSE: the exponent is positive.
+// The Fourier transform of SIZE numbers in registers, radix 2, not divided by SIZE. INVERSE: the exponent is positive.
 template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&v)[SIZE])
 {
 #pragma unroll
-    for (unsigned i = 0, j = 0; i < SIZE; ++i) { // the order of reversed bits
+    for (unsigned i = 0, j = 0; i < SIZE; ++i) { // bit-reversed order
         if (i < j) {
             float2 keep = v[i];
             v[i] = v[j], v[j] = keep;
@@ -1836,7 +1886,7 @@ template <bool INVERSE> __device__ __forceinline__ void transform_line(float2 (&
         }
 }
 
-// Where a block of TOGETHER x SIZE threads works: which tile (or filter) of `count`, and which row of them (a channel).
+// The part of the work of a block of TOGETHER x SIZE threads: a tile (or filter) of `count`, and its row (a channel).
 struct Spot {
     unsigned tile, row;
 };
@@ -1847,7 +1897,8 @@ __device__ __forceinline__ Spot spot_of_thread(unsigned count)
     return {blockIdx.x % blocks * TOGETHER + threadIdx.x, blockIdx.x / blocks};
 }
 
-// A thread has row threadIdx.y of a tile in v; the transform goes to SIZE * HALF matrices of `rows` rows of `count` tiles.
+// Each thread has row threadIdx.y of a tile in v. The transform goes to SIZE * HALF matrices of `rows` rows of `count`
+// tiles.
 __device__ __forceinline__ void transform_tile(float2 (&v)[SIZE], float2 *to, Spot spot, unsigned rows, unsigned count)
 {
     __shared__ float2 turned[SIZE][HALF][TOGETHER];
@@ -1867,7 +1918,7 @@ __device__ __forceinline__ void transform_tile(float2 (&v)[SIZE], float2 *to, Sp
         to[((offset)(i * HALF + threadIdx.y) * rows + spot.row) * count + spot.tile] = v[i];
 }
 
-// A row of the result is a channel of a group, a column a filter of it.
+// A row of the result is a channel of a group. A column is a filter of that group.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_filters(const float *__restrict__ w, float2 *__restrict__ transformed)
 {
@@ -1883,7 +1934,7 @@ extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     transform_tile(v, transformed, spot, CHANNELS, GROUP_FILTERS);
 }
 
-// A row is a channel, a column a tile of all images.
+// A row is a channel. A column is a tile, counted over all images.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_image(const float *__restrict__ x, float2 *__restrict__ transformed, unsigned images)
 {
@@ -1899,8 +1950,8 @@ extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     transform_tile(v, transformed, spot, CHANNELS, count);
 }
 
-// The sums over the channels, for each bin and group: a row is a filter, a column a tile. Tiles of 32 x 32, four results a
-// thread; blocks of 16 x 16.
+// The sums over the channels, for each bin and group: a row is a filter, a column is a tile. Blocks of 16 x 16 make
+// tiles of 32 x 32, four results per thread.
 extern "C" __global__ void __launch_bounds__(256)
     convnet_fft_sums(const float2 *__restrict__ filters, const float2 *__restrict__ tiles, float2 *__restrict__ sums,
                      unsigned count)
@@ -1943,7 +1994,7 @@ extern "C" __global__ void __launch_bounds__(256)
         }
 }
 
-// Back, columns first: then a row is the transform of real numbers, whose other half is the conjugate.
+// Transforms back, columns first. Then each row is the transform of real numbers, so its other half is the conjugate.
 extern "C" __global__ void __launch_bounds__(TOGETHER *SIZE)
     convnet_fft_points(const float2 *__restrict__ sums, float *__restrict__ y, unsigned images)
 {

@@ -1,12 +1,12 @@
-// convnet.cuh - a convolution layer as the sources of this folder have it: its extents, which are macros, and where an
-// element lies in its array.
+// convnet.cuh - the common part of the sources of a convolution layer: its extents, which are macros, and the functions
+// that return an element's index in its array.
 
 #ifndef CONVNET_CUH
 #define CONVNET_CUH
 
 #include "common.cuh"
 
-#ifndef CHANNELS // the layer; all of these come from the spec's sizes
+#ifndef CHANNELS // the extents of the layer; all come from the spec's sizes
 #define CHANNELS 64
 #define HEIGHT 56
 #define WIDTH 56
@@ -31,17 +31,17 @@ __host__ __device__ constexpr unsigned at_least_one(unsigned value)
 }
 
 enum : unsigned {
-    TAPS = FILTER_H * FILTER_W, // of a filter
-    POINTS = OUT_H * OUT_W,     // of a channel of y
+    TAPS = FILTER_H * FILTER_W, // taps of a filter
+    POINTS = OUT_H * OUT_W,     // points of a channel of y
     GROUP_CHANNELS = CHANNELS / GROUPS,
     GROUP_FILTERS = FILTERS / GROUPS,
-    GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // these are for divisions
+    GROUP_FILTERS_1 = at_least_one(GROUP_FILTERS), // at least 1, because these are divisors
     FILTERS_1 = at_least_one(FILTERS),
     POINTS_1 = at_least_one(POINTS),
     OUT_W_1 = at_least_one(OUT_W)
 };
 
-// Where an element lies in its array.
+// The index of an element in its array.
 __device__ __forceinline__ offset index_x(unsigned image, unsigned channel, unsigned row, unsigned column)
 {
     return NHWC ? (((offset)image * HEIGHT + row) * WIDTH + column) * CHANNELS + channel
@@ -61,15 +61,15 @@ __device__ __forceinline__ offset index_y(unsigned image, unsigned filter, unsig
                 : ((offset)image * FILTERS + filter) * POINTS + point;
 }
 
-// An element of x, or the zero outside. Rows and columns before the first are large unsigned numbers.
+// Returns an element of x, or zero outside the image. Rows and columns before the first are large unsigned numbers.
 __device__ __forceinline__ float image_at(const float *__restrict__ x, unsigned image, unsigned channel, unsigned row,
                                           unsigned column)
 {
     return row < HEIGHT && column < WIDTH ? x[index_x(image, channel, row, column)] : 0.0f;
 }
 
-// What is at `from`, or zero where `there` is 0, by a load under a predicate: a branch around a load would keep those after
-// it from setting out before it is back.
+// Loads the value at `from`, or returns zero if `there` is 0. The load has a predicate instead of a branch, because a
+// branch would delay the following loads until this load is complete.
 __device__ __forceinline__ float load_if(const float *from, unsigned there)
 {
     float value = 0.0f;
@@ -79,7 +79,7 @@ __device__ __forceinline__ float load_if(const float *from, unsigned there)
     return value;
 }
 
-// As load_if: `count` neighbours, by one load if they are aligned; then they must be 0 before.
+// Like load_if() for `count` neighbours. If they are aligned, one load reads all; then `to` must be 0 before the call.
 template <unsigned count>
 __device__ __forceinline__ void load_word(float *to, const float *from, unsigned there, bool aligned)
 {
@@ -99,7 +99,7 @@ __device__ __forceinline__ void load_word(float *to, const float *from, unsigned
     }
 }
 
-// One element of y: the sum of `splits` arrays of `count` elements, in order.
+// Computes one element of y: the sum of `splits` arrays of `count` elements, added in order.
 template <unsigned splits>
 __device__ __forceinline__ void add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {

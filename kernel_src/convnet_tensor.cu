@@ -1,18 +1,18 @@
-// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, no less exact than there. Extents are
-// any that the spec's constraints allow, 0 images and filters included; offsets are 64 bits wide.
+// convnet_tensor.cu - the layer of convnet.cu in single precision on tensor cores, at least as exact. Extents may be
+// any that the spec's constraints allow, also 0 images and 0 filters. Offsets have 64 bits.
 //
-// Numbers are split into three bf16 parts, as in matmul_tensor.cu, with the same errors and the same way round what
-// cannot be split (TENSOR.md). What is different is that one factor of the product, the unrolled image, is never stored.
-// For the taps of one row of a filter its columns are the same ones, shifted by a place from tap to tap, if points are
-// counted so that neighbours in a row of y are neighbours in number, and the zeros at the ends of a row count too:
+// Numbers are split into three bf16 parts as in matmul_tensor.cu, with the same errors and the same treatment of
+// numbers that cannot be split (TENSOR.md). The difference is that one factor of the product, the unrolled image, is
+// never stored. For the taps of one row of a filter, its columns are the same, shifted by one place from tap to tap.
+// This holds if neighbours in a row of y have consecutive numbers, and the zeros at the ends of a row have numbers too:
 //
 //     number = (row of y * images + image) * PITCH + column of y
 //
-// So a place of 16 bytes, eight channels of one part, belongs to each number; a tile of points takes a run of
-// neighbours, and each tap of a row of the filter multiplies the same run from another place on. wgmma takes operands
-// without a swizzle in squares of 8 places of 16 bytes, which may begin at any place. With a stride there are such
-// places for each remainder of the coordinates (a phase). Rows are outermost, so that no zeros above and below an image
-// are multiplied, and those at the ends of a row are shared with the next row: a layer of 56 x 56 has PITCH = 57.
+// Each number has a place of 16 bytes: eight channels of one part. A tile of points needs a run of neighbouring places,
+// and each tap of a row of the filter multiplies the same run, from another first place on. Without a swizzle, wgmma
+// takes operands in groups of 8 places of 16 bytes, which may begin at any place. With a stride, each remainder of the
+// coordinates (a phase) has its own places. Rows are outermost, so no zeros above and below an image are multiplied,
+// and a row shares the zeros at its end with the next row: a layer of 56 x 56 has PITCH = 57.
 
 #include "async.cuh"
 #include "common.cuh"
@@ -27,31 +27,31 @@
 #define CONSUMERS_M 1 // warp groups of a block along the filters
 #endif
 #ifndef CONSUMERS_N
-#define CONSUMERS_N 2 // and along the points
+#define CONSUMERS_N 2 // warp groups of a block along the points
 #endif
 #ifndef IN_TURN
-#define IN_TURN 0 // whether two sets of these take tiles in turn: one multiplies while the other stores
+#define IN_TURN 0 // whether two sets of these groups take tiles in turn: one multiplies while the other stores
 #endif
 #ifndef CHUNK
 #define CHUNK 16 // channels of a step
 #endif
 #ifndef WHOLE
-#define WHOLE 1 // whether a step has all taps of the filter, else those of one row
+#define WHOLE 1 // 1: a step has all taps of the filter; 0: the taps of one row
 #endif
 #ifndef SUM
-#define SUM 64 // of the unrolled image: how long a sum stays in the tensor cores, at the most
+#define SUM 64 // rows of the unrolled image after which a sum leaves the tensor cores, at most
 #endif
 #ifndef STAGES
 #define STAGES 2 // steps in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef SPLITTERS
-#define SPLITTERS 7 // warps of a block that split x, as it comes; with 0 a kernel before does
+#define SPLITTERS 7 // warps of a block that split x themselves; 0: a separate kernel splits x before
 #endif
 #ifndef SPLITS
-#define SPLITS 1 // parts of the sum that blocks of their own make
+#define SPLITS 1 // parts of the sum; separate blocks compute each part
 #endif
 #ifndef RESIDENT
-#define RESIDENT 1 // blocks that an SM has registers for, at the least
+#define RESIDENT 1 // minimum number of blocks whose registers must fit on an SM
 #endif
 
 namespace layer
@@ -60,47 +60,49 @@ enum : unsigned {
     CONSUMERS = CONSUMERS_M * CONSUMERS_N,
     ROWS = 64 * CONSUMERS_M,        // filters of a block
     COLUMNS = TILE_N * CONSUMERS_N, // points of a block
-    OCTETS = CHUNK / 8,             // of channels, in a step
+    OCTETS = CHUNK / 8,             // groups of eight channels in a step
     CHUNKS = (GROUP_CHANNELS + CHUNK - 1) / CHUNK,
-    ROWS_A_STEP = WHOLE ? FILTER_H : 1, // of the filter
+    ROWS_A_STEP = WHOLE ? FILTER_H : 1, // rows of the filter in a step
     TAPS_A_STEP = ROWS_A_STEP * FILTER_W,
     STEPS = CHUNKS * (FILTER_H / ROWS_A_STEP),
     DOWN = (GROUP_FILTERS + ROWS - 1) / ROWS, // blocks along a group's filters
-    // How far the last tap is from the first one, in places, and how many phases there are.
+    // The distance from the first tap to the last one, in places, and the number of phases.
     SHIFT_H = (FILTER_H - 1) * DILATION_H / STRIDE_H,
     SHIFT_W = (FILTER_W - 1) * DILATION_W / STRIDE_W,
     PHASES_H = STRIDE_H <= (FILTER_H - 1) * DILATION_H ? STRIDE_H : (FILTER_H - 1) * DILATION_H + 1,
     PHASES_W = STRIDE_W <= (FILTER_W - 1) * DILATION_W ? STRIDE_W : (FILTER_W - 1) * DILATION_W + 1,
     PHASES = PHASES_H * PHASES_W,
-    // The zeros before a row are also those after the row before it, and so with the rows of an image.
+    // The zeros before a row are also the zeros after the previous row. The rows of an image share zeros in the same
+    // way.
     SHARED_H = (PAD_H < SHIFT_H ? PAD_H : SHIFT_H) * (STRIDE_H == 1),
     SHARED_W = (PAD_W < SHIFT_W ? PAD_W : SHIFT_W) * (STRIDE_W == 1),
     PITCH = OUT_W_1 + SHIFT_W - SHARED_W,
     PITCH_H = OUT_H + SHIFT_H - SHARED_H,               // rows of an image, with WHOLE
     PHASES_A_STEP = WHOLE ? PHASES : PHASES_W,
-    RUN = COLUMNS + SHIFT_W + WHOLE * SHIFT_H * PITCH,  // places that a tile takes
+    RUN = COLUMNS + SHIFT_W + WHOLE * SHIFT_H * PITCH,  // places of a tile
     W_BYTES = TAPS_A_STEP * 3 * OCTETS * ROWS * 16,
     RUN_BYTES = RUN * 16,
     X_BYTES = PHASES_A_STEP * 3 * OCTETS * RUN_BYTES,
     STAGE_BYTES = (W_BYTES + X_BYTES + 127) / 128 * 128,
     MOST_TAPS = SUM / CHUNK < 1 ? 1 : SUM / CHUNK,
     TAPS_A_SUM = (TAPS_A_STEP + (TAPS_A_STEP - 1) / MOST_TAPS) / ((TAPS_A_STEP + MOST_TAPS - 1) / MOST_TAPS),
-    // Warps that split: the places of a step's runs, how many of them a thread has, and how many at once.
+    // For the warps that split: the places of a step's runs, the places of one thread, and how many of these it loads
+    // at once.
     TASKS = PHASES_A_STEP * OCTETS * RUN,
     EACH = SPLITTERS == 0 ? 1 : (TASKS + 32 * SPLITTERS - 1) / (32 * SPLITTERS),
     AT_ONCE = EACH < 6 ? EACH : (EACH + (EACH + 5) / 6 - 1) / ((EACH + 5) / 6),
-    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // of x
+    ROW_PITCH = NHWC ? WIDTH * CHANNELS : WIDTH, // distance of the rows of x
     CHANNEL_PITCH = NHWC ? 1 : HEIGHT * WIDTH,
-    TURNED_PITCH = 40,                           // floats: 8 rows of 2 in all banks
+    TURNED_PITCH = 40,                           // floats from row to row; 8 rows of 2 floats are in different banks
     SETS = IN_TURN ? 2 : 1,
     GROUPS_ALL = CONSUMERS * SETS, // warp groups that multiply
     THREADS = 128 * GROUPS_ALL + 32 * (1 + SPLITTERS),
-    // convnet_split: filters of a block, whose eight channels it holds.
+    // For convnet_split: the filters of a block. It holds eight channels of each.
     HELD = TAPS <= 16 ? 16 : 8,
     HELD_NUMBERS = 8 * TAPS
 };
 
-// Numbers of points, and places of a phase of eight channels of x.
+// The number of points, and of places in a phase of eight channels of x.
 __device__ __forceinline__ unsigned points_of(unsigned images)
 {
     return (WHOLE ? PITCH_H : OUT_H) * images * PITCH;
@@ -111,7 +113,8 @@ __device__ __forceinline__ unsigned places_of(unsigned images)
     return ceil_div(points_of(images), (unsigned)COLUMNS) * COLUMNS + SHIFT_H * (WHOLE ? 1 : images) * PITCH + SHIFT_W;
 }
 
-// A point by its number: where it is. Numbers after the end of a row or of all are of no point.
+// The position of a point, from its number. Numbers after the end of a row, or after the last point, do not belong to a
+// point.
 struct Point {
     unsigned row, image, column;
 
@@ -129,8 +132,8 @@ struct Point {
     }
 };
 
-// Eight channels of a place of x, the first of which is number `channel` of the group and lies at `from`; zeros where
-// not `inside`.
+// Loads eight channels of a place of x. The first is channel `channel` of the group, at `from`. If the place is not
+// `inside` the image, all are zeros.
 __device__ __forceinline__ void load_octet(float (&to)[8], const float *from, unsigned channel, bool inside,
                                            bool aligned)
 {
@@ -149,8 +152,8 @@ __device__ __forceinline__ void load_octet(float (&to)[8], const float *from, un
     }
 }
 
-// Writes the parts of eight numbers to three places, `apart` places from one to the next. What cannot be split becomes
-// NaN.
+// Writes the parts of eight numbers to three places, `apart` places from each other. Numbers that cannot be split
+// become NaN.
 __device__ __forceinline__ void write_parts(uint4 *to, offset apart, float (&x)[8])
 {
 #pragma unroll
@@ -164,8 +167,9 @@ __device__ __forceinline__ void write_parts(uint4 *to, offset apart, float (&x)[
     }
 }
 
-// The parts of HELD filters' eight channels, for all taps: by group, tile of filters, step and tap, then by part, octet
-// of the step and filter. What comes from w are neighbours, and what is written too, so they pass through shared memory.
+// Writes the parts of HELD filters' eight channels for all taps. The order is: group, tile of filters, step and tap,
+// then part, octet of the step and filter. Both the elements of w and the results are neighbours, so they go through
+// shared memory.
 __device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4 *__restrict__ parts, unsigned block)
 {
     __shared__ float held[HELD][HELD_NUMBERS + 1];
@@ -193,7 +197,8 @@ __device__ __forceinline__ void split_filters(const float *__restrict__ w, uint4
     }
 }
 
-// The parts of a phase of eight channels of x: by group, octet, phase, part and place. A thread has a place.
+// Writes the parts of a phase of eight channels of x, ordered by group, octet, phase, part and place. Each thread has
+// one place.
 __device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *__restrict__ parts, unsigned images,
                                             unsigned block)
 {
@@ -215,12 +220,12 @@ __device__ __forceinline__ void split_image(const float *__restrict__ x, uint4 *
 }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// Where a block works, and at which steps.
+// The part of the work of a block: a tile, and the steps from `begin` to `end`.
 struct Tile {
     unsigned group, down, point0, begin, end, split;
 };
 
-// Filters change first, then the parts of the sum, since these share what they read.
+// Filters change fastest, then the parts of the sum, because blocks that differ only in these read the same points.
 __device__ __forceinline__ Tile tile_of(unsigned number, unsigned across)
 {
     constexpr unsigned PART = (STEPS + SPLITS - 1) / SPLITS;
@@ -232,7 +237,7 @@ __device__ __forceinline__ Tile tile_of(unsigned number, unsigned across)
     return tile;
 }
 
-// The place in the ring, which goes on from tile to tile.
+// The position in the ring, which continues from tile to tile.
 struct Ring {
     unsigned stage, parity;
 
@@ -249,8 +254,8 @@ struct Ring {
     }
 };
 
-// One thread: a tile's steps to the ring, each one run of filters and the runs of the phases that a row of the filter
-// takes, for each part and octet of channels.
+// One thread copies a tile's steps to the ring. A step has one run of filters, and for each part and octet of channels
+// the runs of the phases that a row of the filter needs.
 __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *parts_w, char *stages, barrier *full,
                                           barrier *empty, const Tile &tile, Ring &ring, unsigned images)
 {
@@ -279,10 +284,11 @@ __device__ __forceinline__ void copy_tile(const uint4 *parts_x, const uint4 *par
     }
 }
 
-// A thread of the warps that split: the places that it brings to each step of a tile.
+// The places that a thread of the splitting warps brings to each step of a tile.
 struct Runs {
-    const float *from[EACH]; // the image's first row
-    unsigned row[EACH];      // under the filter's first row; a number after the last row if there is nothing
+    const float *from[EACH]; // element of the image's first row
+    // row under the filter's first row; a number after the last row if there is no point
+    unsigned row[EACH];
 
     __device__ __forceinline__ Runs(const float *x, const Tile &tile, unsigned images, unsigned thread)
     {
@@ -305,7 +311,7 @@ struct Runs {
         const unsigned chunk = WHOLE ? step : step / FILTER_H, r = WHOLE ? 0 : step % FILTER_H * DILATION_H;
 #pragma unroll
         for (unsigned i = 0; i < AT_ONCE; ++i) {
-            const unsigned t = first + i < EACH ? first + i : 0; // the last ones may be too many
+            const unsigned t = first + i < EACH ? first + i : 0; // the last group may have fewer places
             const unsigned octet = (t * 32 * SPLITTERS + thread) / RUN % OCTETS;
             const bool inside = first + i < EACH && row[t] + r < HEIGHT;
             const offset at = (offset)(row[t] + r) * ROW_PITCH + (offset)chunk * CHUNK * CHANNEL_PITCH;
@@ -313,7 +319,7 @@ struct Runs {
         }
     }
 
-    // Writes their parts to the stage.
+    // Writes the parts of the loaded places to the stage.
     __device__ __forceinline__ void write(char *stage, float (&values)[AT_ONCE][8], unsigned first,
                                           unsigned thread) const
     {
@@ -327,7 +333,7 @@ struct Runs {
     }
 };
 
-// The warps that split: a tile's runs to the ring. The first loads of a step begin before its stage is free.
+// The warps that split write a tile's runs to the ring. The first loads of a step begin before its stage is free.
 __device__ __forceinline__ void split_tile(const float *x, char *stages, barrier *full, barrier *empty,
                                            const Tile &tile, Ring &ring, unsigned images, unsigned thread)
 {
@@ -349,8 +355,8 @@ __device__ __forceinline__ void split_tile(const float *x, char *stages, barrier
     }
 }
 
-// A warp group's 64 x TILE_N: total += what one step adds, TAPS_A_SUM taps at once. `w` and `x` are addresses of the
-// group's filters and points in the stage. Of each sum the smaller products come first.
+// Adds one step to a warp group's 64 x TILE_N totals, TAPS_A_SUM taps at once. `w` and `x` are addresses of the group's
+// filters and points in the stage. In each sum, the smaller products come first.
 __device__ __forceinline__ void multiply_step(float (&total)[TILE_N / 2], unsigned w, unsigned x)
 {
     const unsigned of_w[6] = {2, 0, 1, 1, 0, 0}, of_x[6] = {0, 2, 1, 0, 1, 0};
@@ -384,7 +390,7 @@ __device__ __forceinline__ void multiply_step(float (&total)[TILE_N / 2], unsign
     }
 }
 
-// A warp: 16 filters x TILE_N points by plain multiply-adds, for numbers that cannot be split.
+// A warp computes 16 filters x TILE_N points by ordinary multiply-adds, because some numbers cannot be split.
 __device__ __noinline__ void make_plain(const float *x, const float *w, float *y, unsigned images, Tile tile,
                                         unsigned filter0, unsigned number0)
 {
@@ -409,9 +415,9 @@ __device__ __noinline__ void make_plain(const float *x, const float *w, float *y
     }
 }
 
-// A warp's 16 filters x TILE_N points to y, 32 points at a time, of which each lane finds one. Channels first, eight
-// filters at a time pass through shared memory, so that a store is of one filter's neighbours; channels last, eight
-// lanes have neighbours.
+// Writes a warp's 16 filters x TILE_N points to y, 32 points at a time; each lane computes the position of one point.
+// With channels first, eight filters at a time go through shared memory, so that a store writes neighbouring points of
+// one filter. With channels last, eight lanes have neighbours.
 __device__ __forceinline__ void store_points(float *y, const float (&total)[TILE_N / 2], float *turned, unsigned images,
                                              unsigned group, unsigned filter0, unsigned number0)
 {
@@ -455,13 +461,13 @@ __device__ __forceinline__ void store_points(float *y, const float (&total)[TILE
 } // namespace layer
 
 #if __CUDA_ARCH__ >= 800
-// The first `filter_blocks` blocks split w, the others x.
+// The first `filter_blocks` blocks split w, and the other blocks split x.
 extern "C" __global__ void __launch_bounds__(256)
     convnet_split(const float *__restrict__ x, const float *__restrict__ w, uint4 *__restrict__ parts_x,
                   uint4 *__restrict__ parts_w, unsigned images, unsigned filter_blocks)
 {
 #if __CUDA_ARCH__ >= 900
-    let_next_launch_begin(); // where there is room
+    let_next_launch_begin(); // the next kernel may use free SMs
 #endif
     if (blockIdx.x < filter_blocks)
         layer::split_filters(w, parts_w, blockIdx.x);
@@ -471,15 +477,16 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-// Six products of bf16 parts by wgmma: filters are rows of the product, points are columns.
+// Six products of bf16 parts by wgmma: filters are the rows of the product, points are its columns.
 //
-// Against implicit_gemm: a run of x comes to shared memory once for the taps of a row of the filter, and nothing is
-// computed to find it. One warp copies; each warp group has the sums of a step in the tensor core and their total,
-// rounded to the nearest. Blocks stay for tile after tile, so that the next tile is copied while one is stored.
+// Compared with implicit_gemm: a run of x is copied to shared memory once for all taps of a row of the filter, and no
+// thread computes its addresses. One warp copies. Each warp group has the sums of a step in the tensor core, and their
+// total, rounded to nearest. Blocks process tile after tile, so the next tile is copied while the current one is
+// stored.
 //
-// With SPLITTERS no parts of x are in memory: more warps read x itself, its neighbours in a row by neighbouring
-// lanes, and write the parts of a run to the stage. What they do again for each row of the filter and each tile of
-// filters costs less than to write and read the parts where a layer has few filters.
+// With SPLITTERS, no parts of x are in global memory. More warps read x itself, neighbouring lanes read neighbours of a
+// row, and the warps write the parts of a run to the stage. They repeat this work for each row of the filter and each
+// tile of filters. If a layer has few filters, that costs less than writing and reading the parts.
 extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
     convnet_tensor(const uint4 *__restrict__ parts_x, const uint4 *__restrict__ parts_w, const float *__restrict__ x,
                    const float *__restrict__ w, float *__restrict__ y, float *__restrict__ partial, unsigned images,
@@ -510,7 +517,7 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
         return;
     }
     if (group == GROUPS_ALL) {
-        wait_for_launch_before(); // only what this warp copies comes from there
+        wait_for_launch_before(); // only the copies of this warp depend on the previous launch
         if (lane_id() == 0)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
                 copy_tile(parts_x, parts_w, ring_bytes, full, empty, tile_of(number, across), ring, images);
@@ -527,11 +534,13 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
             ring.skip(tile.end - tile.begin);
             continue;
         }
-        // All stages of the tile before are full: of the two uses that a parity may mean, the next one is this tile's.
+        // All stages of the previous tile are full. So this parity can only mean the next use of the barrier, which is
+        // this tile's.
         if (IN_TURN) {
             barrier_wait(passed + (set ^ 1), turn / 2 + set + 1 & 1);
-            // One thread arrives for the group, in a short tile before a product has kept its warps together. A warp that
-            // looks later than a turn of the other set would then wait for a phase that is over, forever.
+            // One thread arrives for the group. In a short tile no product has kept its warps together until then. If a
+            // warp looked at the barrier more than a turn of the other set later, it would wait forever for a phase
+            // that is over.
             if (tile.end - tile.begin < 2)
                 group_sync(1 + group, 128);
         }
@@ -552,7 +561,7 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
 #pragma unroll
         for (unsigned i = 0; i < TILE_N / 2; ++i)
             carried &= total[i] == total[i];
-        const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // this warp's 16
+        const unsigned filter0 = tile.down * ROWS + row + warp_id() % 4 * 16; // the 16 filters of this warp
         float *to = SPLITS > 1 ? partial + (offset)tile.split * pixels * FILTERS : y;
         if (__all_sync(ALL_LANES, carried))
             store_points(to, total, (float *)(ring_bytes + STAGES * STAGE_BYTES) + warp_id() * 8 * TURNED_PITCH, images,
@@ -563,7 +572,7 @@ extern "C" __global__ void __launch_bounds__(layer::THREADS, RESIDENT)
 }
 #endif
 
-// y = the sum of SPLITS arrays of `count` elements, in order.
+// y = the sum of SPLITS arrays of `count` elements, added in order.
 extern "C" __global__ void convnet_add_splits(const float *__restrict__ partial, float *__restrict__ y, offset count)
 {
     add_splits<SPLITS>(partial, y, count);

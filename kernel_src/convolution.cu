@@ -2,22 +2,23 @@
 //
 //     y[r][c] = sum over i and j of x[r + i - MASK_H / 2][c + j - MASK_W / 2] * mask[i][j]
 //
-// The mask is not reversed: this is what signal processing calls a correlation and neural networks a convolution.
-// For the other one pass the mask with its rows and columns in reverse. What lies outside the image is a zero that
-// is multiplied like any other number: where the mask holds an infinity or a NaN, the edges of the image get NaN.
+// The mask is not reversed: signal processing calls this operation a correlation, and neural networks call it a
+// convolution. For the other operation, pass the mask with its rows and columns in reverse order. Points outside the
+// image are zeros that are multiplied like any other number. So if the mask holds an infinity or a NaN, the edges of
+// the image get NaN.
 //
-// Extents of the mask are odd. One dimension is a mask of one row, and an image of one. All extents of the image below
-// 2^31 are legal, 0 and 1 included; offsets are 64 bits wide. Blocks are numbered in one dimension, across first, so
-// that blocks that run at the same time are neighbours.
+// Extents of the mask are odd. One dimension is a mask and an image of one row. All extents of the image below 2^31 are
+// legal, also 0; offsets have 64 bits. Blocks are numbered in one dimension, across first, so that blocks that run at
+// the same time are neighbours.
 //
-// All kernels but `separable` add in the same order, row by row of the mask, with one rounding a product: their results
-// are the same bits. An image of n points takes n multiply-adds for each element of the mask, and 8 n bytes at the
-// least. On GPUs of today the bytes take longer up to about 7 x 7; what a kernel is about is that each point is read
-// MASK_H * MASK_W times, and that it takes instructions to do so.
+// All kernels except `separable` add in the same order, row by row of the mask, and round once per product. So their
+// results have the same bits. An image of n points needs n multiply-adds for each element of the mask, and at least 8 n
+// bytes. On today's GPUs the bytes take longer up to about 7 x 7. The kernels differ in how they read each point MASK_H
+// * MASK_W times, and in the instructions that this takes.
 //
-// MASK_H and MASK_W are macros, so that all loops over the mask are written out, and so are the tuning parameters. A
-// spec sets them; the defaults are for an editor or a compiler that is given none. A kernel is compiled where its own
-// macro CONVOLUTION_<NAME> is set, or where CONVOLUTION_ONE is not.
+// MASK_H and MASK_W are macros, so the compiler unrolls all loops over the mask. The tuning parameters are macros too.
+// A spec sets them. The defaults are for an editor, or for a compiler without definitions. A kernel is compiled if its
+// own macro CONVOLUTION_<NAME> is set, or if CONVOLUTION_ONE is not set.
 
 #include "common.cuh"
 
@@ -25,7 +26,7 @@
 #define MASK_H 5 // rows of the mask
 #endif
 #ifndef MASK_W
-#define MASK_W 5 // columns
+#define MASK_W 5 // columns of the mask
 #endif
 #ifndef BLOCK_X
 #define BLOCK_X 32 // threads of a block across
@@ -34,22 +35,23 @@
 #define BLOCK_Y 8 // and down
 #endif
 #ifndef VECTOR
-#define VECTOR 4 // coarsened, separable: neighbours in a row that a thread makes: 4 or 8
+#define VECTOR 4 // coarsened, separable: neighbouring points of a row per thread: 4 or 8
 #endif
 #ifndef DEPTH
-#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds, with as many on their way
+#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds; as many more are in flight
 #endif
 #ifndef RESIDENT
-#define RESIDENT 512 // coarsened, separable: threads that an SM has registers for, at the least
+#define RESIDENT 512 // coarsened, separable: minimum number of threads whose registers must fit on an SM
 #endif
 #ifndef PREFETCH
-#define PREFETCH 2 // coarsened, separable: rows beyond the one being read that are on their way to the L2; 0: none
+// coarsened, separable: rows after the one that is being read whose prefetch to the L2 is in flight; 0: none
+#define PREFETCH 2
 #endif
 
-#define RIM_H (MASK_H / 2) // rows above and below an image's point that it takes
+#define RIM_H (MASK_H / 2) // rows above and below a point that the mask covers
 #define RIM_W (MASK_W / 2)
 
-// The place of a block's tile, numbered across first.
+// The position of a block's tile. Tiles are numbered across first.
 struct Tile {
     unsigned row, column;
 };
@@ -60,7 +62,7 @@ __device__ __forceinline__ Tile tile_of_block(unsigned width, unsigned tile_heig
     return {blockIdx.x / across * tile_height, blockIdx.x % across * tile_width};
 }
 
-// A point of the image, or the zero outside. Rows and columns before the first are large unsigned numbers.
+// Returns a point of the image, or zero outside it. Rows and columns before the first are large unsigned numbers.
 __device__ __forceinline__ float point(const float *__restrict__ x, unsigned height, unsigned width, unsigned row,
                                        unsigned column)
 {
@@ -72,10 +74,11 @@ __constant__ float mask[MASK_H * MASK_W];
 #endif
 
 #if defined(CONVOLUTION_BASIC) || !defined(CONVOLUTION_ONE)
-// A thread a point; image and mask from global memory, two loads and a test of the edges for each multiply-add.
+// One thread per point. Image and mask come from global memory: two loads and a test of the edges for each
+// multiply-add.
 //
-// The L1 serves most of it: threads of a warp read neighbours, and all of them the same element of the mask. The kernel
-// is bound by its loads' way through the L1.
+// The L1 serves most loads: threads of a warp read neighbours, and all of them read the same element of the mask. The
+// bound of the kernel is the throughput of the L1.
 extern "C" __global__ void convolution_basic(const float *__restrict__ x, const float *__restrict__ weights,
                                              float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -94,7 +97,7 @@ extern "C" __global__ void convolution_basic(const float *__restrict__ x, const 
 #endif
 
 #if defined(CONVOLUTION_CONSTANT_MASK) || !defined(CONVOLUTION_ONE)
-// The mask in constant memory: its elements are operands of the multiply-adds, and half of the loads are gone.
+// The mask is in constant memory. Its elements are operands of the multiply-adds, so half of the loads are gone.
 extern "C" __global__ void convolution_constant_mask(const float *__restrict__ x, float *__restrict__ y,
                                                      unsigned height, unsigned width)
 {
@@ -113,11 +116,11 @@ extern "C" __global__ void convolution_constant_mask(const float *__restrict__ x
 #endif
 
 #if defined(CONVOLUTION_HALO_STAGED) || !defined(CONVOLUTION_ONE)
-// The block's points and the rim around them are staged in shared memory: as many threads as points that are made,
-// which load several points each.
+// The block's points and the rim around them are staged in shared memory. The block has as many threads as it makes
+// points, and each loads several points.
 //
-// Against constant_mask: a point comes from global memory 1 + rim / tile times, and the edges are tested once a load,
-// not once a multiply-add. A multiply-add takes one load from shared memory, in neighbouring banks.
+// Compared with constant_mask: a point comes from global memory 1 + rim / tile times. The edges are tested once per
+// load instead of once per multiply-add. A multiply-add takes one load from shared memory, in neighbouring banks.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_staged(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -142,14 +145,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_HALO_ALL_THREADS) || !defined(CONVOLUTION_ONE)
-// As many threads as points that are staged: each loads one, and those of the rim are done with that.
+// The block has as many threads as staged points. Each thread loads one point, and the threads of the rim then end.
 //
-// Against halo_staged: no loop and no divergence while loading, but idle threads from then on, and with a large mask
-// many of them: a tile of 32 x 32 under 15 x 15 makes 18 x 18 points.
+// Compared with halo_staged: loading needs no loop and has no divergence, but threads are idle afterwards, many of them
+// with a large mask: a tile of 32 x 32 under 15 x 15 makes 18 x 18 points.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_all_threads(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
-    constexpr unsigned HEIGHT = BLOCK_Y - MASK_H + 1, WIDTH = BLOCK_X - MASK_W + 1; // of what is made
+    constexpr unsigned HEIGHT = BLOCK_Y - MASK_H + 1, WIDTH = BLOCK_X - MASK_W + 1; // extents of the result
     __shared__ float staged[BLOCK_Y][BLOCK_X];
     Tile tile = tile_of_block(width, HEIGHT, WIDTH);
     unsigned row = tile.row + threadIdx.y - RIM_H, column = tile.column + threadIdx.x - RIM_W;
@@ -169,11 +172,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_HALO_CACHED) || !defined(CONVOLUTION_ONE)
-// Only the inner part is staged, a load a thread. The rim is left to the caches, where the blocks beside, whose inner
-// part it is, have just brought it.
+// Only the inner part is staged, with one load per thread. The rim comes from the caches, because it is the inner part
+// of the neighbouring blocks, which have just loaded it.
 //
-// Against the two before: the simplest staging and no idle threads, for a test at each multiply-add and, in the threads
-// near the tile's edges, loads from global memory: warps diverge there.
+// Compared with the two kernels before: the staging is the simplest and no thread is idle. But each multiply-add needs
+// a test, and threads near the tile's edges load from global memory, where warps diverge.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_cached(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -200,27 +203,27 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_COARSENED) || defined(CONVOLUTION_SEPARABLE) || !defined(CONVOLUTION_ONE)
-// Words of 16 bytes on either side of a thread's points that the mask reaches into, and all that a thread reads of a
-// row.
+// SIDE: words of 16 bytes on either side of a thread's points that the mask covers. WORDS: all words that a thread
+// reads of a row.
 #define SIDE ((RIM_W + 3) / 4)
 #define WORDS (VECTOR / 4 + 2 * SIDE)
 
-// What a thread needs of one row of the image: its own columns and those around them.
+// The points of one row of the image that a thread needs: its own columns and the columns around them.
 struct Window {
     float at[4 * WORDS];
 };
 
-// Where a thread reads: the window's columns begin at `column`, which may lie before the first.
+// The position of a thread's reads. The window's columns begin at `column`, which may be before the first.
 struct Reader {
     const float *from; // the window in `row`
     unsigned row, column;
     unsigned height, width;
-    unsigned needed; // rows from here on are not
+    unsigned needed; // rows from here on are not needed
 };
 
-// Reads a row that lies in the image and moves on to the next. Columns outside the image keep what the window holds,
-// which is zero. ALIGNED: words may be read whole; each lies in the image or outside it. The thread's own columns of
-// the row PREFETCH rows on are set on their way to the L2: what is on its way from memory takes no registers.
+// Reads a row inside the image and advances to the next row. Columns outside the image keep the value of the window,
+// which is zero. ALIGNED: whole words may be read, because each is inside or outside the image. The function also
+// prefetches the thread's own columns, PREFETCH rows further on, to the L2. A prefetch in flight needs no registers.
 template <bool ALIGNED> __device__ __forceinline__ void read_inside(Reader &reader, Window &window)
 {
     if (PREFETCH > 0 && ALIGNED && reader.row + PREFETCH < reader.needed)
@@ -238,7 +241,7 @@ template <bool ALIGNED> __device__ __forceinline__ void read_inside(Reader &read
     ++reader.row;
 }
 
-// Any row: one outside the image is zero.
+// Reads any row. A row outside the image is zero.
 template <bool ALIGNED> __device__ __forceinline__ void read_row(Reader &reader, Window &window)
 {
     if (reader.row < reader.height) {
@@ -265,12 +268,13 @@ template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, con
     }
 }
 
-// The walk of coarsened and separable. A thread makes VECTOR columns of `chunk` rows, and reads each row of the image
-// once, in words of 16 bytes; those on either side are its neighbours' own, so that they come from the L1.
+// The loop of coarsened and separable. A thread makes VECTOR columns of `chunk` rows. It reads each row of the image
+// once, in words of 16 bytes. The words on either side belong to its neighbours, so they come from the L1.
 //
-// A row of the image is part of MASK_H rows of the result. Their sums are under way in registers: sums[i] is of the row
-// for which the current row is row i of the mask. With the next row each moves on by one place, which costs nothing, as
-// it is the first multiply-add that moves it; the last is whole, and written. `Add` is what a row of the image adds.
+// A row of the image contributes to MASK_H rows of the result, whose sums are in registers. sums[i] belongs to the row
+// of the result for which the current row is row i of the mask. With the next row each sum moves by one place. The move
+// costs nothing, because the first multiply-add does it. The last sum is complete and is written. `Add` adds the
+// contribution of a row of the image.
 template <class Add, bool ALIGNED, unsigned AHEAD>
 __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height,
                                      unsigned width, unsigned chunk)
@@ -290,13 +294,13 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
         read_row<ALIGNED>(reader, windows[d]);
     float sums[MASK_H][VECTOR] = {};
 
-    // Row t of the walk is row i of the mask for row t - i of the tile.
+    // Row t of this loop is row i of the mask for row t - i of the tile.
     const unsigned end = rows + MASK_H - 1;
     for (unsigned t = 0; t < end; t += AHEAD) {
         if (t >= MASK_H - 1 && t + AHEAD <= rows && t + 2 * AHEAD <= end && first + t + 2 * AHEAD <= height) {
-            // Rows that are part of MASK_H rows of the tile, and AHEAD more to be read: no test is left. Each row has a
-            // window of its own to be read into while the current one is in use; read into that one, the row would set
-            // out only after the last multiply-add.
+            // Rows that contribute to MASK_H rows of the tile, with AHEAD more rows to read, so no test is needed. Each
+            // row is read into its own window while the current one is used. If both shared a window, the loads would
+            // begin only after the last multiply-add.
 #pragma unroll
             for (unsigned d = 0; d < AHEAD; ++d) {
                 Window ahead = windows[d];
@@ -337,14 +341,14 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
     if (width % 4 == 0 && is_aligned<16>(x, y))
         walk<Add, true, DEPTH>(x, y, height, width, chunk);
     else
-        walk<Add, false, 1>(x, y, height, width, chunk); // with many small loads a row, one row is enough
+        walk<Add, false, 1>(x, y, height, width, chunk); // with many small loads per row, one row is enough
 }
 #endif
 
 #if defined(CONVOLUTION_COARSENED) || !defined(CONVOLUTION_ONE)
 // MASK_W multiply-adds for each row of the mask.
 struct AddRow {
-    static constexpr bool SKIPS = true; // rows of the mask for which there is no row in the tile
+    static constexpr bool SKIPS = true; // skips the rows of the mask that have no row in the tile
     const Window &window;
     __device__ __forceinline__ explicit AddRow(const Window &row) : window(row)
     {
@@ -362,11 +366,11 @@ struct AddRow {
     }
 };
 
-// VECTOR columns of `chunk` rows a thread, the image's rows in registers one after the other.
+// A thread makes VECTOR columns of `chunk` rows, and has one row of the image after the other in registers.
 //
-// Against halo_staged: no shared memory and no barrier; a row of the image takes a few loads of 16 bytes for VECTOR
-// MASK_H MASK_W multiply-adds, whose other operand is in constant memory. Next to nothing but multiply-adds is issued,
-// and each point is read once, but for MASK_H - 1 rows a chunk.
+// Compared with halo_staged: it needs no shared memory and no barrier. A row of the image takes a few loads of 16 bytes
+// for VECTOR MASK_H MASK_W multiply-adds, whose other operand is in constant memory. Nearly all issued instructions are
+// multiply-adds. Each point is read once, except for MASK_H - 1 rows per chunk.
 extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
     convolution_coarsened(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
                           unsigned chunk)
@@ -378,10 +382,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
 #if defined(CONVOLUTION_SEPARABLE) || !defined(CONVOLUTION_ONE)
 __constant__ float mask_column[MASK_H], mask_row[MASK_W];
 
-// The row is taken under the mask's row once; what comes of it, times an element of the column, for each row of the
-// mask.
+// Computes the sum of a row of the image under the mask's row once. For each row of the mask, it adds this sum times an
+// element of the column.
 struct AddSeparable {
-    static constexpr bool SKIPS = false; // what no row of the tile needs costs less than a test
+    static constexpr bool SKIPS = false; // unneeded sums cost less than a test
     float across[VECTOR];
     __device__ __forceinline__ explicit AddSeparable(const Window &window)
     {
@@ -401,10 +405,10 @@ struct AddSeparable {
     }
 };
 
-// For a mask that is a column times a row, mask[i][j] = column[i] * row[j]: both passes in one.
+// For a mask that is a column times a row, mask[i][j] = column[i] * row[j]: both passes in one kernel.
 //
-// Against coarsened: MASK_H + MASK_W multiply-adds a point in place of MASK_H MASK_W. What lies between the passes
-// never leaves the registers.
+// Compared with coarsened: MASK_H + MASK_W multiply-adds per point instead of MASK_H MASK_W. The results of the first
+// pass never leave the registers.
 extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
     convolution_separable(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
                           unsigned chunk)

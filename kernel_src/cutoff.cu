@@ -1,36 +1,37 @@
 // cutoff.cu - the electrostatic potential of atoms within a radius, smoothed at the edge, at every point of a lattice.
 //
-// The lattice has nx x ny x nz points, x fastest; point i lies at i * spacing (rounded to single precision) in each
-// direction. An atom is a float4: its place and its charge. At a distance r below the radius it adds
-// charge (1 - r^2 / radius^2)^2 / r. So a point needs few of the atoms, and to look at few others is all the art: atoms
-// lie in bins, and a region of neighbouring points looks at the bins near it.
+// The lattice has nx x ny x nz points, x fastest. Point i is at i * spacing (rounded to single precision) in each
+// direction. An atom is a float4: its position and its charge. At a distance r below the radius it adds charge (1 - r^2
+// / radius^2)^2 / r. So a point needs few of the atoms, and the kernels differ in how few others they examine: atoms
+// are sorted into bins, and a region of neighbouring points examines the bins near it.
 //
-// What the answer is: sums in single precision. A point on which an atom lies has an infinite potential of the charge's
-// sign: NaN where the charge is 0, or where two infinities of different sign meet; nearer than about 1e-19 counts as on
-// it. An atom with a charge that is not finite is in no bin: it goes to the overflow list, so that it reaches the
-// points within its radius alone. An atom whose place is not finite, or from which no point is near, is left out. Atoms
-// outside of the lattice go to the bin nearest to them. Where kernels make the bins, atoms lie in a bin as they come,
-// and the last bits of sums differ from run to run; where the host makes them they do not. A radius of 0 gives 0.
+// The answer: sums in single precision. If an atom is exactly at a point, the potential there is an infinity with the
+// charge's sign. It is NaN if the charge is 0, or if two infinities of different sign are added. A distance below about
+// 1e-19 counts as 0. An atom with a charge that is not finite goes to the overflow list instead of a bin, so that it
+// affects only the points within its radius. An atom is left out if its position is not finite, or if no point is
+// within its radius. Atoms outside the lattice go to the nearest bin. If kernels make the bins, the order of atoms in a
+// bin depends on timing, and the last bits of sums differ from run to run. If the host makes the bins, the bits are the
+// same in every run. A radius of 0 gives 0.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro CUTOFF_<NAME> is set, or where CUTOFF_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro CUTOFF_<NAME> is set, or if CUTOFF_ONE is not set.
 
 #include "common.cuh"
 
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block, where that is free
+#define BLOCK 256 // threads of a block, in kernels whose layout does not fix them
 #endif
 #ifndef BIN
 #define BIN 8 // lattice points along the side of a bin
 #endif
 #ifndef CAPACITY
-#define CAPACITY 64 // constant bins: atoms that a bin has room for
+#define CAPACITY 64 // constant bins: atoms that fit into a bin
 #endif
 #ifndef TEST_FIRST
-#define TEST_FIRST 1 // whether a bin is looked at before it is asked for a place by an atomic
+#define TEST_FIRST 1 // whether a thread reads a bin's count before its atomic addition
 #endif
 #ifndef DUMMIES
-#define DUMMIES 0 // constant bins: whether unused places hold atoms that add nothing; if not, counts are read
+#define DUMMIES 0 // constant bins: 1: unused places hold atoms that add nothing; 0: the kernels read the counts
 #endif
 #ifndef STAGED
 #define STAGED 1 // constant bins: bins in shared memory at a time
@@ -45,21 +46,21 @@
 #define POINTS_Z 4
 #endif
 #ifndef GROUP
-#define GROUP 8 // cutoff_lists: lanes that share a list, 8, 16 or 32
+#define GROUP 8 // cutoff_lists: lanes that share a list: 8, 16 or 32
 #endif
 #ifndef RING
-#define RING 64 // cutoff_lists: atoms that a list has room for, a power of two from 64 on
+#define RING 64 // cutoff_lists: atoms that fit into a list: a power of two, at least 64
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // cutoff_lists: atoms of a list at once
+#define UNROLL 4 // cutoff_lists: atoms of a list per iteration
 #endif
 #ifndef PER_SM
-#define PER_SM 1 // cutoff_lists: blocks of a multiprocessor at least, for which registers must do
+#define PER_SM 1 // cutoff_lists: minimum number of blocks whose registers must fit on a multiprocessor
 #endif
 
 typedef unsigned u32;
 
-enum : u32 { DROPPED = 0xffffffff, LISTED = 0xfffffffe }; // in place of a bin
+enum : u32 { DROPPED = 0xffffffff, LISTED = 0xfffffffe }; // instead of the number of a bin
 
 // ---- atoms and points ----
 
@@ -68,7 +69,7 @@ __device__ __forceinline__ float coordinate(int i, float spacing)
     return __fmul_rn((float)i, spacing);
 }
 
-// One instruction of the special-function unit, within 2^-22.9 of the value; a number that is not normal counts as 0.
+// One instruction of the special-function unit, within 2^-22.9 of the value. A denormal number counts as 0.
 __device__ __forceinline__ float inverse_root(float x)
 {
     float root;
@@ -76,8 +77,8 @@ __device__ __forceinline__ float inverse_root(float x)
     return root;
 }
 
-// Beyond the radius the smoothing factor is cut off at 0, which costs nothing: the operation that makes it keeps to
-// [0, 1]. So no branch is needed. `per_square` is 1 / radius^2.
+// Beyond the radius the smoothing factor becomes 0. This costs nothing, because the instruction that computes the
+// factor clamps it to [0, 1]. So no branch is needed. `per_square` is 1 / radius^2.
 __device__ __forceinline__ float potential(float charge, float r2, float per_square)
 {
     float s;
@@ -96,8 +97,8 @@ __device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
     return ((offset)z * ny + y) * nx + x;
 }
 
-// The points of a thread: at one x, POINTS_Y along y and POINTS_Z along z. What x and y contribute to the square of the
-// distance is made once for all points that share them.
+// The points of a thread: at one x, POINTS_Y along y and POINTS_Z along z. The contribution of x and y to the square of
+// the distance is computed once for all points that share them.
 struct Points {
     float x, y[POINTS_Y], z[POINTS_Z], sums[POINTS_Y][POINTS_Z];
 
@@ -149,7 +150,7 @@ __device__ __forceinline__ int bins_of(int points)
 
 __device__ __forceinline__ bool is_near(float at, int points, float spacing, float radius)
 {
-    return points > 0 && at > -radius && at < (points - 1) * spacing + radius; // not where `at` is NaN
+    return points > 0 && at > -radius && at < (points - 1) * spacing + radius; // false if `at` is NaN
 }
 
 __device__ __forceinline__ u32 bin_along(float at, int points, float spacing)
@@ -173,8 +174,8 @@ __device__ __forceinline__ void list_atom(float4 atom, float4 *overflow, u32 *ta
     overflow[atomicAdd(taken, 1)] = atom;
 }
 
-// A place in a bin: CAPACITY or more where it is full. All atoms of a crowded bin go through one address, one after the
-// other; a look at the count before spares those that come too late.
+// Returns a place in a bin. If the bin is full, the place is CAPACITY or more. The atomics for all atoms of a crowded
+// bin use one address, one after the other. Reading the count first saves this for the atoms that do not fit.
 __device__ __forceinline__ u32 place_in_bin(u32 *counts, u32 bin)
 {
     if (TEST_FIRST && *(volatile u32 *)(counts + bin) >= CAPACITY)
@@ -183,7 +184,7 @@ __device__ __forceinline__ u32 place_in_bin(u32 *counts, u32 bin)
 }
 
 #if defined CUTOFF_BIN || !defined CUTOFF_ONE
-// One launch: a thread an atom takes a place in its bin and stores the atom there, or in the overflow list.
+// One launch: one thread per atom takes a place in its bin and stores the atom there, or in the overflow list.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_bin(const float4 *atoms, u32 count, float4 *bins, u32 *counts, float4 *overflow, u32 *taken, int nx, int ny,
                int nz, float spacing, float radius)
@@ -204,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined CUTOFF_COUNT || !defined CUTOFF_ONE
-// The same in two: first the counts and each atom's place.
+// The same in two launches: the first makes the counts and each atom's place.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_count(const float4 *atoms, u32 count, u32 *counts, u32 *slots, int nx, int ny, int nz, float spacing,
                  float radius)
@@ -234,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined CUTOFF_DUMMIES || !defined CUTOFF_ONE
-// Fills what bins have left with dummies: then nobody has to read counts, and all loops are equally long.
+// Fills the unused places of bins with dummies. Then no kernel has to read counts, and all loops have the same length.
 extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_dummies(float4 *bins, const u32 *counts, offset slots)
 {
     offset i = grid_thread<BLOCK>();
@@ -244,15 +245,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_dummies(float4 *bins,
 #endif
 
 #if defined CUTOFF_OVERFLOW || !defined CUTOFF_ONE
-// How many points of an axis to look at, from `first` on: one more on each side than rounding would need.
+// Returns how many points of an axis to examine, from `first` on: one more on each side than rounding requires.
 __device__ __forceinline__ int points_near(float at, int points, float spacing, float radius, int &first)
 {
     first = (int)fmaxf(ceilf((at - radius) / spacing) - 1, 0);
     return (int)fminf(floorf((at + radius) / spacing) + 2, (float)points) - first;
 }
 
-// A block an atom of the list adds to all points within its radius, by atomics, which take denormal numbers for 0. The
-// test is exact: charges that are not finite stay within their radius.
+// One block per atom of the overflow list. It adds to all points within the radius by atomics, which treat denormal
+// numbers as 0. The test of the distance is exact, so an infinite charge affects only points within the radius.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_overflow(const float4 *overflow, const u32 *taken, float *energy, int nx, int ny, int nz, float spacing,
                     float radius)
@@ -275,22 +276,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- constant bins: a region of points is as large as a bin ----
+// ---- constant bins: a region of points has the size of a bin ----
 
 enum : u32 {
     THREADS_Y = BIN / POINTS_Y,
     THREADS_Z = BIN / POINTS_Z,
-    THREADS = BIN * THREADS_Y * THREADS_Z // of a block: the points of a region
+    THREADS = BIN * THREADS_Y * THREADS_Z // threads of a block: the points of a region
 };
 
-// What a thread of a block in three dimensions counts as.
+// The number of a thread in a three-dimensional block.
 __device__ __forceinline__ u32 thread_of_block()
 {
     return (threadIdx.z * THREADS_Y + threadIdx.y) * BIN + threadIdx.x;
 }
 
-// Which bins are near a region, by their distance in bins; all regions have the same. A byte for each axis, 128 added.
-// Of dynamic bins: rows of such bins along x, whose last is in the fourth byte.
+// The bins near a region, as distances in bins, which are the same for all regions: one byte per axis, plus 128. For
+// dynamic bins an entry is a row of bins along x, and the fourth byte has the last bin of the row.
 __constant__ u32 cutoff_near[16000];
 
 __device__ __forceinline__ int unpack(u32 packed, u32 axis)
@@ -299,7 +300,7 @@ __device__ __forceinline__ int unpack(u32 packed, u32 axis)
 }
 
 #if defined CUTOFF_CONSTANT || defined CUTOFF_WALKING || !defined CUTOFF_ONE
-// The block brings STAGED bins at a time to shared memory, and each thread goes through all of their atoms.
+// The block copies STAGED bins at a time to shared memory, and each thread processes all their atoms.
 __device__ __forceinline__ void sum_region(int3 region, const float4 *bins, const u32 *counts, u32 offset_count,
                                            float *energy, int nx, int ny, int nz, float spacing, float radius)
 {
@@ -344,7 +345,7 @@ __device__ __forceinline__ void sum_region(int3 region, const float4 *bins, cons
 #endif
 
 #if defined CUTOFF_CONSTANT || !defined CUTOFF_ONE
-// A block a region.
+// One block per region.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cutoff_constant(const float4 *bins, const u32 *counts, u32 offset_count, float *energy, int nx, int ny, int nz,
                     float spacing, float radius)
@@ -355,7 +356,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined CUTOFF_WALKING || !defined CUTOFF_ONE
-// As many blocks as the multiprocessors hold, each of which walks from region to region.
+// As many blocks as the multiprocessors hold. Each of them processes one region after the other.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cutoff_walking(const float4 *bins, const u32 *counts, u32 offset_count, float *energy, int nx, int ny, int nz,
                    float spacing, float radius)
@@ -368,10 +369,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 #endif
 
-// ---- dynamic bins: atoms sorted by bin, as many in each as there are ----
+// ---- dynamic bins: atoms sorted by bin; a bin has any number of atoms ----
 
 #if defined CUTOFF_SORT || !defined CUTOFF_ONE
-enum : u32 { ITEMS = 8 }; // bins of a thread
+enum : u32 { ITEMS = 8 }; // bins per thread
 
 // Adds up the counts of a block's bins.
 extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_sums(const u32 *counts, u32 *sums, u32 bins)
@@ -391,7 +392,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) cutoff_sums(const u32 *count
     sums[blockIdx.x] = sum;
 }
 
-// starts[b]: the atoms in bins before b. Blocks are few, so each adds up the sums of those before it.
+// starts[b] becomes the number of atoms in the bins before b. There are few blocks, so each adds up the sums of the
+// blocks before it.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_starts(const u32 *counts, const u32 *sums, u32 *starts, u32 bins)
 {
@@ -416,13 +418,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         start += before_warps[w] + (w < warp_id() ? warps[w] : 0);
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) {
-        if (first + i <= bins) // one more than there are bins: the end of the last
+        if (first + i <= bins) // one more than the number of bins: the end of the last bin
             starts[first + i] = start;
         start += own[i];
     }
 }
 
-// The atoms to their bins.
+// Copies the atoms to their bins.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_sort(const float4 *atoms, u32 count, const u32 *slots, const u32 *starts, float4 *sorted, float4 *overflow,
                 u32 *taken, int nx, int ny, int nz, float spacing, float radius)
@@ -439,7 +441,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined CUTOFF_DYNAMIC || !defined CUTOFF_ONE
-// The atoms of a row of bins lie together (a pencil): a block brings CHUNK of them at a time to shared memory.
+// The atoms of a row of bins are contiguous (a pencil). A block copies CHUNK of them at a time to shared memory.
 extern "C" __global__ void __launch_bounds__(THREADS)
     cutoff_dynamic(const float4 *sorted, const u32 *starts, u32 row_count, float *energy, int nx, int ny, int nz,
                    float spacing, float radius)
@@ -478,31 +480,31 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // ---- lists: each group of lanes examines the atoms within the radius of its own points' box ----
 
 #if defined CUTOFF_LISTS || !defined CUTOFF_ONE
-// Above, a region as large as a bin examines all atoms of the bins near it, and most of these are too far away. A
-// smaller region would examine fewer in vain, but then bins are small, blocks have few threads, and each atom is read
-// more often. Here the points of a group of lanes are a small box, and bins may be larger than it. A warp goes through
-// the atoms of the bins near it, 32 at a time, each lane with an atom. It puts the atom on the list of each of the
-// warp's groups whose box is within the radius of the atom; that takes few operations. Then each group goes through its
-// own list, a ring in shared memory, all groups in step.
+// In the kernels above, a region of the size of a bin examines all atoms of the bins near it, and most of these are too
+// far away. A smaller region would examine fewer atoms in vain. But then bins are small, blocks have few threads, and
+// each atom is read more often. Here the points of a group of lanes are a small box, and bins may be larger than the
+// box. A warp reads the atoms of the bins near it, 32 at a time, one per lane. A lane puts its atom on the list of each
+// of the warp's groups whose box is within the radius of the atom, which takes few operations. Then each group
+// processes its own list, a ring in shared memory. All groups run in step.
 enum : int {
     GROUP_X = GROUP == 32 ? 8 : 4, // lanes along x, along y
     GROUP_Y = GROUP / GROUP_X,
-    BOX_X = GROUP_X, // points
+    BOX_X = GROUP_X, // points of a box along x
     BOX_Y = GROUP_Y * POINTS_Y,
     BOX_Z = POINTS_Z,
     GROUPS = WARP / GROUP,
-    ALONG_X = GROUPS > 1 ? 2 : 1, // groups of a warp
+    ALONG_X = GROUPS > 1 ? 2 : 1, // groups of a warp along x
     ALONG_Y = GROUPS / ALONG_X
 };
 
-// The part of an axis from point `first` to point `last`: how far a place is from it.
+// The interval of an axis from point `first` to point `last`. Computes the distance of a position from it.
 struct Interval {
     float middle, half;
 
     __device__ __forceinline__ Interval(int first, int count, int points, float spacing)
     {
         float low = coordinate(first, spacing), high = coordinate(min(first + count, points) - 1, spacing);
-        middle = first < points ? 0.5f * (low + high) : 1e30f; // no atom is near to what has no points
+        middle = first < points ? 0.5f * (low + high) : 1e30f; // no atom is near an interval without points
         half = 0.5f * (high - low);
     }
 
@@ -512,15 +514,15 @@ struct Interval {
     }
 };
 
-// The bins of an axis within `reach` of points first to last: as a first bin and an end.
+// Returns the bins of an axis within `reach` of the points `first` to `last`: the first bin, and the end.
 __device__ __forceinline__ int2 bins_near(int first, int last, float reach, int points, float spacing)
 {
     return make_int2(bin_along(coordinate(first, spacing) - reach, points, spacing),
                      bin_along(coordinate(min(last, points - 1), spacing) + reach, points, spacing) + 1);
 }
 
-// How far a bin is from points first to last of an axis. A bin at the end of the lattice may hold atoms from beyond it:
-// they are not nearer than the bin.
+// Returns the distance of a bin from the points `first` to `last` of an axis. A bin at the end of the lattice may also
+// hold atoms from outside the lattice; they are not nearer than the bin.
 __device__ __forceinline__ float bin_distance(int bin, int first, int last, float spacing)
 {
     return fmaxf(fmaxf(coordinate(first, spacing) - (bin + 1) * (BIN * spacing),
@@ -533,7 +535,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
                  int nz, float spacing, float radius)
 {
     enum : int { WARP_X = BOX_X * ALONG_X, WARP_Y = BOX_Y * ALONG_Y };
-    __shared__ float4 lists[BLOCK / WARP][GROUPS][RING + 1]; // one more: groups begin at different banks
+    __shared__ float4 lists[BLOCK / WARP][GROUPS][RING + 1]; // one more place, so that groups begin in different banks
     float square = radius * radius, per_square = 1 / square;
     int boxes_x = ceil_div(nx, WARP_X), boxes_y = ceil_div(ny, WARP_Y), boxes_z = ceil_div(nz, BOX_Z);
     u32 box = blockIdx.x * (BLOCK / WARP) + warp_id(), lane = lane_id(), group = lane / GROUP;
@@ -554,8 +556,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     for (int g = 0; g < GROUPS; g++)
         tails[g] = 0;
 
-    // Once a list is nearly full: goes through as many atoms of all lists as the shortest has, or as many as make room.
-    // At the end through all. What a shorter list lacks is dummies.
+    // When a list is nearly full, processes as many atoms of every list as the shortest list has, or as many as are
+    // needed to make room. At the end (`all`) it processes all atoms. Shorter lists are filled up with dummies.
     auto go_through_lists = [&](bool all) {
         u32 least = tails[0], most = least;
 #pragma unroll
@@ -595,7 +597,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
         float dy = bin_distance(by, y0, y1, spacing), dz = bin_distance(bz, z0, z1, spacing),
               rest = square - dy * dy - dz * dz;
         u32 begin = 0, count = 0;
-        if (row < rows && rest > 0) { // a lane a row of bins: its atoms lie together
+        if (row < rows && rest > 0) { // one row of bins per lane: its atoms are contiguous
             int2 bins = bins_near(x0, x1, sqrtf(rest), nx, spacing);
             const u32 *at = starts + (bz * bins_of(ny) + by) * bins_of(nx);
             begin = at[bins.x];
@@ -603,7 +605,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
         }
         u32 scanned = warp_scan<Plus<u32>>(count), total = __shfl_sync(ALL_LANES, scanned, WARP - 1);
         begin -= scanned - count;
-        for (u32 done = 0; done < total; done += WARP) { // a lane an atom, of whichever row
+        for (u32 done = 0; done < total; done += WARP) { // one atom per lane, from any row
             u32 atom_number = done + lane, of = 0;
 #pragma unroll
             for (u32 step = WARP / 2; step > 0; step /= 2)

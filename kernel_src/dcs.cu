@@ -1,19 +1,19 @@
 // dcs.cu - direct Coulomb summation: the electrostatic potential of many atoms at every point of a lattice.
 //
-// The lattice has nx x ny x nz points, x fastest; point i lies at i * spacing (rounded to single precision) in each
-// direction. An atom is a float4: its place and its charge. The potential at a point is the sum of charge / distance
-// over all atoms: no atom is left out, however far. So a pair of an atom and a point costs a reciprocal square root
-// and few operations beside it, and nothing else counts: the bound is what the special-function units do, 16 a clock
-// and multiprocessor from sm_70 on. dcs_newton and dcs_shared_root pass it.
+// The lattice has nx x ny x nz points, x fastest. Point i is at i * spacing (rounded to single precision) in each
+// direction. An atom is a float4: its position and its charge. The potential at a point is the sum of charge / distance
+// over all atoms, without a cutoff. A pair of an atom and a point needs a reciprocal square root and few other
+// operations. So the special-function units are the bound: from sm_70 on they do 16 operations per clock and
+// multiprocessor. dcs_newton and dcs_shared_root exceed this bound.
 //
-// What the answer is: sums in single precision, atoms in their order; a kernel gives the same bits in every run, but
-// for dcs_scatter_atomic. A point on which an atom lies has an infinite potential of the charge's sign: NaN where the
-// charge is 0, or where two infinities of different sign meet. Nearer than about 1e-19 (the square of the distance is
-// no normal number) counts as on it; 1e19 away or further, where the square is infinite, counts as infinitely far. A
-// coordinate that is NaN makes all points NaN.
+// The answer: sums in single precision, with the atoms in their order. All kernels except dcs_scatter_atomic give the
+// same bits in every run. If an atom is exactly at a point, the potential there is an infinity with the charge's sign.
+// It is NaN if the charge is 0, or if two infinities of different sign are added. A distance below about 1e-19 counts
+// as 0, because its square is not a normal number. From about 1e19 on the square is infinite, so the distance counts as
+// infinite. A coordinate that is NaN makes all points NaN.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro DCS_<NAME> is set, or where DCS_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro DCS_<NAME> is set, or if DCS_ONE is not set.
 
 #include "common.cuh"
 
@@ -30,31 +30,31 @@
 #define CHUNK 4096 // atoms in constant memory, which has room for 4096
 #endif
 #ifndef POINTS
-#define POINTS 8 // points of a thread, along x
+#define POINTS 8 // points per thread along x
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // atoms that the loop takes at once: dcs_unrolled, dcs_newton
+#define UNROLL 4 // atoms per iteration of the loop: dcs_unrolled, dcs_newton
 #endif
 #ifndef POINTS_Y
-#define POINTS_Y 2 // dcs_newton: points of a thread along y; POINTS of them along x
+#define POINTS_Y 2 // dcs_newton: points per thread along y; along x it has POINTS of them
 #endif
 #ifndef NEWTON
-#define NEWTON 2 // dcs_newton: how many of a thread's POINTS * POINTS_Y points take Newton's iteration
+#define NEWTON 2 // dcs_newton: number of a thread's POINTS * POINTS_Y points that use Newton's iteration
 #endif
 #ifndef STAGE
 #define STAGE 512 // dcs_newton, dcs_shared_root: atoms in shared memory at a time
 #endif
 #ifndef ROWS
-#define ROWS 2 // dcs_shared_root: points of a thread along y, in threes; POINTS of them along x
+#define ROWS 2 // dcs_shared_root: groups of three points per thread along y; along x it has POINTS of them
 #endif
 #ifndef OWN
-#define OWN 0 // dcs_shared_root: how many of the POINTS along x take a root of their own
+#define OWN 0 // dcs_shared_root: number of the POINTS along x whose points have separate roots
 #endif
 #ifndef SPLITS
-#define SPLITS 1 // dcs_shared_root: parts of the atoms, each of which has blocks of its own
+#define SPLITS 1 // dcs_shared_root: parts of the atoms; separate blocks process each part
 #endif
 #ifndef PER_SM
-#define PER_SM 4 // dcs_shared_root: blocks of a multiprocessor at least, for which registers must do
+#define PER_SM 4 // dcs_shared_root: minimum number of blocks whose registers must fit on a multiprocessor
 #endif
 
 __device__ __forceinline__ float coordinate(int i, float spacing)
@@ -62,8 +62,9 @@ __device__ __forceinline__ float coordinate(int i, float spacing)
     return __fmul_rn((float)i, spacing);
 }
 
-// One instruction of the special-function unit, within 2^-22.9 of the value. rsqrtf() is that and two multiplications
-// and a comparison, which scale numbers that are not normal; here such a number counts as 0, and gives an infinity.
+// One instruction of the special-function unit, within 2^-22.9 of the value. rsqrtf() is this instruction, two
+// multiplications and a comparison, which scale denormal numbers. Here a denormal number counts as 0 and gives an
+// infinity.
 __device__ __forceinline__ float inverse_root(float x)
 {
     float root;
@@ -83,8 +84,9 @@ __device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
 }
 
 #if defined DCS_SCATTER_ATOMIC || !defined DCS_ONE
-// A thread an atom and slice: it adds to every point of the slice. All lanes add to the same point at once, one after
-// the other, and the sum has another order in every run. Atomics take numbers that are not normal for 0.
+// One thread per atom and slice, which adds to every point of the slice. All lanes add to the same point at the same
+// time, so their additions are serialised, and their order differs from run to run. Atomics treat denormal numbers as
+// 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_scatter_atomic(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -101,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined DCS_GATHER || !defined DCS_ONE
-// A thread a point: it reads all atoms and writes once. Nothing is shared, so nothing has to be atomic.
+// One thread per point. It reads all atoms and writes once. Threads share no results, so the kernel needs no atomics.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_gather(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -115,10 +117,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 }
 #endif
 
-// ---- atoms in constant memory, a chunk of them a launch ----
+// ---- atoms in constant memory, one chunk per launch ----
 
-// All lanes of a warp read the same atom, which is what constant memory is for: an operand of an instruction rather
-// than a load. Launches add to what those before them left.
+// All lanes of a warp read the same atom. Constant memory is made for this: the atom is an operand of an instruction,
+// not a load. Each launch adds to the results of the launches before it.
 __constant__ float4 dcs_chunk[CHUNK];
 
 #if defined DCS_GATHER_CONSTANT || !defined DCS_ONE
@@ -135,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 }
 #endif
 
-// Which points a thread has: `stride` apart from x on, in row y of slice z.
+// The points of a thread: `stride` apart from x on, in row y of slice z.
 struct Run {
     int x, stride, y, z;
 };
@@ -152,7 +154,8 @@ __device__ __forceinline__ Run block_apart()
             (int)blockIdx.z};
 }
 
-// The sums of a run. What y and z contribute to the square of the distance is made once for all of its points.
+// Computes the sums of a run. The contribution of y and z to the square of the distance is computed once for all its
+// points.
 template <unsigned unroll>
 __device__ __forceinline__ void sum_up(float sums[POINTS], unsigned count, const Run &run, float spacing)
 {
@@ -185,8 +188,8 @@ __device__ __forceinline__ void coarsened(unsigned count, float *energy, int nx,
 }
 
 #if defined DCS_COARSENED || !defined DCS_ONE
-// POINTS neighbours a thread: an atom is read once for all of them, and half of the arithmetic is shared. But the
-// lanes of a warp read and write the lattice POINTS elements apart.
+// POINTS neighbouring points per thread: each atom is read once for all of them, and they share half of the arithmetic.
+// But the lanes of a warp access the lattice POINTS elements apart.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_coarsened(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -195,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 #endif
 
 #if defined DCS_COARSENED_COALESCED || !defined DCS_ONE
-// The points of a thread lie BLOCK_X apart, so that those of a warp's lanes are neighbours.
+// The points of a thread are BLOCK_X apart, so the points of a warp's lanes are neighbours.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_coarsened_coalesced(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -203,10 +206,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 }
 #endif
 
-// ---- a lattice with room for whole blocks: nx and ny are what it is padded to ----
+// ---- a lattice that is padded to whole blocks: nx and ny are the padded extents ----
 
 #if defined DCS_PADDED || !defined DCS_ONE
-// No thread asks whether its points are inside; rows begin at multiples of a sector. dcs_crop takes the points out.
+// No thread tests whether its points are inside, and rows begin at multiples of a sector. dcs_crop copies the points of
+// the lattice to the result.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_padded(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -234,8 +238,8 @@ __device__ __forceinline__ void read_first(unsigned count, float *energy, int nx
 }
 
 #if defined DCS_PREFETCH || !defined DCS_ONE
-// What the launch before left is read before the atoms, not behind them: it arrives while they are added up, and takes
-// POINTS registers meanwhile.
+// Reads the results of the previous launch before the atoms, not after them. They arrive while the atoms are added, and
+// take POINTS registers meanwhile.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_prefetch(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -244,7 +248,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 #endif
 
 #if defined DCS_UNROLLED || !defined DCS_ONE
-// UNROLL atoms a turn of the loop: fewer branches and additions to its counter, and more special functions under way.
+// UNROLL atoms per iteration of the loop: fewer branches and additions to the counter, and more special functions in
+// flight.
 extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
     dcs_unrolled(unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -262,21 +267,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y)
 }
 #endif
 
-// ---- a share of the roots without the special-function unit ----
+// ---- some of the roots without the special-function unit ----
 
 #if defined DCS_NEWTON || !defined DCS_ONE
 
 enum : unsigned { TILE_POINTS = POINTS * POINTS_Y };
 
-// Added to every square of a distance, so that none is 0: Newton's iteration would give NaN there. It matters within
-// 1e-15 of an atom alone, and dcs_on_point takes it out again.
+// Added to every square of a distance, so that no square is 0, for which Newton's iteration would give NaN. It matters
+// only within 1e-15 of an atom, and dcs_on_point corrects it.
 #define TINY 0x1p-126f
 
-// Without the special-function unit: half of the exponent by a shift of the number's bits, then two steps of Newton's
-// iteration. A step that is y (3 - x y^2) has another factor each time; factors are left for the end (NEWTON_FACTOR),
-// so that 6 instructions of the fp32 pipes and 2 of the integer pipe are all. First constant and second: L. Moroz and
-// others, "Fast calculation of inverse square root with the use of magic constant", 2018; the third by search. Over
-// all normal numbers the value is within 4.3e-7 of the right one, where the special-function unit's is within 1.3e-7.
+// The reciprocal square root without the special-function unit: a shift of the number's bits halves the exponent, then
+// two steps of Newton's iteration follow. A step in the form y (3 - x y^2) scales the result by a factor. The factors
+// are applied once at the end (NEWTON_FACTOR). So the root needs only 6 instructions of the fp32 pipes and 2 of the
+// integer pipe. The first two constants are from L. Moroz and others, "Fast calculation of inverse square root with the
+// use of magic constant", 2018. The third was found by search. Over all normal numbers the relative error is below
+// 4.3e-7; the special-function unit's is below 1.3e-7.
 #define NEWTON_FACTOR 0.174416467f
 
 __device__ __forceinline__ float newton_root(float x)
@@ -286,25 +292,25 @@ __device__ __forceinline__ float newton_root(float x)
     return y * __fmaf_rn(-x, y * y, 6.05400848f);
 }
 
-// Point k of a thread's tile: the NEWTON ones are spread evenly among the others, so that both kinds of pipe have
-// work at any time.
+// Returns whether point k of a thread's tile uses Newton's iteration. These NEWTON points are spread evenly among the
+// others, so that both kinds of pipe always have work.
 __host__ __device__ constexpr bool takes_newton(unsigned k)
 {
     return (k + 1) * NEWTON / TILE_POINTS != k * NEWTON / TILE_POINTS;
 }
 
-// An atom that is infinitely far has no charge: Newton's iteration would make NaN of an infinite square.
+// An atom at infinite distance gets charge 0, because Newton's iteration would make NaN of an infinite square.
 __device__ __forceinline__ float4 usable(float4 atom)
 {
     float reach = fabsf(atom.x) + fabsf(atom.y) + fabsf(atom.z);
     return reach < 0x1p62f ? atom : make_float4(0, 0, 0, atom.w * __fdividef(0, reach));
 }
 
-// A tile of POINTS x POINTS_Y points a thread: along x a warp apart, along y neighbours. The squares along x and
-// along y are made once for the tile, so that a pair is an addition, the root, and a multiplication with addition.
-// The special-function unit takes a warp's root every 8 clocks, in which 8 instructions can begin and 4 are needed. A
-// pair with Newton's root takes 10, so that about a quarter of a tile's points can have it while the unit works for
-// the others.
+// Each thread has a tile of POINTS x POINTS_Y points, a warp apart along x and neighbours along y. The squares along x
+// and along y are computed once per tile, so a pair takes an addition, the root, and a multiply-add. The
+// special-function unit accepts a warp's root every 8 clocks. In that time 8 instructions can be issued, and 4 are
+// needed. A pair with Newton's root takes 10 instructions. So about a quarter of a tile's points can use Newton's
+// iteration while the unit works for the others.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_newton(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {
@@ -355,8 +361,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
 }
 
-// A thread an atom: where one lies on a point, or very near, dcs_newton took TINY more for the square. Here the point
-// gets what is missing: an infinity where the distance is 0.
+// One thread per atom. If an atom is at a point or very near, dcs_newton's square was too large by TINY. Here the point
+// gets the difference: an infinity if the distance is 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_on_point(const float4 *atoms, unsigned count, float *energy, int nx, int ny, int nz, float spacing)
 {
@@ -375,18 +381,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- three points a root ----
+// ---- three points per root ----
 
 #if defined DCS_SHARED_ROOT || !defined DCS_ONE
 
-// Three points of a column, h apart, and an atom: with d from the atom to the middle one along y, and D the square of
-// the distance to it plus h^2, the squares are D - h^2 and D +- 2 h d. From y = 1 / sqrt(D) alone follow
-//   1 / sqrt(D - h^2)        = y (1 - h^2 y^2)^(-1/2),
-//   1 / sqrt(D +- 2 h d)     = y (1 +- e)^(-1/2),  e = 2 h d y^2,
-// by short series, as long as |e| and (h y)^2 are small: the atom is far. The even and the odd part of the second are
-// summed apart, so that the outer two points cost hardly more than one. So 14 instructions make three pairs, of which
-// the special-function unit sees one. The coefficients are minimax ones for |e| <= FAR and h y <= FAR / 2: errors are
-// below 2e-7, about that of the root itself.
+// Let three points of a column be h apart. Let d be the distance along y from an atom to the middle point, and D the
+// square of its distance plus h^2. Then the squares of the three distances are D - h^2 and D +- 2 h d. They all follow
+// from y = 1 / sqrt(D) alone:
+//     1 / sqrt(D - h^2)        = y (1 - h^2 y^2)^(-1/2),
+//     1 / sqrt(D +- 2 h d)     = y (1 +- e)^(-1/2),  e = 2 h d y^2,
+// by short series, as long as |e| and (h y)^2 are small, that is, for distant atoms. The even and the odd part of the
+// second series are summed separately, so the two outer points cost little more than one. So 14 instructions make three
+// pairs, and only one of them uses the special-function unit. The coefficients are minimax for |e| <= FAR and h y <=
+// FAR / 2. Errors are below 2e-7, about as large as the error of the root itself.
 #define FAR (1.0f / 12)
 #define EVEN_2 0.374994881f
 #define EVEN_4 0.275697539f
@@ -396,12 +403,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 enum : unsigned { SHARED = POINTS - OWN, TILE_ROWS = 3 * ROWS };
 
-// Where each of a thread's rows lies along y, and how far apart the three of a group are meant to be.
+// The positions of a thread's rows along y, and the intended distance of the three points of a group.
 struct Tile {
     float x[POINTS], y[TILE_ROWS], z, spacing;
 
-    // Whether all groups of rows can take the series for an atom, wherever it is along x. Both passes have to answer
-    // alike, so nothing is contracted here.
+    // Returns whether the series is exact enough for an atom in all groups of rows, wherever the atom is along x. Both
+    // passes must get the same answer, so no operations are contracted here.
     __device__ __forceinline__ bool is_far(float4 atom) const
     {
         float dz = atom.z - z, dz2 = __fmul_rn(dz, dz);
@@ -416,7 +423,7 @@ struct Tile {
     }
 };
 
-// The far atoms of a stage.
+// Adds a distant atom of a stage.
 __device__ __forceinline__ void add_far(const Tile &tile, float4 atom, float sums[TILE_ROWS][POINTS])
 {
     float h2 = tile.spacing * tile.spacing, dz = tile.z - atom.z, rest = dz * dz, base[ROWS], slope[ROWS];
@@ -452,8 +459,8 @@ __device__ __forceinline__ void add_far(const Tile &tile, float4 atom, float sum
     }
 }
 
-// Even and odd sums become those of the outer points. These are not exactly `spacing` from the middle one, since
-// coordinates are rounded: the odd sum, which is the slope, takes that out.
+// Computes the outer points from the even and odd sums. Their distance from the middle point is not exactly `spacing`,
+// because coordinates are rounded. The odd sum is the slope, which corrects this.
 __device__ __forceinline__ void make_points(const Tile &tile, float sums[TILE_ROWS][POINTS])
 {
 #pragma unroll
@@ -484,10 +491,10 @@ __device__ __forceinline__ void add_near(const Tile &tile, float4 atom, float su
     }
 }
 
-// A tile of POINTS x (3 * ROWS) points a thread: along x a warp apart, along y neighbours. First all atoms that are far
-// from a warp's rows, by the series; then those that are not, whose points have roots of their own. So large tiles
-// leave few blocks: where a lattice is small, SPLITS of them share a tile, each with a part of the atoms and sums of
-// its own.
+// Each thread has a tile of POINTS x (3 * ROWS) points, a warp apart along x and neighbours along y. First the series
+// adds all atoms that are far from a warp's rows. Then the other atoms are added with a separate root for each point.
+// Such large tiles leave few blocks. If a lattice is small, SPLITS blocks share a tile; each has a part of the atoms
+// and its own sums.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     dcs_shared_root(const float4 *atoms, unsigned all_atoms, float *energy, float *parts, int nx, int ny, int nz,
                     float spacing)
@@ -518,7 +525,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
                 stage[a] = atoms[begin + first + a];
                 finite = finite && fabsf(stage[a].w) < 1e30f;
             }
-            finite = __syncthreads_and(finite); // a charge that is not has no series
+            finite = __syncthreads_and(finite); // a charge that is not finite has no series
 #pragma unroll 1
             for (unsigned group = 0; group < here; group += WARP) {
                 unsigned a = group + lane_id();

@@ -1,5 +1,6 @@
-// decode.cu - attention of one query for each sequence, in bfloat16, as a language model does it for each new word:
-// O = softmax(Q K^T / sqrt(HEAD_DIM)) V, for BATCH sequences and HEADS heads. A query is a vector of HEAD_DIM.
+// decode.cu - attention of one query for each sequence, in bfloat16, as a language model does it for each new word, for
+// BATCH sequences and HEADS heads. The formula is O = softmax(scale Q K^T) V, where scale is 1 / sqrt(HEAD_DIM). A
+// query is a vector of HEAD_DIM.
 //
 // Q and O are [BATCH, HEADS, HEAD_DIM]. The keys and values of earlier words are kept in a cache of pages: K and V are
 // [BATCH x pages, KV_HEADS, page, HEAD_DIM], where `page` is the number of keys of a page and `pages` the number of pages of
@@ -7,15 +8,16 @@
 // sequence, and no table (PAGED 0). Sequence s has lengths[s] keys. The rows behind its keys may hold any bits, also NaN. A sequence without keys gets zeros. With fewer heads of keys than of queries (grouped queries), HEADS / KV_HEADS
 // neighbouring heads of queries share one. HEAD_DIM is 64 or 128. Inputs are finite.
 //
-// The bound is memory. Each key and value is needed once for each head of queries: 4 operations for 4 bytes and head, where
-// an H200 has 200 operations of the tensor cores for each byte. So the fastest kernel is the one that reads K and V once,
-// and always has enough bytes in flight. By Little's law 4.8 TB/s at 800 ns need 3.8 MB, 29 KB for each of 132
-// multiprocessors; at full load the latency is a multiple of that.
+// The bound is memory. Each key and value is needed once for each head of queries: 4 operations for 4 bytes and head,
+// where an H200 has 200 operations of the tensor cores for each byte. So the fastest kernel is the one that reads K and
+// V once, and always has enough bytes in flight. By Little's law 4.8 TB/s at 800 ns need 3.8 MB in flight, which is 29
+// KB for each of 132 multiprocessors. At full load the latency is a multiple of 800 ns.
 //
-// attention.cu explains the online softmax and its precision. one_head, grouped and split_direct round only the result. Every variant gives the same bits in every run.
+// The file attention.cu explains the online softmax and its precision. The variants one_head, grouped and split_direct
+// round only the result. Every variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled if its own macro
-// DECODE_<NAME> is set, or if DECODE_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
+// macro DECODE_<NAME> is set, or if DECODE_ONE is not.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 128 // 64 or 128
@@ -30,7 +32,7 @@
 #define PAGED 0 // 1: pages are looked up in a table
 #endif
 #ifndef WARPS
-#define WARPS 8 // of a block
+#define WARPS 8 // warps of a block
 #endif
 #ifndef UNROLL
 #define UNROLL 4 // decode_direct: keys that a lane has in flight
@@ -48,7 +50,7 @@
 enum : unsigned {
     BLOCK = WARP * WARPS,
     ROWS_MOST = 16,           // heads of queries that a block takes at most
-    ROW_STRIDE = HEAD_DIM + 8 // of sums in shared memory: rows that lie in different banks
+    ROW_STRIDE = HEAD_DIM + 8 // of sums in shared memory; rows of this stride are in different banks
 };
 
 struct Cache {
@@ -72,11 +74,12 @@ struct Meeting {
 
 // The work of a block: a part of the keys of one head of keys, for up to ROWS_MOST heads of queries that share it.
 struct Work {
-    unsigned sequence, kv_head, first, rows; // the first head of queries of the sequence, and how many heads
+    unsigned sequence, kv_head, first, rows; // first: the first head of queries of the sequence; rows: number of heads
     unsigned begin, end;                     // keys
-    unsigned split, splits;                  // which part of the sequence's keys, of how many that are not empty
-    unsigned number;                         // of this group of heads among all groups
-    offset place;                            // of the first part's sums, in rows
+    // index of this part of the sequence's keys, and number of parts that are not empty
+    unsigned split, splits;
+    unsigned number;                         // number of this group of heads among all groups
+    offset place;                            // row of the first part's sums
 
     __device__ __forceinline__ Work(const int *lengths, unsigned heads, unsigned kv_heads, unsigned together,
                                     unsigned share, unsigned parts)
@@ -108,7 +111,7 @@ struct Work {
     }
 };
 
-__device__ __forceinline__ float as_float(unsigned bits) // of the upper half
+__device__ __forceinline__ float as_float(unsigned bits) // the float whose bits are the upper half
 {
     return __uint_as_float(bits & 0xffff0000u);
 }
@@ -123,13 +126,13 @@ __device__ __forceinline__ void to_floats(float (&to)[8], uint4 from)
 
 // ---- the sums of several parts become one ----
 
-// The factor of sums whose exponentials are above `base`, where they are above `top` from now on. No key: 0.
+// Returns the factor that converts sums with exponentials above `base` to sums above `top`. Without a key it is 0.
 __device__ __forceinline__ float factor_of(float base, float top)
 {
     return base == least() ? 0 : exp2_fast(base - top);
 }
 
-// Four columns of sums of several parts, added up one part after the other.
+// Four columns of the sums of several parts, added one part after the other.
 struct Mean {
     float4 sum;
     State state;
@@ -154,7 +157,7 @@ struct Mean {
     }
 };
 
-// Where a warp leaves its sums in shared memory: `rows` rows, then their states.
+// The sums of a warp in shared memory: `rows` rows, then their states.
 template <unsigned rows> struct alignas(16) Part {
     float sums[rows][ROW_STRIDE];
     State states[rows];
@@ -191,7 +194,7 @@ __device__ __forceinline__ void finish(const char *room, unsigned apart, const W
         return;
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence(); // the sums of all threads are there before the count says so
+        __threadfence(); // the sums of all threads must be visible before the count
         last = atomicInc(meeting.arrived + work.number, work.splits - 1) == work.splits - 1;
         __threadfence();
     }
@@ -215,10 +218,10 @@ __device__ __forceinline__ void finish(const char *room, unsigned apart, const W
 // warp reads 256 / HEAD_DIM keys at once. It does so UNROLL times before the first use. Products are in single precision, and
 // shuffles add up the products of a row.
 //
-// one_head gives a block to each head of queries. Every head of a group reads K and V again, from the L2 if the blocks of the
-// group run at the same time. grouped gives a block to all heads of a group, and multiplies each row GROUP times. A small
-// BATCH then has too few blocks to fill the device. split_direct divides the keys among `parts` blocks, and the last block
-// joins the sums.
+// The variant one_head gives a block to each head of queries. Every head of a group reads K and V again, from the L2 if
+// the blocks of the group run at the same time. The variant grouped gives a block to all heads of a group, and
+// multiplies each row GROUP times. A small BATCH then has too few blocks to fill the device. The variant split_direct
+// divides the keys among `parts` blocks, and the last block joins the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_direct(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                   const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -403,9 +406,11 @@ struct Turns {
 #if defined(DECODE_ASYNC) || !defined(DECODE_ONE)
 // Each warp fills a private ring of STAGES tiles by cp.async.
 //
-// Against split_direct: bytes in flight take no registers, so that more of them can be in flight. Tensor cores multiply, and
-// the heads of a group are the rows of one operand. A product has at least 16 rows, so that up to 15 of 16 multiplications
-// are wasted. They still cost less than the shuffles and multiply-adds that they replace, and memory is the bound. On an H200 2 or 3 stages are enough. No warp waits for another one before the end: a warp waits for its own copies.
+// Compared with split_direct: bytes in flight take no registers, so that more of them can be in flight. Tensor cores
+// multiply, and the heads of a group are the rows of one operand. A product has at least 16 rows, so that up to 15 of
+// 16 multiplications are wasted. They still cost less than the shuffles and multiply-adds that they replace, and memory
+// is the bound. On an H200 2 or 3 stages are enough. No warp waits for another one before the end: a warp waits for its
+// own copies.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_async(const bf16 *__restrict__ q, const bf16 *__restrict__ k, const bf16 *__restrict__ v,
                  const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -445,7 +450,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         __syncwarp(); // all lanes have read the stage that is filled next
         load(ring + behind * STAGE_BYTES, t + STAGES - 1);
         copy_async_wait<STAGES - 1>();
-        __syncwarp(); // what the other lanes have copied is there
+        __syncwarp(); // the copies of the other lanes have arrived
         mine.take(ring + stage * STAGE_BYTES, turns.key(t), work.end);
         behind = stage;
         stage = stage + 1 == STAGES ? 0 : stage + 1;
@@ -461,10 +466,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // The same rings, filled by tensor maps: one lane asks for a tile, two or four copies, and its bytes are counted on a
 // barrier of the stage.
 //
-// Against decode_async: the warp computes no addresses and needs no instruction for each 16 bytes. It is slower all the same:
-// on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6. Rows behind the sequence's last key come along with
-// the last tile, and may hold anything. Their scores are masked; their values are overwritten with zeros, because
-// 0 times NaN is NaN.
+// Compared with decode_async: the warp computes no addresses and needs no instruction for each 16 bytes. It is slower
+// all the same: on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6. Rows behind the sequence's last
+// key come along with the last tile, and may hold anything. Their scores are masked; their values are overwritten with
+// zeros, because 0 times NaN is NaN.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_bulk(const bf16 *__restrict__ q, const __grid_constant__ tensor_map k, const __grid_constant__ tensor_map v,
                 const int *__restrict__ lengths, const int *__restrict__ table, bf16 *__restrict__ o, unsigned heads,
@@ -473,7 +478,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 {
     extern __shared__ __align__(16) char shared[];
     __shared__ barrier full[WARPS][STAGES];
-    char *const room = shared + (0 - shared_address(shared)) % 1024; // swizzles count address bits
+    // swizzles permute address bits, so tiles begin at multiples of 1024
+    char *const room = shared + (0 - shared_address(shared)) % 1024;
     const unsigned group = heads / kv_heads;
     const Work work(lengths, heads, kv_heads, group < ROWS_MOST ? group : ROWS_MOST, share, parts);
     if (work.is_empty())
@@ -513,7 +519,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         char *const tile = ring + stage * STAGE_BYTES;
         const unsigned key = turns.key(t);
         barrier_wait(arrivals + stage, phase);
-        if (key + TILE > work.end) { // the last one
+        if (key + TILE > work.end) { // the last tile
             for (unsigned i = (work.end - key) * PIECES + lane_id(); i < TILE * PIECES; i += WARP)
                 *(uint4 *)(tile + TILE_BYTES + Boxes::piece(i / PIECES, i % PIECES)) = make_uint4(0, 0, 0, 0);
             __syncwarp();

@@ -1,12 +1,14 @@
-// dgemm.cu - C = A B in double precision. A is M x K, B is K x N, C is M x N, all by rows. Any M, N, K, 0 included.
+// dgemm.cu - C = A B in double precision. A is M x K, B is K x N, C is M x N, all by rows. M, N and K may be any
+// numbers, also 0.
 //
-// A device has units for doubles, and tensor cores that multiply doubles at twice their rate (from sm_80 on: 67 TFLOP/s
-// of an H200, 34 by the units). The tensor core rounds each product and addition as a fused multiply-add does, so
-// nothing is lost against the units: both err by the order of additions alone.
+// A device has units for doubles. From sm_80 on, its tensor cores multiply doubles at twice the rate of these units: 67
+// against 34 TFLOP/s on an H200. The tensor core rounds each product and addition like a fused multiply-add. So its
+// results are as exact as the results of the units; they differ only in the order of additions.
 //
-// A sum is added up in the order of k by each kernel: its bits are the same in every run.
+// Each kernel adds in the order of k, so the bits are the same in every run.
 //
-// The tuning parameters are macros; a kernel is compiled where its own macro DGEMM_<NAME> is set, or DGEMM_ONE is not.
+// The tuning parameters are macros. A kernel is compiled if its own macro DGEMM_<NAME> is set, or if DGEMM_ONE is not
+// set.
 
 #include "common.cuh"
 
@@ -14,7 +16,7 @@
 #define TILE_M 128 // rows of C that a block makes
 #endif
 #ifndef TILE_N
-#define TILE_N 128 // columns
+#define TILE_N 128 // columns of C that a block makes
 #endif
 #ifndef TILE_K
 #define TILE_K 16 // elements along K in one step
@@ -29,19 +31,19 @@
 #define WARPS_M 2 // tensor: warps of a block down the tile
 #endif
 #ifndef WARPS_N
-#define WARPS_N 4 // and across
+#define WARPS_N 4 // tensor: warps of a block across the tile
 #endif
 #ifndef STAGES
 #define STAGES 3 // tensor: tiles of the ring
 #endif
 #ifndef DEEP
-#define DEEP 4 // tensor: elements along K of an instruction of 16 x 8, 4, 8 or 16; 0: the instruction of 8 x 8 x 4
+#define DEEP 4 // tensor: elements along K of an instruction of 16 x 8: 4, 8 or 16; 0: the instruction of 8 x 8 x 4
 #endif
 #ifndef RESIDENT
-#define RESIDENT 1 // tensor: blocks that an SM must have room for
+#define RESIDENT 1 // tensor: blocks that must fit on an SM
 #endif
 
-// The tile number `index`: `walk` rows of tiles are walked down before the next column, as in gemm.cu.
+// The place of tile `index`. The order goes down `walk` rows of tiles before the next column, as in gemm.cu.
 struct tile_place {
     unsigned row, column;
 };
@@ -62,8 +64,8 @@ struct matrix {
 // ---- on the units for doubles ----
 
 #if defined(DGEMM_UNITS) || !defined(DGEMM_ONE)
-// As coarsened in matmul.cu: tiles in shared memory, ROWS x ACROSS sums of a thread in registers. Each double that is
-// read from shared memory takes part in ROWS or ACROSS multiply-adds.
+// Like coarsened in matmul.cu: tiles are in shared memory, and ROWS x ACROSS sums per thread in registers. Each double
+// that is read from shared memory takes part in ROWS or ACROSS multiply-adds.
 extern "C" __global__ void __launch_bounds__(TILE_M / ROWS *TILE_N / ACROSS)
     dgemm_units(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C, unsigned M, unsigned N,
                 unsigned K, unsigned walk)
@@ -116,12 +118,13 @@ extern "C" __global__ void __launch_bounds__(TILE_M / ROWS *TILE_N / ACROSS)
 // ---- on tensor cores ----
 
 #if defined(DGEMM_TENSOR) || !defined(DGEMM_ONE)
-// The instructions. Lane 4 g + t has of A the elements (g, t + 4 i) and, where it has 16 rows, (g + 8, t + 4 i); of B the
-// elements (t + 4 i, g); of C the elements (g, 2 t), (g, 2 t + 1), and the same of row g + 8.
+// The instructions. Let a lane have the number 4 g + t. It has the columns t + 4 i of A's row g and, if A has 16 rows,
+// of A's row g + 8. It has the rows t + 4 i of B's column g. It has the columns 2 t and 2 t + 1 of C's rows g and g +
+// 8.
 enum : unsigned {
     HIGH = DEEP == 0 ? 8 : 16,       // rows of an instruction
-    STEP = DEEP == 0 ? 4 : DEEP,     // and elements along K
-    OF_A = HIGH / 8 * STEP / 4,      // registers of a lane
+    STEP = DEEP == 0 ? 4 : DEEP,     // elements along K
+    OF_A = HIGH / 8 * STEP / 4,      // registers per lane for A
     OF_B = STEP / 4,
     OF_C = HIGH / 8 * 2
 };
@@ -152,9 +155,9 @@ __device__ __forceinline__ void multiply(double (&c)[OF_C], const double (&a)[OF
 #endif
 }
 
-// A tile in shared memory, whose rows are 32 bytes further apart than they are long. Half a warp reads 16 doubles at
-// once: for A of four rows and four neighbours, for B of four neighbours and four rows. At this distance, an odd
-// multiple of 32 bytes, they lie in different banks either way.
+// A tile in shared memory. Its rows are 32 bytes further apart than their length. Half a warp reads 16 doubles at once:
+// for A four neighbours in each of four rows, for B four rows of four neighbours. The distance is an odd multiple of 32
+// bytes, so these doubles are in different banks in both cases.
 template <unsigned rows_, unsigned columns_> struct tile {
     enum : unsigned { rows = rows_, columns = columns_, pitch = columns_ + 4, size = rows_ * pitch };
 };
@@ -162,7 +165,7 @@ typedef tile<TILE_M, TILE_K> tile_a;
 typedef tile<TILE_K, TILE_N> tile_b;
 enum : unsigned { STAGE = tile_a::size + tile_b::size, TENSOR_THREADS = WARP * WARPS_M * WARPS_N };
 
-// Begins to copy 8 or 16 bytes to shared memory; writes zeros where not `inside`.
+// Begins to copy 8 or 16 bytes to shared memory. Writes zeros if not `inside`.
 template <unsigned bytes> __device__ __forceinline__ void begin_copy(double *to, const double *from, bool inside)
 {
 #if __CUDA_ARCH__ >= 800
@@ -175,7 +178,7 @@ template <unsigned bytes> __device__ __forceinline__ void begin_copy(double *to,
 #endif
 }
 
-// All threads of the block begin to copy the tile at (row, column): `wide` doubles by each copy.
+// All threads of the block begin to copy the tile at (row, column), `wide` doubles per copy.
 template <class Tile, unsigned wide>
 __device__ __forceinline__ void fill_pieces(double *to, const matrix &from, unsigned row, unsigned column)
 {
@@ -198,10 +201,10 @@ __device__ __forceinline__ void fill_tile(double *to, const matrix &from, unsign
         fill_pieces<Tile, 1>(to, from, row, column);
 }
 
-// A ring of STAGES tiles that cp.async fills, as in mma_async of gemm.cu, and products of warps. A warp of TILE_M / WARPS_M
-// x TILE_N / WARPS_N reads (1 / rows + 1 / columns) doubles for each multiply-add: shared memory is not what bounds it.
-// The instructions of 16 rows, from sm_90 on, need half as many reads of B, and those deeper along K have fewer
-// instructions for the same work.
+// A ring of STAGES tiles that cp.async fills, as in mma_async of gemm.cu, and products of warps. A warp of TILE_M /
+// WARPS_M x TILE_N / WARPS_N reads (1 / rows + 1 / columns) doubles for each multiply-add, so shared memory is not the
+// bound. The instructions of 16 rows, from sm_90 on, need half as many reads of B. Instructions that are deeper along K
+// need fewer instructions for the same work.
 extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
     dgemm_tensor(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C, unsigned M,
                  unsigned N, unsigned K, unsigned walk)
@@ -212,7 +215,8 @@ extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
     const unsigned row = warp_id() / WARPS_N * (TILE_M / WARPS_M), column = warp_id() % WARPS_N * (TILE_N / WARPS_N);
     const matrix from_a = {A, M, K}, from_b = {B, K, N};
     const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
-    auto begin = [&](unsigned step) { // an empty group where there is nothing to copy, so that groups count steps
+    // commits an empty group if there is nothing to copy, so that the number of groups is the number of steps
+    auto begin = [&](unsigned step) {
         if (step < steps) {
             double *to = room + step % STAGES * STAGE;
             fill_tile<tile_a>(to, from_a, at.row, step * TILE_K);
@@ -226,7 +230,7 @@ extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
         begin(step);
     for (unsigned step = 0; step < steps; ++step) {
         copy_async_wait<STAGES - 2>();
-        __syncthreads(); // this step's tiles are there for all, and all have read those of the step before
+        __syncthreads(); // the tiles of this step have arrived, and all threads have read the tiles of the step before
         begin(step + STAGES - 1);
         const double *a = room + step % STAGES * STAGE + (row + g) * tile_a::pitch + t;
         const double *b = room + step % STAGES * STAGE + tile_a::size + t * tile_b::pitch + column + g;

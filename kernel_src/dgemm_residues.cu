@@ -1,19 +1,21 @@
 // dgemm_residues.cu - C = A B in double precision on the tensor cores' units for integers of 8 bits.
 //
 // The method is Ozaki, Uchino and Imamura's second scheme (arXiv:2504.08009). Rows of A and columns of B are scaled by
-// powers of two and rounded to integers, whose products have exact sums below P / 2 in magnitude. P is the product of 14
-// moduli of 8 bits, each two of which have no common factor. So an element of the integers' product is known from its
-// remainders (the Chinese remainder theorem), and a product of remainders is one of integers of 8 bits with sums of 32.
-// Fourteen such products take less time than one of doubles, since the units for integers are thirty times as fast.
+// powers of two and rounded to integers. The exact sums of products of these integers are below P / 2 in magnitude,
+// where P is the product of 14 pairwise coprime moduli of 8 bits. So the remainders of an element of the integer
+// product determine it (the Chinese remainder theorem). A product of remainders is a product of 8-bit integers with
+// 32-bit sums. Fourteen such products take less time than one product of doubles, because the integer units are thirty
+// times as fast.
 //
-// The error: a row is scaled so that its length (the root of its sum of squares) is 2^53.5 to 2^54.5, and a number of it
-// is wrong by a half. An element of C is wrong by about 2^-55 of the length of its row of A times that of its column of B,
-// which for numbers of one size is what the sum in double precision is wrong by. Where the large numbers of a row meet
-// small numbers of the column, a sum in double precision is more exact than this. Infinities and NaN have no remainders:
-// elements of C whose row or column has one are added up in double precision one by one.
+// The error: a row is scaled so that its length (the root of its sum of squares) is 2^53.5 to 2^54.5, and each number
+// of it has an error of at most a half. So an element of C has an error of about 2^-55 times the length of its row of A
+// times the length of its column of B. If all numbers have about the same size, a sum in double precision has the same
+// error. If the large numbers of a row meet small numbers of the column, a sum in double precision is more exact.
+// Infinities and NaN have no remainders: elements of C whose row or column has one are summed one by one in double
+// precision.
 //
-// Five kernels: the scales of A and of B, the remainders of A and of B (those of B turned over, since products of 8 bits
-// read both along K), the products, and C from its remainders.
+// Five kernels compute: the scales of A and of B, the remainders of A and of B, the products, and C from its
+// remainders. The remainders of B are transposed, because products of 8 bits read both operands along K.
 
 #include "async.cuh"
 #include "tensor.cuh"
@@ -22,7 +24,7 @@
 #define TILE_M 128 // rows of C that a block makes
 #endif
 #ifndef TILE_N
-#define TILE_N 256 // columns
+#define TILE_N 256 // columns of C that a block makes
 #endif
 #ifndef TILE_K
 #define TILE_K 128 // bytes along K in one step, a multiple of 128
@@ -34,20 +36,22 @@
 #define CONSUMERS 2 // warp groups that multiply
 #endif
 
-enum : unsigned { MODULI = 14, LIMBS = 4, AHEAD = 8, NOT_FINITE = 0x80000000u }; // AHEAD: numbers that a thread reads at once
+// AHEAD: numbers that a thread loads at once
+enum : unsigned { MODULI = 14, LIMBS = 4, AHEAD = 8, NOT_FINITE = 0x80000000u };
 
 #define ALL_MODULI 256, 255, 253, 251, 247, 241, 239, 233, 229, 227, 223, 217, 211, 199
 __constant__ unsigned moduli[MODULI] = {ALL_MODULI};
 
-// A modulus as a constant of the code, if `i` is one.
+// Returns modulus `i`, as a constant of the code if `i` is a constant.
 __device__ __forceinline__ unsigned modulus(unsigned i)
 {
     const unsigned p[MODULI] = {ALL_MODULI};
     return p[i];
 }
 
-// For each two moduli p and q: P / (p q), in words from the lowest on; and for each modulus of a pair a factor below 2^16.
-// Remainders times their factors, times P / (p q), all added up, are the number modulo P.
+// weights: for each pair of moduli p and q the number P / (p q), in words from the lowest one on. factors: for each
+// modulus a number below 2^16. The sum of (remainders times their factors) times P / (p q) over all pairs is the number
+// modulo P.
 __constant__ unsigned weights[MODULI / 2][3] = {
     {0x4a52c153, 0x60316d49, 0x47d7c8e5}, {0x643e8300, 0x92d54bba, 0x49da70d6}, {0xf4252b00, 0xd337020a, 0x4ec94348}, {0xc7b82b00, 0xe57af30c, 0x54381255}, {0xf2c78300, 0xc467102a, 0x5a385078}, {0x87c2ab00, 0x7da65466, 0x60eab926}, {0x188f8900, 0x3ea899dc, 0x6fb193bc}};
 #define ALL_FACTORS 9435, 54784, 45933, 3795, 42175, 48659, 22135, 35611, 47670, 35037, 44702, 30328, 34228, 29962
@@ -62,15 +66,15 @@ __device__ __forceinline__ double power_of_two(int exponent)
     return __hiloint2double((exponent + 1023) << 20, 0);
 }
 
-// x 2^exponent, for -2044 to 2046, in two steps, so that no step overflows unless the result does.
+// x 2^exponent, for -2044 to 2046. It is computed in two steps, so that no step overflows unless the result does.
 __device__ __forceinline__ double times_power(double x, int exponent)
 {
     const int half = exponent / 2;
     return x * power_of_two(half) * power_of_two(exponent - half);
 }
 
-// A sum of squares in three parts, of which each is of numbers whose squares neither overflow nor vanish (Blue's method,
-// ACM TOMS 4, 1978): those above 2^500 times 2^-600, those below 2^-500 times 2^600, and the others.
+// A sum of squares in three parts (Blue's method, ACM TOMS 4, 1978). In each part the squares neither overflow nor
+// underflow: numbers above 2^500 are scaled by 2^-600, numbers below 2^-500 by 2^600, and the others not at all.
 struct Length {
     double large, middle, little;
     bool finite;
@@ -97,7 +101,7 @@ struct Length {
         little += other.little;
         finite = finite && other.finite;
     }
-    // The exponent s for which the length times 2^s is above 2^53.5 and at most 2^54.5.
+    // Returns the exponent s for which the length times 2^s is above 2^53.5 and at most 2^54.5.
     __device__ __forceinline__ unsigned scale() const
     {
         if (!finite)
@@ -114,13 +118,13 @@ struct Length {
     }
 };
 
-// A scale is kept in 31 bits; the highest one says that there are infinities or NaN.
+// Returns the exponent in the lower 31 bits of a scale. The highest bit tells that there are infinities or NaN.
 __device__ __forceinline__ int exponent_of(unsigned scale)
 {
     return (int)(scale << 1) >> 1;
 }
 
-// A warp a row of A.
+// One warp per row of A.
 extern "C" __global__ void __launch_bounds__(256)
     residues_scale_rows(const double *__restrict__ A, unsigned *scales, unsigned rows, unsigned columns)
 {
@@ -187,10 +191,10 @@ extern "C" __global__ void __launch_bounds__(1024)
 
 // ---- remainders ----
 
-// The remainders of four neighbours along K, from -128 to 127, one of each modulus to its own matrix. The numbers are whole,
-// below 2^55 in magnitude. 1.5 2^52 added to a quotient rounds it and leaves it in the lowest bits; the remainder, which
-// is small, needs no more than the lowest 32 bits of the number and of the quotient. The quotient may be wrong by one,
-// since it is rounded from a product that is wrong by 2^-6, so a remainder is at most p / 2 + p / 64.
+// Writes the remainders of four neighbours along K, from -128 to 127; each modulus has its own matrix. The numbers are
+// integers below 2^55 in magnitude. Adding 1.5 2^52 to a quotient rounds it and leaves it in the lowest bits. The
+// remainder is small, so the lowest 32 bits of the number and of the quotient determine it. The quotient is rounded
+// from a product with an error of 2^-6, so it may be wrong by one, and a remainder is at most p / 2 + p / 64.
 __device__ __forceinline__ void write_remainders(const double (&x)[4], unsigned *to, offset matrix)
 {
     int low[4];
@@ -204,7 +208,7 @@ __device__ __forceinline__ void write_remainders(const double (&x)[4], unsigned 
 #pragma unroll
         for (unsigned l = 0; l < 4; ++l) {
             r[l] = low[l] - __double2loint(fma(x[l], 1.0 / p, 0x1.8p52)) * p;
-            if (p > 247) // others stay in range
+            if (p > 247) // the other moduli stay in range
                 r[l] = r[l] > 127 ? r[l] - p : r[l] < -128 ? r[l] + p : r[l];
         }
         const unsigned first = __byte_perm(r[0], r[1], 0x0040), second = __byte_perm(r[2], r[3], 0x0040);
@@ -217,7 +221,8 @@ __device__ __forceinline__ double scaled(double x, unsigned scale)
     return scale & NOT_FINITE ? 0 : rint(times_power(x, exponent_of(scale)));
 }
 
-// Of A: a thread four neighbours of a row. `pitch`: bytes of a row of remainders, behind the row zeros.
+// Remainders of A: four neighbours of a row per thread. `pitch` is the number of bytes in a row of remainders; zeros
+// fill the end of the row.
 extern "C" __global__ void __launch_bounds__(256)
     residues_of_rows(const double *__restrict__ A, const unsigned *scales, unsigned *to, unsigned rows, unsigned columns,
                      unsigned pitch)
@@ -241,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(256)
     write_remainders(x, to + ((offset)row * pitch + k) / 4, (offset)rows * pitch / 4);
 }
 
-// Of B, turned over: a block 32 columns and 128 rows.
+// Remainders of B, transposed: 32 columns and 128 rows per block.
 extern "C" __global__ void __launch_bounds__(256)
     residues_of_columns(const double *__restrict__ B, const unsigned *scales, unsigned *to, unsigned rows,
                         unsigned columns, unsigned pitch)
@@ -279,7 +284,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #define INTEGERS96 INTEGERS64, INTEGERS16(64), INTEGERS16(80)
 #define INTEGERS128 INTEGERS96, INTEGERS16(96), INTEGERS16(112)
 
-// d (64 x n) += a (64 x 32) b (32 x n), as wgmma of tensor.cuh.
+// d (64 x n) += a (64 x 32) b (32 x n), like wgmma of tensor.cuh.
 template <unsigned n> struct integer_product;
 #define INTEGER_PRODUCT(n, c, p0, p1, p2)                                                                              \
     template <> struct integer_product<n> {                                                                            \
@@ -305,8 +310,9 @@ enum : unsigned {
 };
 #endif
 
-// Four lanes have two neighbours each of four pieces of 8 bytes of a row: pair[j] of piece j. Lane t gets the whole of piece
-// t, a transposition in two exchanges. Otherwise a warp would write 2 bytes a lane, a quarter of each sector.
+// Four lanes have two neighbours in each of four pieces of 8 bytes of a row; pair[j] belongs to piece j. Returns the
+// whole of piece t to lane t, by a transposition in two exchanges. Otherwise a warp would write 2 bytes per lane, a
+// quarter of each sector.
 __device__ __forceinline__ uint2 join_pairs(const unsigned (&pair)[4])
 {
     const bool upper = lane_id() & 2, odd = lane_id() & 1;
@@ -319,8 +325,9 @@ __device__ __forceinline__ uint2 join_pairs(const unsigned (&pair)[4])
     return {__byte_perm(even_lanes, odd_lanes, 0x5410), __byte_perm(even_lanes, odd_lanes, 0x7632)};
 }
 
-// All products by turns, tile by tile, in blocks that stay: as gemm_wgmma_specialised, whose comment says who does what. A
-// sum is reduced modulo its p before it is written, as a byte. `pitch`: bytes of a row of C's remainders, a multiple of 8.
+// Computes all products, tile by tile, in resident blocks, like gemm_wgmma_specialised, whose comment explains the
+// roles of the warp groups. A sum is reduced modulo its p before it is written as a byte. `pitch` is the number of
+// bytes in a row of C's remainders, a multiple of 8.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     residues_product(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                      unsigned char *__restrict__ C, unsigned M, unsigned N, unsigned K, unsigned pitch, unsigned walk)
@@ -339,7 +346,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         barriers_made();
     }
     __syncthreads();
-    // `walk` rows of tiles are walked down before the next column
+    // the order goes down `walk` rows of tiles before the next column
     auto row_of = [&](unsigned tile) {
         const unsigned first = tile / (walk * tiles_n) * walk;
         return (first + tile % (walk * tiles_n) % min(walk, tiles_m - first)) * TILE_M;
@@ -348,7 +355,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         const unsigned first = tile / (walk * tiles_n) * walk;
         return tile % (walk * tiles_n) / min(walk, tiles_m - first) * TILE_N;
     };
-    unsigned count = 0; // steps of all tiles so far
+    unsigned count = 0; // number of steps of all tiles so far
     if (group == CONSUMERS) {
         registers_give<40>();
         if (threadIdx.x % 128 == 0)
@@ -396,7 +403,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                         descriptor_after(b, k / 4 * OF_B + k % 4 * 32), k > 0 || step > 0);
             wgmma_commit();
             keep();
-            wgmma_wait<1>(); // the step before this one has been read
+            wgmma_wait<1>(); // the previous step has been read
             if (step > 0 && threadIdx.x % 128 == 0)
                 barrier_arrive(empty + (count - 1) % STAGES);
         }
@@ -438,7 +445,8 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 
 // ---- C from its remainders ----
 
-// The number below P / 2 in magnitude that has these remainders: a sum of seven products, less a multiple of P.
+// Returns the number below P / 2 in magnitude that has these remainders: a sum of seven products, minus a multiple of
+// P.
 __device__ __forceinline__ double join_remainders(const unsigned (&r)[MODULI])
 {
     const unsigned factors[MODULI] = {ALL_FACTORS};
@@ -459,7 +467,7 @@ __device__ __forceinline__ double join_remainders(const unsigned (&r)[MODULI])
     return fma((double)limbs[2], 0x1p64, (double)low);
 }
 
-// A thread four neighbours of a row of C.
+// Four neighbours of a row of C per thread.
 extern "C" __global__ void __launch_bounds__(256)
     residues_join(const double *__restrict__ A, const double *__restrict__ B, double *__restrict__ C,
                   const unsigned *__restrict__ remainders, const unsigned *__restrict__ rows,
@@ -486,7 +494,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
             for (unsigned i = 0; i < MODULI; ++i)
                 r[i] = words[i] >> 8 * l & 0xff;
-            // a sum of scales beyond 2044 belongs to a result that is 0
+            // if the sum of the scales is above 2044, the result is 0
             made[l] = times_power(join_remainders(r), max(-(exponent_of(scale) + exponent_of(other)), -2044));
         }
     }

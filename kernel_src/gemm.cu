@@ -1,28 +1,31 @@
-// gemm.cu - C = A B on tensor cores. A is M x K by rows, B is K x N by rows or, with COLUMNS, by columns (N x K by
-// rows), C is M x N by rows. Elements are f16, bf16 or (B by columns) f8e4m3 or f32, which is cut to tf32; sums are in
-// single precision; C in f32, f16 or bf16. A batch of products of one shape has its matrices one after the other.
+// gemm.cu - C = A B on tensor cores. A is M x K by rows, and C is M x N by rows. B is K x N by rows or, with COLUMNS,
+// by columns (N x K by rows). Elements are f16 or bf16. If B lies by columns, they may also be f8e4m3, or f32 that the
+// tensor core cuts to tf32. Sums are in single precision. C is f32, f16 or bf16. In a batch, all products have the same
+// shape, and their matrices follow each other in memory.
 //
-// Each kernel is a step from the one before: who brings the tiles, who waits for whom, where the sums are. The first
-// three, and direct, take any M, N, K, 0 included: elements outside of a matrix count as zero and are not written. Their
-// rows may begin anywhere. The other kernels copy by tensor maps, which take rows of whole pieces of 16 bytes and no extent
-// of 0: the spec says so.
+// Each kernel improves the kernel before it: in how the tiles are copied, in who waits for whom, or in where the sums
+// are. The first three kernels and the kernel direct take any M, N and K, also 0. Elements outside a matrix count as
+// zero and are not written, and rows may begin at any address. The other kernels copy by tensor maps, which need rows
+// of whole pieces of 16 bytes and no extent of 0. The spec states this as a constraint.
 //
-// A sum is added up in blocks of 32 bytes along K, in order of k, each block by the tensor core at once: it cuts what
-// lies below some 25 bits of the largest term, of f8e4m3 by wgmma below 13 (engine/sim/device/ops/README.md). Each kernel
-// gives the same bits in every run.
+// A sum is added up in order of k, in blocks of 32 bytes along K. The tensor core adds each block at once and cuts the
+// bits that lie more than about 25 bits below the largest term. For f8e4m3 wgmma cuts them 13 bits below it
+// (engine/sim/device/ops/README.md). Each kernel gives the same bits in every run.
 //
-// Code of sm_90a is left out elsewhere, so that all of the file compiles for any device.
+// Code for sm_90a is left out on other devices, so that the whole file compiles for any device.
 //
-// The tuning parameters are macros; a kernel is compiled where its own macro GEMM_<NAME> is set, or GEMM_ONE is not.
+// The tuning parameters are macros. A kernel is compiled if its own macro GEMM_<NAME> is set, or if GEMM_ONE is not
+// set.
 
 #include "async.cuh"
 #include "tensor.cuh"
 
 #ifndef ELEMENT
-#define ELEMENT 1 // of A and B: 0 f16, 1 bf16, 2 f8e4m3, 3 f32, of which the tensor core takes 11 bits (tf32)
+// type of A and B: 0 f16, 1 bf16, 2 f8e4m3, 3 f32, of which the tensor core uses 11 bits (tf32)
+#define ELEMENT 1
 #endif
 #ifndef RESULT
-#define RESULT 2 // of C: 0 f32, 1 f16, 2 bf16
+#define RESULT 2 // type of C: 0 f32, 1 f16, 2 bf16
 #endif
 #ifndef COLUMNS
 #define COLUMNS 0 // 1: B lies by columns
@@ -31,7 +34,7 @@
 #define TILE_M 128 // rows of C that a block makes
 #endif
 #ifndef TILE_N
-#define TILE_N 128 // columns
+#define TILE_N 128 // columns of C that a block makes
 #endif
 #ifndef TILE_K
 #define TILE_K 64 // elements along K in one step
@@ -40,58 +43,62 @@
 #define WARPS_M 2 // wmma, mma_*: warps of a block down the tile
 #endif
 #ifndef WARPS_N
-#define WARPS_N 2 // and across
+#define WARPS_N 2 // wmma, mma_*: warps of a block across the tile
 #endif
 #ifndef PAD
-#define PAD 0 // mma_*: bytes between the rows of a tile in shared memory; 0: pieces of 16 bytes change places instead
+// mma_*: bytes between the rows of a tile in shared memory. 0: the pieces of 16 bytes are permuted instead
+#define PAD 0
 #endif
 #ifndef DOWN
-#define DOWN 1 // direct: products of 16 rows that a warp has one below the other
+#define DOWN 1 // direct: products of 16 rows that a warp makes, one below the other
 #endif
 #ifndef ACROSS
-#define ACROSS 2 // and of 8 columns beside each other
+#define ACROSS 2 // direct: products of 8 columns that a warp makes, one beside the other
 #endif
 #ifndef WARPS_K
 #define WARPS_K 1 // direct: warps of a block that share the steps along K
 #endif
 #ifndef UNROLL
-#define UNROLL 2 // direct: steps of 64 bytes along K that are on their way at once
+#define UNROLL 2 // direct: steps of 64 bytes along K whose loads are in flight together
 #endif
 #ifndef WHOLE_A
 #define WHOLE_A 0 // direct: 1: rows of A are whole pieces of 16 bytes
 #endif
 #ifndef WHOLE_B
-#define WHOLE_B 0 // direct: 1: so are those of B by columns; rows of B by rows are whole groups of ACROSS elements
+// direct: 1: rows of B by columns are whole pieces of 16 bytes, and rows of B by rows are whole groups of ACROSS
+// elements
+#define WHOLE_B 0
 #endif
 #ifndef STAGES
 #define STAGES 4 // tiles of the ring
 #endif
 #ifndef CONSUMERS
-#define CONSUMERS 2 // wgmma_*: warp groups that multiply, each its rows of the tile
+#define CONSUMERS 2 // wgmma_*: warp groups that multiply; each makes some rows of the tile
 #endif
 #ifndef CLUSTER_M
 #define CLUSTER_M 2 // wgmma_cluster, split_k: blocks of a cluster that share a tile of B
 #endif
 #ifndef CLUSTER_N
-#define CLUSTER_N 1 // and a tile of A
+#define CLUSTER_N 1 // wgmma_cluster, split_k: blocks of a cluster that share a tile of A
 #endif
 #ifndef SPLIT
-#define SPLIT 2 // split_k, direct: blocks of a cluster that share the steps of a tile, 1 or 2, of direct up to 8
+#define SPLIT 2 // blocks of a cluster that share the steps of a tile: 1 or 2 for split_k, up to 8 for direct
 #endif
 #ifndef PARTS
-#define PARTS 1 // split_k: clusters that do
+#define PARTS 1 // split_k: clusters that share the steps of a tile
 #endif
 #ifndef INTERLEAVE
-#define INTERLEAVE 0 // split_k: 1: the blocks of a tile take its steps by turns; 0: each a stretch of them
+// split_k: 1: the blocks of a tile take its steps in turn. 0: each block takes consecutive steps
+#define INTERLEAVE 0
 #endif
 #ifndef BATCHED
-#define BATCHED 0 // wgmma_specialised: 1: tensor maps have the number of the product as a third coordinate
+#define BATCHED 0 // wgmma_specialised: 1: the third coordinate of a tensor map is the number of the product
 #endif
 #ifndef EPILOGUE
-#define EPILOGUE 0 // the sum of 1: a bias for each column, 2: GELU, 4: a residual, a matrix like C
+#define EPILOGUE 0 // a sum of flags: 1: a bias for each column, 2: GELU, 4: a residual, which is a matrix like C
 #endif
 #ifndef STAGED
-#define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps; 0: threads write it
+#define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps. 0: threads write it
 #endif
 
 typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
@@ -100,12 +107,12 @@ typedef choose<RESULT, float, f16, bf16> result;
 enum : unsigned {
     SIZE = sizeof(element),
     PIECE = 16 / SIZE, // elements in 16 bytes
-    STEP = 32 / SIZE   // elements that one product takes along K
+    STEP = 32 / SIZE   // elements along K in one product
 };
 
-// Where tile `index` of C is. `walk` rows of tiles are walked down before the next column, so that the blocks which run
-// together need few different rows and columns of tiles: what the L2 must bring is the sum of both. It is an argument,
-// not a macro, so that configurations which differ in it alone share their code.
+// Returns the place of tile `index` of C. The order goes down `walk` rows of tiles before it moves to the next column.
+// So the blocks that run together need few different rows and columns of tiles, and the L2 has to bring few tiles.
+// `walk` is an argument, not a macro, so that configurations with different values of it share their code.
 struct tile_place {
     unsigned row, column;
 };
@@ -120,12 +127,12 @@ __device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m
 // ---- the epilogue of a product ----
 
 #if EPILOGUE
-// GELU(sum + bias) + residual, while the sums are in registers. A kernel of its own would read C and write it once more.
-// bias has N elements and residual is M x N, both of C's type. A part that EPILOGUE lacks is not read.
+// GELU(sum + bias) + residual, computed while the sums are in registers. A separate kernel would read and write C once
+// more. bias has N elements and residual is M x N; both have C's type. Parts that are not in EPILOGUE are not read.
 struct epilogue {
     const result *bias, *residual;
     unsigned M, N;
-    bool pairs; // no row ends between two neighbours, and they are aligned
+    bool pairs; // no row ends between two neighbours, and pairs are aligned
 
     __device__ __forceinline__ epilogue(const result *bias_, const result *residual_, unsigned M_, unsigned N_)
         : bias(bias_), residual(residual_), M(M_), N(N_),
@@ -133,20 +140,21 @@ struct epilogue {
     {
     }
 
-    // 0.5 x (1 + tanh(y)) = x / (1 + exp(-2 y)), y = sqrt(2 / pi) (x + 0.044715 x^3). Results of 16 bits take the unit's
-    // tanh, whose error is below 2^-10.
+    // x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y)), where y = 0.7978846 x + 0.0356774 x^3 by the usual approximation.
+    // Results of 16 bits use the hardware's tanh, whose error is below 2^-10.
     static __device__ __forceinline__ float gelu(float x)
     {
         const float y = x * fmaf(0.035677408f * x, x, 0.79788456f);
         if (sizeof(result) == 4)
-            return __fdividef(x, 1 + __expf(fminf(-2 * y, 80))); // below, the quotient is 0
+            return __fdividef(x, 1 + __expf(fminf(-2 * y, 80))); // if y is smaller than -40, the quotient is 0
         float tangent;
         asm("tanh.approx.f32 %0, %1;" : "=f"(tangent) : "f"(y));
         return fmaf(0.5f * x, tangent, 0.5f * x);
     }
 
-    // Two neighbours, at `from` or, outside of C, at the first element, whose values nobody uses: a load without a branch
-    // does not keep the next one waiting. `left`: how many elements the row has from the first neighbour on.
+    // Reads two neighbours at `from`. Outside C it reads the first element instead, whose value is not used, because a
+    // load without a branch does not delay the next load. `left` is the number of elements from the first neighbour to
+    // the end of the row.
     template <bool paired> static __device__ __forceinline__ float2 read(const result *from, unsigned left)
     {
         if (paired)
@@ -179,7 +187,7 @@ struct epilogue {
 };
 #endif
 
-// The epilogue that the kernel of the product has itself: none if gemm_finish follows.
+// The epilogue that the kernel of the product applies itself. If gemm_finish follows, the kernel applies none.
 #ifdef GEMM_FINISH
 #define FUSED 0
 #else
@@ -192,8 +200,8 @@ struct epilogue {
 #endif
 
 #if FUSED & 4
-// One thread begins to bring a tile of the residual to the L2, a row at a time, while the tile is multiplied. Rows are
-// whole pieces of 16 bytes.
+// One thread begins to prefetch a tile of the residual to the L2, one row at a time, while the tile is multiplied. Rows
+// are whole pieces of 16 bytes.
 __device__ __forceinline__ void ask_for_residual(const result *residual, unsigned row, unsigned column, unsigned M,
                                                  unsigned N)
 {
@@ -209,15 +217,15 @@ __device__ __forceinline__ void ask_for_residual(const result *residual, unsigne
 
 // ---- tiles in shared memory that threads fill ----
 
-// `rows` rows of `bytes` bytes. Where row and piece (of 16 bytes) lie: rows are `pad` bytes further apart than they are
-// long, or, with no padding, pieces change places within rows. Either way the same pieces of 8 rows lie in different
-// banks; padding costs memory, changed places an operation.
+// The layout of a tile of `rows` rows of `bytes` bytes in shared memory. With padding, rows are `pad` bytes further
+// apart than their length. Without padding, the pieces of 16 bytes are permuted within rows. In both layouts, the same
+// piece of 8 consecutive rows lies in different banks. Padding costs memory, and permuting costs an operation.
 template <unsigned rows_, unsigned bytes, unsigned pad> struct tile {
     enum : unsigned {
         rows = rows_,
         pieces = bytes / 16,
         size = rows * (bytes + pad),
-        beside = pieces < 8 ? 8 / pieces : 1, // rows in 128 bytes, that is in all banks
+        beside = pieces < 8 ? 8 / pieces : 1, // rows in 128 bytes, which cover all banks
         places = pieces < 8 ? pieces : 8
     };
     static __device__ __forceinline__ unsigned place(unsigned row, unsigned piece)
@@ -232,12 +240,12 @@ struct matrix {
     unsigned rows, columns;
 };
 
-// `bytes` bytes, 4, 8 or 16, as words of 4.
+// `bytes` bytes (4, 8 or 16) as words of 4 bytes.
 template <unsigned bytes> struct piece {
     unsigned words[bytes / 4];
 };
 
-// The bytes that begin `behind` bytes behind the first of `two` pieces.
+// Returns the piece that begins `behind` bytes after the start of two consecutive pieces.
 template <unsigned bytes>
 __device__ __forceinline__ piece<bytes> read_behind(const piece<bytes> (&two)[2], unsigned behind)
 {
@@ -247,7 +255,8 @@ __device__ __forceinline__ piece<bytes> read_behind(const piece<bytes> (&two)[2]
     for (unsigned i = 0; i < 2 * count; ++i)
         words[i] = two[i / count].words[i % count];
 #pragma unroll
-    for (unsigned distance = count / 2; distance > 0; distance /= 2) // in words; the rest are bits
+    // in words; the remaining bits of `behind` are below
+    for (unsigned distance = count / 2; distance > 0; distance /= 2)
 #pragma unroll
         for (unsigned i = 0; i + distance < 2 * count; ++i)
             words[i] = behind & 4 * distance ? words[i + distance] : words[i];
@@ -268,9 +277,9 @@ template <unsigned bytes> __device__ __forceinline__ piece<bytes> load_piece(con
     return both.made;
 }
 
-// The piece that begins at element `at`, wherever that is. Where it lies in two aligned pieces, both are read whole: the
-// second must be inside the matrix, and the matrix must begin at a whole piece. `whole`: all pieces are aligned. There is no
-// branch, so that many of these are on their way at once.
+// Reads the piece that begins at element `at`, which may have any alignment. If the piece spans two aligned pieces,
+// both are read completely. So the second one must be inside the matrix, and the matrix must begin at a whole piece.
+// `whole`: all pieces are aligned. The function has no branch, so several loads can be in flight together.
 template <unsigned bytes, bool whole> __device__ __forceinline__ piece<bytes> read_anywhere(const element *at)
 {
     if (whole)
@@ -281,7 +290,7 @@ template <unsigned bytes, bool whole> __device__ __forceinline__ piece<bytes> re
     return read_behind(two, behind);
 }
 
-// The piece that begins at (row, column), zeros where the matrix has none.
+// Reads the piece that begins at (row, column). Elements outside the matrix are zeros.
 template <unsigned bytes>
 __device__ __forceinline__ piece<bytes> read_piece(const matrix &from, unsigned row, unsigned column)
 {
@@ -302,12 +311,12 @@ __device__ __forceinline__ piece<bytes> read_piece(const matrix &from, unsigned 
     return both.made;
 }
 
-// All threads of the block begin to copy the tile at (row, column), `bytes` bytes at a time. Rows are whole pieces of as
-// many, and aligned.
+// All threads of the block begin to copy the tile at (row, column), `bytes` bytes at a time. Row lengths are multiples
+// of `bytes`, and rows are aligned to `bytes`.
 template <class Tile, unsigned bytes, unsigned threads>
 __device__ __forceinline__ void copy_tile_async(unsigned char *to, const matrix &from, unsigned row, unsigned column)
 {
-    enum : unsigned { count = bytes / SIZE, parts = 16 / bytes }; // elements of a copy; copies of a piece of the tile
+    enum : unsigned { count = bytes / SIZE, parts = 16 / bytes }; // elements per copy; copies per piece of the tile
 #pragma unroll
     for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces * parts; i += threads) {
         const unsigned r = i / parts / Tile::pieces, c = i / parts % Tile::pieces, part = i % parts;
@@ -318,12 +327,12 @@ __device__ __forceinline__ void copy_tile_async(unsigned char *to, const matrix 
     }
 }
 
-// All threads of the block copy the tile that begins at (row, column). With `async`, copies go on after the call, if rows
-// are whole pieces of 4, 8 or 16 bytes, which are what the hardware copies.
+// All threads of the block copy the tile that begins at (row, column). With `async`, the copies continue after the call
+// if rows are whole pieces of 4, 8 or 16 bytes, which are the sizes that the hardware copies.
 template <class Tile, bool async, unsigned threads>
 __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from, unsigned row, unsigned column)
 {
-    const unsigned bytes = from.columns * SIZE; // the last bits of it
+    const unsigned bytes = from.columns * SIZE; // its lowest bits tell the alignment
     if (async && bytes % 16 == 0 && is_aligned<16>(from.at))
         copy_tile_async<Tile, 16, threads>(to, from, row, column);
     else if (async && bytes % 8 == 0 && is_aligned<8>(from.at))
@@ -359,16 +368,16 @@ __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from,
 #if defined(GEMM_WMMA) || !defined(GEMM_ONE)
 #include <mma.h>
 
-// The tensor core as CUDA C++ has it: a warp multiplies fragments of 16 x 16, whose layout is nobody's business. They
-// are loaded from tiles in shared memory, whose rows are 16 bytes further apart than they are long, and must be stored
-// to shared memory to be rounded and written: what the layout hides costs a way there and back.
+// Uses the tensor core through CUDA C++ (wmma). A warp multiplies fragments of 16 x 16, whose layout is not specified.
+// Fragments are loaded from tiles in shared memory, whose rows are 16 bytes further apart than their length. Because
+// the layout is hidden, fragments must be stored to shared memory before the sums can be rounded and written.
 //
 // Each element that is read from shared memory takes part in (TILE_N / WARPS_N) or (TILE_M / WARPS_M) multiply-adds.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_wmma(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
               unsigned N, unsigned K, unsigned walk)
 {
-    // the block's product of a batch
+    // the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     using namespace nvcuda;
     constexpr unsigned threads = WARP * WARPS_M * WARPS_N, down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 16;
@@ -416,7 +425,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         }
         __syncthreads();
     }
-    float *mine = (float *)(room + warp_id() * square); // the tiles are not needed any more
+    float *mine = (float *)(room + warp_id() * square); // the tiles are no longer needed
 #pragma unroll
     for (unsigned i = 0; i < down; ++i)
 #pragma unroll
@@ -435,14 +444,14 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_MMA_LDMATRIX) || defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
-// A warp's part of a tile of C, by mma.sync: down x across products of 16 x 8.
+// A warp's part of a tile of C, by mma.sync: `down` x `across` products of 16 x 8.
 struct warp_product {
     enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, threads = WARP * WARPS_M * WARPS_N };
     typedef tile<TILE_M, TILE_K * SIZE, PAD> tile_a;
     typedef tile<COLUMNS ? TILE_N : TILE_K, (COLUMNS ? TILE_K : TILE_N) * SIZE, PAD> tile_b;
     enum : unsigned { stage = tile_a::size + tile_b::size };
     float sums[down][across][4];
-    unsigned row, column; // of this warp in the tile
+    unsigned row, column; // first row and column of this warp in the tile
 
     __device__ __forceinline__ warp_product()
         : row(warp_id() / WARPS_N * (TILE_M / WARPS_M)), column(warp_id() % WARPS_N * (TILE_N / WARPS_N))
@@ -456,8 +465,8 @@ struct warp_product {
                     sums[i][j][l] = 0.0f;
     }
 
-    // Adds the product of two tiles. One ldmatrix brings the 16 x 32 bytes of A of one product, or the B of two. Where
-    // B lies by columns it is read like A; where it lies by rows, its squares of 8 x 8 are turned over on the way.
+    // Adds the product of two tiles. One ldmatrix loads the 16 x 32 bytes of A for one product, or the B of two
+    // products. If B lies by columns, it is read like A. If B lies by rows, ldmatrix transposes its squares of 8 x 8.
     __device__ __forceinline__ void add(unsigned a, unsigned b)
     {
         const unsigned lane = lane_id();
@@ -483,7 +492,8 @@ struct warp_product {
         }
     }
 
-    // Writes the sums to C, whose tile begins at (first_row, first_column): 4 lanes have 8 neighbours of a row.
+    // Writes the sums to C, whose tile begins at (first_row, first_column). Four lanes together have 8 neighbours of a
+    // row.
     __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
                                           unsigned N) const
     {
@@ -532,14 +542,14 @@ struct warp_product {
 #endif
 
 #if defined(GEMM_MMA_LDMATRIX) || !defined(GEMM_ONE)
-// Fragments by ldmatrix, products by mma.sync, whose layout is known. Against wmma: a lane rounds and writes its own
-// sums, and rows of tiles need no padding, since the place of a piece is ours to choose: the counters show reads of
-// shared memory without bank conflicts. The step still waits for its tiles.
+// Loads fragments by ldmatrix and multiplies by mma.sync, whose layout is specified. Compared with wmma: a lane rounds
+// and writes its own sums. Rows of tiles need no padding, because the kernel can permute the pieces: the counters show
+// reads of shared memory without bank conflicts. A step still waits for its tiles.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_ldmatrix(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                       unsigned N, unsigned K, unsigned walk)
 {
-    // the block's product of a batch
+    // the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     typedef warp_product product;
     extern __shared__ __align__(128) unsigned char room[];
@@ -560,21 +570,22 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
-// A ring of STAGES tiles, filled by cp.async: the tiles of STAGES - 1 steps are on their way while one is multiplied.
-// Against mma_ldmatrix: no registers between global and shared memory, one barrier a step, and the latency of memory is
-// hidden as far as the ring reaches. The ring costs shared memory, and with it blocks that run beside each other.
+// A ring of STAGES tiles, filled by cp.async: the tiles of the next STAGES - 1 steps are in flight while one step is
+// multiplied. Compared with mma_ldmatrix: copies from global to shared memory need no registers, a step needs one
+// barrier, and the ring hides the latency of memory. The ring costs shared memory, so fewer blocks run on an SM.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_mma_async(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                    unsigned N, unsigned K, unsigned walk EPILOGUE_PARAMS)
 {
-    // the block's product of a batch
+    // the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     typedef warp_product product;
     extern __shared__ __align__(128) unsigned char room[];
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
     const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
     const unsigned row = at.row * TILE_M, column = at.column * TILE_N, steps = ceil_div(K, TILE_K);
-    auto begin = [&](unsigned step) { // an empty group where there is nothing to copy, so that groups count steps
+    // commits an empty group if there is nothing to copy, so that the number of groups is the number of steps
+    auto begin = [&](unsigned step) {
         if (step < steps) {
             unsigned char *to = room + step % STAGES * product::stage;
             const unsigned k = step * TILE_K;
@@ -590,7 +601,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         begin(step);
     for (unsigned step = 0; step < steps; ++step) {
         copy_async_wait<STAGES - 2>();
-        __syncthreads(); // this step's tiles are there for all, and all have read those of the step before
+        __syncthreads(); // the tiles of this step have arrived, and all threads have read the tiles of the step before
         begin(step + STAGES - 1);
         const unsigned a = shared_address(room + step % STAGES * product::stage);
         sums.add(a, a + product::tile_a::size);
@@ -603,9 +614,9 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_DIRECT) || !defined(GEMM_ONE)
-enum : unsigned { LINE = ACROSS == 1 ? 4 : 2 * ACROSS }; // bytes that hold ACROSS elements of 16 bits of a row of B
+enum : unsigned { LINE = ACROSS == 1 ? 4 : 2 * ACROSS }; // bytes of ACROSS 16-bit elements in a row of B
 
-// Turns over 8 rows of ACROSS elements of 16 bits, so that column j has its 8 elements along K in to[j].
+// Transposes 8 rows of ACROSS 16-bit elements, so that to[j] has the 8 elements of column j along K.
 __device__ __forceinline__ void turn(piece<16> (&to)[ACROSS], const piece<LINE> (&lines)[8])
 {
 #pragma unroll
@@ -615,7 +626,7 @@ __device__ __forceinline__ void turn(piece<16> (&to)[ACROSS], const piece<LINE> 
             to[j].words[i] = __byte_perm(lines[2 * i].words[j / 2], lines[2 * i + 1].words[j / 2], j % 2 ? 0x7632 : 0x5410);
 }
 
-// ACROSS elements of 16 bits from (row, column) on, zeros where the matrix has none.
+// Reads ACROSS 16-bit elements from (row, column) on. Elements outside the matrix are zeros.
 __device__ __forceinline__ piece<LINE> read_line(const matrix &from, unsigned row, unsigned column)
 {
     piece<LINE> line = {};
@@ -627,25 +638,27 @@ __device__ __forceinline__ piece<LINE> read_line(const matrix &from, unsigned ro
     return line;
 }
 
-// No shared memory on the way in: each lane reads pieces of 16 bytes straight into the registers of its fragments. A sum
-// does not care in which order its terms come, so a lane may take any elements along K, as long as it takes the same of A
-// and of B: lane 4 g + t takes the 16 bytes number t of the next 64 of row g, which are those of two products. Where B
-// lies by rows, a lane takes ACROSS neighbours of 8 rows and turns them over; product j then has every ACROSS-th column.
+// A and B do not go through shared memory: each lane reads pieces of 16 bytes directly into the registers of its
+// fragments. The order of the terms of a sum does not matter, so a lane may take any elements along K, as long as it
+// takes the same elements of A and of B. Lane 4 g + t takes piece number t of the next 64 bytes of row g, which has the
+// terms of two products. If B lies by rows, a lane takes ACROSS neighbours of 8 rows and transposes them. Product j
+// then has every ACROSS-th column.
 //
-// Nothing waits for another warp, so small products end soon. Tiles are read from the caches as often as warps need them,
-// which large products pay for. SPLIT blocks of a cluster with WARPS_K warps each share the steps of a tile. Its sums are
-// added in their order and written in complete lines: all go through shared memory.
+// No warp waits for another warp, so small products end soon. But every warp reads its tiles from the caches itself,
+// which slows down large products. SPLIT blocks of a cluster, with WARPS_K warps each, share the steps of a tile. Their
+// sums are added in a fixed order and written in complete lines. For both purposes, all sums go through shared memory.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     gemm_direct(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M,
                 unsigned N, unsigned K)
 {
-    // the block's product of a batch
+    // the matrices of this block's product in the batch
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     constexpr unsigned tile_warps = WARPS_M * WARPS_N, threads = WARP * tile_warps * WARPS_K;
     constexpr unsigned rows = WARPS_M * DOWN * 16, columns = WARPS_N * ACROSS * 8, pitch = columns + 8; // of a tile
     constexpr unsigned step = 4 * PIECE, parts = SPLIT * WARPS_K;
-    extern __shared__ __align__(16) float own[]; // the sums of this block: [part][row][column], rows `pitch` apart
-    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N}; // at their edges
+    extern __shared__ __align__(16) float own[]; // the sums of this block: [part][row][column], with rows `pitch` apart
+    // for pieces at the edges of the matrices
+    const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
     const unsigned warp = warp_id() % tile_warps, part = warp_id() / tile_warps, rank = blockIdx.x % SPLIT;
     const unsigned group = lane_id() / 4, lane_piece = lane_id() % 4;
     const tile_place at = find_tile(blockIdx.x / SPLIT, ceil_div(M, rows), ceil_div(N, columns), 8);
@@ -656,9 +669,10 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     float sums[DOWN][ACROSS][4] = {};
     for (unsigned k0 = (rank * WARPS_K + part) * UNROLL * step; k0 < K; k0 += parts * UNROLL * step) {
         piece<16> a[UNROLL][DOWN][2], b[UNROLL][ACROSS];
-        const unsigned k1 = k0 + UNROLL * step; // behind the last
-        // All that is read is inside, with what read_anywhere() reads behind it. Rows that A does not have, and columns that B
-        // does not, repeat the last one: the products that they take part in are not written.
+        const unsigned k1 = k0 + UNROLL * step; // the end of these UNROLL steps
+        // `inside` tells whether all reads are inside the matrices, including the bytes that read_anywhere() reads
+        // after a piece. Rows after the last row of A, and columns after the last column of B, repeat the last one.
+        // Their products are not written.
         const bool inside = aligned && k1 + (WHOLE_A ? 0 : PIECE) <= K &&
                             (WHOLE_B || (COLUMNS ? k1 + PIECE <= K : k1 < K && (offset)(K - k1) * N >= 2 * ACROSS));
         if (inside) {
@@ -716,7 +730,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 #pragma unroll
                 for (unsigned j = 0; j < ACROSS; ++j)
 #pragma unroll
-                    for (unsigned w = 0; w < 4; w += 2) { // a product has words w and w + 1 of all pieces
+                    for (unsigned w = 0; w < 4; w += 2) { // a product uses words w and w + 1 of all pieces
                         const piece<16> &upper = a[u][i][0], &lower = a[u][i][1];
                         const unsigned of_a[4] = {upper.words[w], lower.words[w], upper.words[w + 1], lower.words[w + 1]};
                         multiply(element(), sums[i][j], of_a, b[u][j].words[w], b[u][j].words[w + 1]);
@@ -737,10 +751,11 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         cluster_sync();
     else
         __syncthreads();
-    // A thread adds and writes four sums of a row at a time. Blocks of a cluster share the tile.
+    // A thread adds and writes four sums of a row at a time. The blocks of a cluster share the tile.
     const bool quads = N % 4 == 0 && is_aligned<4 * sizeof(result)>(C);
     for (unsigned item = rank * threads + threadIdx.x; item < rows * columns / 4; item += SPLIT * threads) {
-        // Where no four can be written at once, neighbours write neighbours: item 32 q + l has every 32nd from 128 q + l on.
+        // If four results cannot be written at once, neighbouring threads write neighbouring results: item 32 q + l has
+        // every 32nd result from 128 q + l on.
         constexpr unsigned stretch = columns < 128 ? columns : 128, apart = stretch / 4;
         const unsigned begin = quads ? 4 * item : item / apart * stretch + item % apart, distance = quads ? 1 : apart;
         const unsigned r = begin / columns, c = begin % columns;
@@ -773,7 +788,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         }
     }
     if (SPLIT > 1)
-        cluster_sync(); // the others have read this block's sums
+        cluster_sync(); // the other blocks have read this block's sums
 }
 #endif
 
@@ -781,8 +796,9 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     defined(GEMM_STREAM_K) || defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// A tile of each operand, as tensor maps bring it: boxes whose rows are 128 bytes, swizzled. Boxes of A have all rows
-// of the tile and 128 bytes of K. Those of B too, if it lies by columns; else they have all k and 64 columns.
+// A tile of each operand as tensor maps write it: boxes whose rows are 128 bytes, swizzled. A box of A has all rows of
+// the tile and 128 bytes along K. A box of B has the same form if B lies by columns. Otherwise it has all k of the tile
+// and 64 columns.
 struct stage {
     enum : unsigned {
         box = 128 / SIZE, // elements
@@ -794,7 +810,7 @@ struct stage {
         box_steps = 128 / 32
     };
 
-    // One thread begins the copies of the tile at (row, column) and k.
+    // One thread begins to copy the tile at (row, column) and k.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
                                                 unsigned row, unsigned column, unsigned k, barrier *full,
                                                 unsigned product = 0)
@@ -809,9 +825,10 @@ struct stage {
                   product, full);
     }
 
-    // The same for a block that is number (m, n) of those, from block `first` of its cluster on, that share tiles: it brings
-    // the n-th share of the rows of each box of A, to all that have the same rows of C, and the m-th share of B, to all that
-    // have the same columns. Each of them expects the bytes of all shares.
+    // The same for a block of a cluster whose blocks share tiles. `first` is the first of these blocks, and this block
+    // is number (m, n) of them. The block loads the n-th share of the rows of each box of A for all blocks with the
+    // same rows of C, and the m-th share of B for all blocks with the same columns. Every block expects the bytes of
+    // all shares.
     static __device__ __forceinline__ void load_shares(unsigned char *to, const tensor_map &map_a,
                                                        const tensor_map &map_b, unsigned row, unsigned column,
                                                        unsigned k, barrier *full, unsigned m, unsigned n,
@@ -855,8 +872,9 @@ struct stage {
     }
 };
 
-// Dynamic shared memory: the ring, from a multiple of 1024 on, since swizzles act on address bits; room for results;
-// barriers. Kernels declare an array that is aligned less, so that the way to that multiple is not optimised out.
+// The parts of dynamic shared memory: the ring, room for results, and barriers. The ring begins at a multiple of 1024,
+// because swizzles permute address bits. Kernels declare an array with a smaller alignment. Otherwise the compiler
+// would optimise the rounding to a multiple of 1024 away.
 struct ring {
     enum : unsigned { results = STAGED ? CONSUMERS * 4 * 2 * 2048 : 0 };
     unsigned char *stages;
@@ -881,12 +899,12 @@ struct ring {
     {
         return full(step) + STAGES;
     }
-    // The parity of the use of its stage that this step is.
+    // The parity of the phase in which this step uses its stage.
     static __device__ __forceinline__ unsigned parity(unsigned step)
     {
         return step / STAGES & 1;
     }
-    // One thread; `readers` arrive on each `empty`.
+    // One thread initialises the barriers. `readers` threads arrive on each `empty` barrier.
     __device__ __forceinline__ void make(unsigned readers) const
     {
         for (unsigned i = 0; i < STAGES; ++i) {
@@ -897,12 +915,13 @@ struct ring {
     }
 };
 
-// What a warp group makes of a tile: its rows, 64 at a time.
+// The part of a tile that one warp group makes: its rows, 64 at a time.
 struct group_product {
     enum : unsigned { down = TILE_M / CONSUMERS / 64, columns = 128 / sizeof(result), parts = TILE_N / columns };
     float sums[down][TILE_N / 2];
 
-    // Begins to add the product of a stage, or to begin anew where not `add`; a group of wgmma by itself.
+    // Begins to add the product of a stage to the sums. If `add` is 0, the sums start from zero. The products form one
+    // wgmma group.
     __device__ __forceinline__ void add(unsigned at, unsigned group, unsigned add)
     {
         const offset a = matrix_descriptor<128>(at + group * down * 64 * 128, 16, 1024);
@@ -926,8 +945,8 @@ struct group_product {
             wgmma_keep(sums[i]);
     }
 
-    // Of a warp group that only multiplies: the sums of so many steps of the ring, of which `count` were before. All
-    // its threads call `release` when a stage has been read.
+    // For a warp group that only multiplies: adds the products of the next `steps` steps of the ring. `count` is the
+    // number of steps before them. All threads of the group call `release` when a stage has been read.
     template <class Release>
     __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count,
                                             Release release)
@@ -935,7 +954,7 @@ struct group_product {
         for (unsigned step = 0; step < steps; ++step, ++count) {
             barrier_wait(ring.full(count), ring.parity(count));
             add(shared_address(ring.at(count)), group, step > 0);
-            wgmma_wait<1>(); // the step before this one has been read
+            wgmma_wait<1>(); // the previous step has been read
             if (step > 0)
                 release(ring.empty(count - 1));
         }
@@ -944,7 +963,7 @@ struct group_product {
         __syncwarp();
     }
 
-    // One thread says for the group that a stage has been read: wgmma reads for all four warps.
+    // Releases stages by one thread per group, because wgmma reads for all four warps.
     __device__ __forceinline__ void consume(const ring &ring, unsigned group, unsigned steps, unsigned &count)
     {
         consume(ring, group, steps, count, [](barrier *empty) {
@@ -953,7 +972,7 @@ struct group_product {
         });
     }
 
-    // Each thread writes its sums: 4 lanes have 8 neighbours of a row, which is half a sector of 16-bit results.
+    // Each thread writes its sums. Four lanes have 8 neighbours of a row, which are half a sector of 16-bit results.
     __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
                                           unsigned N) const
     {
@@ -979,7 +998,8 @@ struct group_product {
             finish<false>(after, first_row, first_column);
     }
 
-    // A thread asks for AHEAD pairs of the residual before it needs the first: no other warp hides how long they take.
+    // A thread loads AHEAD pairs of the residual before it uses the first pair, because no other warp hides the latency
+    // of these loads.
     template <bool paired>
     __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
     {
@@ -1009,7 +1029,7 @@ struct group_product {
     }
 #endif
 
-    // The same for one quad alone, which thread `thread` of its group has as its i-th: two neighbours in each of two rows.
+    // The same for a single quad, number i of thread `thread` of the group: two neighbours in each of two rows.
     static __device__ __forceinline__ void store_quad(float4 quad, unsigned i, unsigned thread, result *C,
                                                       unsigned first_row, unsigned first_column, unsigned M, unsigned N)
     {
@@ -1026,7 +1046,7 @@ struct group_product {
         return {d[0], d[1], d[2], d[3]};
     }
 
-    // Sums as they are, to memory and back: a thread's quads lie 128 quads apart.
+    // Writes the unrounded sums to memory. The quads of a thread are 128 quads apart.
     __device__ __forceinline__ void save(float4 *to)
     {
         each_quad([&](const float *d, unsigned i) { to[i * 128] = {d[0], d[1], d[2], d[3]}; });
@@ -1053,8 +1073,8 @@ struct group_product {
         to.x += quad.x, to.y += quad.y, to.z += quad.z, to.w += quad.w;
     }
 
-    // Each warp lays 16 rows of 128 bytes into shared memory, swizzled, and a copy by tensor map takes them out, whole
-    // lines at a time, while the warp goes on: it has room for two.
+    // Each warp writes 16 rows of 128 bytes to shared memory, swizzled, and a copy by tensor map writes them to C in
+    // whole lines. The warp continues meanwhile, because it has two buffers.
     __device__ __forceinline__ void store_staged(const tensor_map &map_c, unsigned char *room, unsigned first_row,
                                                  unsigned first_column, unsigned product = 0) const
     {
@@ -1067,7 +1087,7 @@ struct group_product {
                 unsigned char *buffer = mine + (i * parts + part) % 2 * 2048;
                 if (lane == 0) {
                     if (down * parts % 2 && i == 0 && part == 0)
-                        tensor_store_wait<0>(); // the tile before ended with this buffer
+                        tensor_store_wait<0>(); // the copy that used this buffer before has ended
                     else
                         tensor_store_wait<1>();
                 }
@@ -1100,8 +1120,9 @@ struct group_product {
     static __device__ __forceinline__ void write_part(unsigned char *buffer, const float *d, unsigned lane)
     {
         if (sizeof(result) == 4) {
-            // 4 rows of 32 bytes go at once. Swizzled as they are, rows 0 and 1 would share banks, and so would 2 and
-            // 3: odd rows write 16 columns further on, and these 16 later.
+            // A warp writes 4 rows of 32 bytes at once. With the plain swizzle, rows 0 and 1 would use the same banks,
+            // and so would rows 2 and 3. Therefore odd rows first write the columns 16 further on, and then these
+            // columns.
             const bool odd = lane / 4 % 2;
 #pragma unroll
             for (unsigned j = 0; j < columns / 8; ++j)
@@ -1128,7 +1149,7 @@ struct group_product {
 #endif
 
 #if defined(GEMM_FINISH)
-// The epilogue as a kernel of its own, for comparison: C is read and written once more. A thread has two neighbours.
+// The epilogue as a separate kernel, for comparison. It reads and writes C once more. A thread has two neighbours.
 extern "C" __global__ void __launch_bounds__(256)
     gemm_finish(result *C, unsigned M, unsigned N, const result *__restrict__ bias, const result *__restrict__ residual)
 {
@@ -1150,8 +1171,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined(GEMM_PAD) || !defined(GEMM_ONE)
-// Copies rows of any length to rows of whole pieces of 16 bytes, as tensor maps take them, with zeros behind. A block has
-// 128 pieces of a row, a thread one.
+// Copies rows of any length to rows of whole pieces of 16 bytes, which tensor maps need, and adds zeros at the end. A
+// block has 128 pieces of a row, one per thread.
 extern "C" __global__ void __launch_bounds__(128)
     gemm_pad(const element *__restrict__ from, uint4 *__restrict__ to, unsigned length)
 {
@@ -1169,10 +1190,10 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 
 #if defined(GEMM_WGMMA_TMA) || !defined(GEMM_ONE)
-// A ring that tensor maps fill, and products of warp groups straight from shared memory. Against mma_async: one thread
-// begins the copy of a whole box, nothing passes through registers but the sums, no lane computes an address, no
-// barrier of the block: who waits, waits for bytes. The thread that fills the ring multiplies too, so its warp group
-// stands still where it waits for the others to be done with a stage.
+// Tensor maps fill the ring, and warp groups multiply directly from shared memory. Compared with mma_async: one thread
+// begins the copy of a whole box, only the sums are in registers, and no lane computes addresses. There is no barrier
+// of the block: a thread that waits, waits until the bytes of a stage have arrived. The thread that fills the ring also
+// multiplies. So its warp group is idle while it waits until the other groups have read a stage.
 extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
     gemm_wgmma_tma(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                    const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K, unsigned walk)
@@ -1193,7 +1214,7 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
     for (unsigned step = 0; step < steps; ++step) {
         barrier_wait(ring.full(step), ring.parity(step));
         product.add(shared_address(ring.at(step)), group, step > 0);
-        wgmma_wait<1>(); // the step before this one has been read
+        wgmma_wait<1>(); // the previous step has been read
         const unsigned next = step + STAGES - 1;
         if (step > 0 && threadIdx.x % 128 == 0)
             barrier_arrive(ring.empty(step - 1));
@@ -1216,11 +1237,12 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 #endif
 
 #if defined(GEMM_WGMMA_SPECIALISED) || !defined(GEMM_ONE)
-// One warp group fills the ring, the others multiply. Against wgmma_tma: no one who multiplies waits for a free stage,
-// and registers that the producer does not need move to the sums (setmaxnreg). As many blocks as fit on the device
-// stay, and take tiles by turns: while the consumers write one tile, the producer already fills the ring for the next.
-// Unless STAGED, map_c is not used, and C may have rows of any length. With BATCHED, tiles of all products of the batch
-// are taken in a row: where a product has few tiles, no multiprocessor is idle between two.
+// One warp group (the producer) fills the ring, and the other groups (the consumers) multiply. Compared with wgmma_tma:
+// consumers never wait for a free stage, and setmaxnreg moves the registers that the producer does not need to the
+// consumers' sums. The launch has as many blocks as fit on the device, and the blocks take tiles in turn. While the
+// consumers write one tile, the producer already fills the ring for the next tile. Without STAGED, map_c is not used,
+// and C may have rows of any length. With BATCHED, the tiles of all products of the batch form one sequence, so no
+// multiprocessor is idle between two products with few tiles.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                            const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -1280,12 +1302,14 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #endif
 
 #if defined(GEMM_WGMMA_CLUSTER) || defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
-// Of CLUSTER_M x CLUSTER_N blocks of a cluster, from `first` on, that share tiles: who brings the tiles of block (m, n).
+// The blocks that share tiles in a cluster: CLUSTER_M x CLUSTER_N blocks from `first` on. Tells which blocks write to
+// the stages of block (m, n).
 struct partners {
     enum : unsigned { count = CLUSTER_M + CLUSTER_N - 1 };
-    unsigned number; // of the one whom this thread of a warp group tells that a stage has been read
+    unsigned number; // the block that this thread of a warp group informs when a stage has been read
 
-    // Threads 0 to count - 1 of a group tell one partner each: those of the same m, then the others of the same n.
+    // Each of the threads 0 to count - 1 of a group informs one partner: first the blocks with the same m, then the
+    // other blocks with the same n.
     __device__ __forceinline__ partners(unsigned m, unsigned n, unsigned first = 0)
     {
         const unsigned thread = threadIdx.x % 128, other = thread - CLUSTER_N;
@@ -1305,9 +1329,10 @@ struct partners {
 
 #if defined(GEMM_WGMMA_CLUSTER) || !defined(GEMM_ONE)
 // Clusters of CLUSTER_M x CLUSTER_N blocks make neighbouring tiles. Blocks beside each other need the same rows of A,
-// and blocks below each other the same columns of B: each brings a share of them, and the copy goes to all (multicast).
-// Against wgmma_specialised: the L2 is read CLUSTER_N times less for A and CLUSTER_M times less for B. What it costs: a
-// stage is free when all that a block writes to have read it, so the blocks of a cluster keep step.
+// and blocks below each other need the same columns of B. Each block loads a share of them, and the copy writes it to
+// all blocks that need it (multicast). Compared with wgmma_specialised: the blocks read CLUSTER_N times less of A and
+// CLUSTER_M times less of B from the L2. But a stage is free only when all blocks that receive its data have read it,
+// so the blocks of a cluster advance together.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_cluster(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                        const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -1367,21 +1392,22 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         if (STAGED && lane_id() == 0)
             tensor_store_wait<0>();
         __syncwarp();
-        cluster_sync(); // others arrive on this block's barriers until they are done
+        cluster_sync(); // other blocks arrive on this block's barriers until they have finished
     }
 #endif
 }
 #endif
 
 #if defined(GEMM_STREAM_K) || !defined(GEMM_ONE)
-// Blocks share steps, not tiles: all steps of all tiles, in a row, are cut into equal parts, one for each block.
-// Against wgmma_specialised: no block is idle where tiles are few, or do not come out even; what it costs are tiles
-// that several blocks have parts of. Their sums go through global memory, where they mostly stay in the L2, and the
-// block that comes last adds the parts in order of k: so the answer is the same in every run, and nobody waits for
-// anybody.
+// Blocks share steps instead of tiles (stream-K): all steps of all tiles form one sequence, which is cut into equal
+// parts, one for each block. Compared with wgmma_specialised: no block is idle if there are few tiles, or if their
+// number is not a multiple of the number of blocks. But several blocks have parts of the same tile. Their sums go
+// through global memory, where they mostly stay in the L2. The last block of a tile to finish adds the parts in order
+// of k, so the answer is the same in every run, and no block waits for another.
 //
-// `partial` has two places for each block: 0 for the tile that it goes on with, 1 for the one that it begins and does
-// not end. `counters` are 0, one for each warp group and tile, and are so again at the end.
+// `partial` has two places for each block: place 0 for the tile that the block continues, place 1 for the tile that it
+// begins and does not finish. `counters` has one number for each warp group and tile. They must be 0 before the launch,
+// and the kernel leaves them 0.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_stream_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                   const __grid_constant__ tensor_map map_c, result *C, float4 *partial, unsigned *counters,
@@ -1390,7 +1416,8 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(16) unsigned char shared[];
     const ring ring(shared);
-    unsigned *earlier = (unsigned *)(ring.full(0) + 2 * STAGES); // parts of a tile that were there before this block's
+    // number of parts of the tile that were written before this block's part
+    unsigned *earlier = (unsigned *)(ring.full(0) + 2 * STAGES);
     const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
     const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
     const unsigned begin = blockIdx.x * share, end = min(begin + share, tiles_m * tiles_n * steps);
@@ -1412,7 +1439,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     }
     if (CONSUMERS > 1)
         registers_take<CONSUMERS == 2 ? 232 : 160>();
-    constexpr unsigned quads = group_product::down * TILE_N / 8; // of a thread
+    constexpr unsigned quads = group_product::down * TILE_N / 8; // quads per thread
     auto place_of = [&](unsigned block, unsigned place) {
         return partial + ((offset)(2 * block + place) * CONSUMERS + group) * quads * 128 + thread;
     };
@@ -1421,11 +1448,13 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         group_product product;
         product.consume(ring, group, mine, count);
         at += mine;
-        if (mine < steps) { // others have parts of it
+        if (mine < steps) { // other blocks have parts of this tile
             const unsigned first = from / share, last = (from + steps - 1) / share;
             product.save(place_of(blockIdx.x, blockIdx.x == first));
             group_sync(1 + group, 128);
-            if (thread == 0) { // its fences are between the group's accesses and the counter: they stand for all
+            // The fences of this thread are between the accesses of its group and the counter, so they order the
+            // accesses of the whole group.
+            if (thread == 0) {
                 __threadfence();
                 earlier[group] = atomicInc(counters + tile * CONSUMERS + group, last - first);
                 __threadfence();
@@ -1451,8 +1480,8 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #endif
 
 #if defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
-// One thread of each of `all` blocks waits until all of them are here, and sees what they wrote before. `counter` is 0
-// before the first time; it goes from 0 to `all` in one turn, and back to 0 in the next.
+// One thread of each of `all` blocks waits until all of them have arrived, and then sees their earlier writes.
+// `counter` must be 0 before the first call. It counts from 0 to `all` in one call, and back to 0 in the next.
 __device__ __forceinline__ void wait_for_all(unsigned *counter, unsigned all)
 {
     __threadfence();
@@ -1462,17 +1491,17 @@ __device__ __forceinline__ void wait_for_all(unsigned *counter, unsigned all)
     __threadfence();
 }
 
-// For few tiles and a long K: SPLIT blocks of a cluster, in each of PARTS clusters, have equal shares of the steps of one
-// tile. Against stream_k, where one block adds all parts of a tile: each of the tile's blocks adds a share of it. The
-// two blocks of a cluster read it from each other's shared memory. Clusters exchange the sums through global memory, and wait
-// for each other: all blocks must be there at once, which a cooperative launch promises. All is added in order of blocks
-// within a cluster, then in order of clusters, so the answer is the same in every run.
+// For few tiles and a long K: the steps of one tile are shared equally by SPLIT blocks of a cluster in each of PARTS
+// clusters. In stream_k one block adds all parts of a tile; here each of the tile's blocks adds a share of it. The two
+// blocks of a cluster read the sums from each other's shared memory. Clusters exchange sums through global memory and
+// wait for each other. So all blocks must be resident together, which a cooperative launch guarantees. The sums are
+// added in order of blocks within a cluster, then in order of clusters, so the answer is the same in every run.
 //
-// A cluster may have CLUSTER_M x CLUSTER_N tiles, whose blocks share what they read, as in wgmma_cluster: each block of the
-// L2's lines then goes to several multiprocessors at once.
+// A cluster may have CLUSTER_M x CLUSTER_N tiles. Their blocks share the elements that they read, as in wgmma_cluster,
+// so one read from the L2 serves several multiprocessors.
 //
-// `partial` has a place for each block's share of its cluster's sums. `counters` are 0 before the first launch, one for
-// each tile and block of a cluster that has steps of it. Both are used only where PARTS > 1.
+// `partial` has a place for each block's share of its cluster's sums. `counters` are 0 before the first launch; there
+// is one for each tile and block of a cluster that has steps of this tile. Both are used only if PARTS > 1.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_split_k(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b, result *C,
                  float4 *partial, unsigned *counters, unsigned M, unsigned N, unsigned K)
@@ -1483,10 +1512,10 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     const ring ring(shared);
     const unsigned group = threadIdx.x / 128, thread = threadIdx.x % 128, steps = ceil_div(K, TILE_K);
     const unsigned m = cluster_rank() % CLUSTER_M, n = cluster_rank() / CLUSTER_M % CLUSTER_N,
-                   rank = cluster_rank() / beside; // of the blocks that share a tile
+                   rank = cluster_rank() / beside; // number among the blocks that share a tile
     const unsigned cluster = blockIdx.x / (SPLIT * beside), part = cluster % PARTS,
                    tile = cluster / PARTS * beside + cluster_rank() % beside;
-    const unsigned number = part * SPLIT + rank; // of the tile's blocks
+    const unsigned number = part * SPLIT + rank; // number among all blocks of the tile
     const unsigned first = INTERLEAVE ? number : steps * number / (SPLIT * PARTS),
                    mine = INTERLEAVE ? ceil_div(steps - number, SPLIT * PARTS)
                                      : steps * (number + 1) / (SPLIT * PARTS) - first;
@@ -1495,7 +1524,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     if (threadIdx.x == 0)
         ring.make(CONSUMERS * partners::count);
     if (beside > 1)
-        cluster_sync(); // the others' copies and arrivals need the barriers
+        cluster_sync(); // the barriers must exist before other blocks copy or arrive
     else
         __syncthreads();
     if (group == CONSUMERS) {
@@ -1509,14 +1538,14 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
                                    rank * beside);
             }
         __syncwarp();
-        cluster_sync(); // the two of the others
+        cluster_sync(); // wait until the other blocks have written theirs
         cluster_sync();
         return;
     }
     if (CONSUMERS > 1)
         registers_take<CONSUMERS == 2 ? 232 : 160>();
     constexpr unsigned threads = 128 * CONSUMERS, quads = group_product::down * TILE_N / 8, share = quads / SPLIT;
-    // The block's share of the tile: a thread has the quads from rank * share on of those whose sums it made.
+    // The block's share of the tile. A thread has `share` of the quads whose sums it made, from quad rank * share on.
     float4 *const sums = (float4 *)ring.stages + group * quads * 128 + thread;
     float4 own[share];
     {
@@ -1524,7 +1553,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         unsigned count = 0;
         product.consume(ring, group, mine, count, partners(m, n, rank * beside));
         if (SPLIT > 1)
-            group_sync(1, threads); // nobody reads the ring any more
+            group_sync(1, threads); // no thread reads the ring any more
 #pragma unroll
         for (unsigned i = 0; i < share; ++i) {
             own[i] = product.quad(i);
@@ -1557,7 +1586,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         for (unsigned i = 0; i < share; ++i)
             parts[part * all + (group * share + i) * 128 + thread] = own[i];
         group_sync(1, threads);
-        if (threadIdx.x == 0) // its fences are between the block's accesses and the counter: they stand for all
+        // The fences of this thread are between the accesses of its block and the counter, so they order the accesses
+        // of the whole block.
+        if (threadIdx.x == 0)
             wait_for_all(counters + tile * SPLIT + rank, PARTS);
         group_sync(1, threads);
         const unsigned end = all * (part + 1) / PARTS;
@@ -1570,7 +1601,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         }
     }
     __syncwarp();
-    cluster_wait(); // until the others have read this block's sums
+    cluster_wait(); // wait until the other blocks have read this block's sums
 #endif
 }
 #endif

@@ -1,17 +1,16 @@
 // histogram.cu - how often each key occurs among N keys of 8 or 32 bits, five ways.
 //
-// counts[b] is the number of keys that are b, for b below BINS, modulo 2^32; keys from BINS on are not counted. N is
-// any number of keys, 0 included, and may pass 2^32: indexes are 64 bits wide where all keys are meant. Nothing is
-// asked of the address of keys but that it is one of keys. counts must be 0 beforehand (a step of the spec, timed with
-// the rest). Additions of integers give the same counts in whatever order they are made: every variant is
-// deterministic.
+// counts[b] is the number of keys that are equal to b, for b below BINS, modulo 2^32. Keys from BINS on are not
+// counted. N may be any number of keys, also 0 or more than 2^32; indexes over all keys have 64 bits. The address of
+// the keys needs only the alignment of one key. counts must be 0 before the launch (a step of the spec does this, and
+// is timed with the rest). Integer additions give the same counts in any order, so every variant is deterministic.
 //
-// All kernels load alike: vectors of 16 bytes, IN_FLIGHT of them in flight per thread, in a grid-stride loop of as many
-// blocks as the device holds. What differs is where a key is counted: the policy Count that each_key is given. Each
-// kernel is a step from the one before; its comment says what changed and which counters should show it.
+// All kernels load in the same way: vectors of 16 bytes, IN_FLIGHT of them in flight per thread, in a grid-stride loop
+// of as many blocks as the device holds. The kernels differ in how they count a key: each_key takes a policy `Count`.
+// Each kernel improves the kernel before it. Its comment names the change and the counters that should show it.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro HISTOGRAM_<NAME> is set, or where HISTOGRAM_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro HISTOGRAM_<NAME> is set, or if HISTOGRAM_ONE is not set.
 
 #include "common.cuh"
 
@@ -25,7 +24,7 @@
 #define BLOCK 512 // threads of a block, whole warps
 #endif
 #ifndef PER_SM
-#define PER_SM 2 // blocks that an SM must have room for
+#define PER_SM 2 // blocks that must fit on an SM
 #endif
 #ifndef IN_FLIGHT
 #define IN_FLIGHT 4 // words in flight per thread
@@ -34,7 +33,7 @@
 #define COPIES 32 // histograms of a block; a power of two, at most 32
 #endif
 #ifndef LAYOUT
-#define LAYOUT 2 // replicated: 0: a copy for warps, 1: for lanes, each copy in one piece; 2: for lanes, bin by bin
+#define LAYOUT 2 // replicated: 0: a copy per warp, 1: per lane, each copy contiguous; 2: per lane, bin by bin
 #endif
 
 #if KEY_BITS != 8 && KEY_BITS != 32
@@ -44,12 +43,12 @@
 #error "BINS is at least 1"
 #endif
 
-#define NO_KEY 0xffffffffu // is never counted: there are fewer bins than that
+#define NO_KEY 0xffffffffu // is never counted, because there are fewer bins than this number
 #define KEYS_A_WORD (16u / sizeof(key))
 
 typedef choose<KEY_BITS == 8, unsigned, unsigned char> key;
 
-// Calls count(k) for the keys in 32 bits of a word; NO_KEY in their place where the word is not there.
+// Calls count(k) for the keys in 32 bits of a word. If the word is not `there`, it passes NO_KEY instead.
 template <class Count> __device__ __forceinline__ void each_of_part(unsigned part, bool there, Count &count)
 {
     if (sizeof(key) == 4) {
@@ -70,9 +69,9 @@ template <class Count> __device__ __forceinline__ void each_of_word(uint4 word, 
     count.part(word.w, there);
 }
 
-// Gives every key to one thread of the grid. The lanes of a warp always call together, with NO_KEY where they have
-// none, so that they may ask one another. Keys before the first whole word and after the last one are the first warp's:
-// there are at most 30.
+// Gives every key to one thread of the grid. The lanes of a warp always call together, with NO_KEY if they have no key,
+// so that they may communicate. The first warp processes the keys before the first whole word and after the last one,
+// which are at most 30.
 template <class Count> __device__ __forceinline__ void each_key(const key *keys, offset N, Count &count)
 {
     offset head = (0 - (offset)keys) % 16 / sizeof(key);
@@ -85,7 +84,7 @@ template <class Count> __device__ __forceinline__ void each_key(const key *keys,
         const offset at = lane < head ? lane : tail + (lane - head);
         count(at < N ? keys[at] : NO_KEY);
     }
-    offset i = grid_thread<BLOCK>() - lane; // the first lane's
+    offset i = grid_thread<BLOCK>() - lane; // of the warp's first lane
     for (; i + (IN_FLIGHT - 1) * step + WARP <= total; i += IN_FLIGHT * step) {
         uint4 word[IN_FLIGHT];
 #pragma unroll
@@ -112,10 +111,10 @@ struct GlobalCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// An atomic addition in global memory for each key.
+// One atomic addition in global memory per key.
 //
-// The L2 makes them one by one where they meet in a word: with few bins, or many keys alike, all of the device waits
-// for a handful of words.
+// The L2 serialises additions to the same word. With few bins, or many equal keys, the whole device waits for a few
+// words.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_global_atomics(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -135,7 +134,7 @@ __device__ __forceinline__ void clear_bins(unsigned words)
     __syncthreads();
 }
 
-// One histogram to counts.
+// Adds one histogram to counts.
 __device__ __forceinline__ void add_bins(unsigned *counts)
 {
     __syncthreads();
@@ -154,11 +153,12 @@ struct SharedCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// One private histogram per block, in shared memory; at the end it is added to the one in global memory.
+// One private histogram per block, in shared memory. At the end the block adds it to the histogram in global memory.
 //
-// BINS atomics a block in global memory are left of N. Those in shared memory take a turn for each lane whose bin lies
-// in the same bank: three to four for keys that are spread evenly. Lanes that meet in one bin would take a turn each as
-// well; an H200 makes one of those that add 1, so that it counts equal keys at the rate at which memory delivers them.
+// Only BINS atomics per block remain in global memory, instead of one per key. An atomic in shared memory takes one
+// cycle for each lane whose bin is in the same bank: three to four for evenly spread keys. Lanes with the same bin
+// would take one cycle each as well. But an H200 combines such lanes if they add 1, so it counts equal keys at the rate
+// at which memory delivers them.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_privatised(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -170,10 +170,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 #endif
 
 #if defined(HISTOGRAM_REPLICATED) || defined(HISTOGRAM_AGGREGATED) || !defined(HISTOGRAM_ONE)
-#define APART (BINS | 1) // from one copy in one piece to the next: odd, so that a bin's words lie in different banks
+// distance between contiguous copies: odd, so that the words of a bin are in different banks
+#define APART (BINS | 1)
 
-// Where copy `copy` has bin k. In bytes, so that in layout 2 a shift and one logical operation make an address of a key
-// within a word.
+// Returns the address of bin k in copy `copy`. It is computed in bytes, so that in layout 2 a shift and one logical
+// operation make an address of a key within a word.
 __device__ __forceinline__ unsigned *bin_of(unsigned k, unsigned copy)
 {
     return (unsigned *)((char *)bins + (LAYOUT == 2 ? k * (4 * COPIES) | 4 * copy : 4 * (copy * APART + k)));
@@ -189,8 +190,8 @@ __device__ __forceinline__ void clear_copies()
     clear_bins(COPIES * (LAYOUT == 2 ? BINS : APART));
 }
 
-// The copies added up, a thread a bin. A warp's words lie in different banks: they are neighbours where each copy is in
-// one piece, and where the copies of a bin are neighbours, threads begin with different ones.
+// Adds up the copies, one bin per thread. A warp's words are in different banks: if copies are contiguous, the words
+// are neighbours; if the copies of a bin are neighbours, threads begin with different copies.
 __device__ __forceinline__ void add_copies(unsigned *counts)
 {
     __syncthreads();
@@ -219,11 +220,11 @@ struct CopyCount {
 
 // COPIES private histograms per block.
 //
-// Against privatised: threads that count the same bin at the same time meet in it only where they share a copy. The
-// layout decides the rest. LAYOUT 0, a copy for warps: a warp's own lanes still meet. LAYOUT 1, a copy for each
-// COPIES-th lane: they do so no more, but different bins still share banks. LAYOUT 2, the copies of a bin side by side:
-// with 32 copies each lane has a bank to itself, so that no warp ever waits for its own lanes, whatever the keys, and
-// memory sets the pace for all of them.
+// Compared with privatised: threads that count the same bin at the same time conflict only if they share a copy. The
+// rest depends on the layout. LAYOUT 0, a copy per warp: the lanes of a warp still conflict. LAYOUT 1, a copy for every
+// COPIES-th lane: lanes with the same bin do not conflict, but different bins still share banks. LAYOUT 2, the copies
+// of a bin are neighbours: with 32 copies each lane has its own bank. So no warp ever waits for its own lanes, whatever
+// the keys are, and memory is the bound for all keys.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_replicated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -236,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 
 #if defined(HISTOGRAM_AGGREGATED) || !defined(HISTOGRAM_ONE)
 struct RunCount {
-    unsigned copy, run, length; // the key and the length of the run that is not counted yet
+    unsigned copy, run, length; // the key and the length of the run that was not added yet
     __device__ __forceinline__ void end()
     {
         if (run < BINS)
@@ -265,9 +266,9 @@ struct RunCount {
 
 // A thread counts a run of equal keys in a register and adds its length once.
 //
-// Against replicated: one addition a run. Where all keys are one, hardly any is left. Keys of 8 bits belong to a run by
-// fours, those of 32 bits of a word that are all alike; fours that are not are counted as before, so that a comparison
-// for four keys is all that runs cost where there are none.
+// Compared with replicated: one addition per run. If all keys are equal, hardly any additions are left. Runs are built
+// of groups of equal keys: four keys of 8 bits, or a whole word of 32-bit keys. A group with different keys is counted
+// as before. So without runs, the extra cost is one comparison for four keys.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_aggregated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -290,11 +291,11 @@ struct WarpCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// Lanes that hold the same key find each other, and the first of them adds their number.
+// Lanes with the same key find each other, and the first of them adds their number.
 //
-// Against privatised: no two lanes of a warp add to the same word, so keys that are all one take a turn a warp in place
-// of 32; different bins in a bank still wait for each other. Matching costs more than it saves: an SM of an H200
-// needs 7 cycles for lanes that are all alike and some 60 for lanes that differ.
+// Compared with privatised: no two lanes of a warp add to the same word. So equal keys take one cycle per warp instead
+// of 32, but different bins in a bank still wait for each other. Finding the lanes costs more than it saves: an SM of
+// an H200 needs 7 cycles if all lanes are equal, and about 60 if lanes differ.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_warp_aggregated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {

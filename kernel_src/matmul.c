@@ -205,7 +205,7 @@ static kiln_status multiply(product *x, kiln_call *call)
 
 #define PROJECTED_LEAST 0x1p34             /* the number of multiplications from which on C is sampled */
 #define COLUMN_DOUBLES ((uint64_t)1 << 25) /* room for the packed columns of B that the sample needs */
-enum { LINES = 64 };                       /* C is computed at the crossings of so many rows and columns */
+enum { LINES = 64 };                       /* C is computed at the crossings of this number of rows and columns */
 
 typedef struct projecting {
     product *x;

@@ -1,14 +1,14 @@
 // matmul.cu - P = A B in single precision, ten ways. A is M x K, B is K x N, P is M x N, all dense and row-major.
 //
-// Each kernel is a step from the one before; its comment says what changed, what that does to the operations per
-// access (floating-point operations per element read from global memory: a multiply and an add make two), and which
-// counters should show it. All sizes below 2^31 are legal, 0 and 1 included, and no size has to be a multiple of a
-// tile: loads and stores are checked against the edges, and what lies outside counts as zero. Offsets into a matrix
-// are 64 bits wide, because M * K may pass 2^31 where M and K do not.
+// Each kernel improves the kernel before it. Its comment names the change, its effect on the operations per access, and
+// the counters that should show it. Operations per access are floating-point operations per element that is read from
+// global memory; a multiply and an add count as two. All sizes below 2^31 are legal, also 0, and no size has to be a
+// multiple of a tile: loads and stores are checked against the edges, and elements outside count as zero. Offsets into
+// a matrix have 64 bits, because M * K may exceed 2^31 although both factors are smaller.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro MATMUL_<NAME> is set, or where MATMUL_ONE is not: a sweep compiles this file
-// once a configuration, and compiling one kernel takes a fraction of the time of all.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro MATMUL_<NAME> is set, or if MATMUL_ONE is not set. A sweep
+// compiles this file once per configuration, and compiling one kernel takes a fraction of the time of all.
 
 #include "common.cuh"
 
@@ -16,7 +16,7 @@
 #define BLOCK_X 32 // naive: threads of a block across
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // naive: and down
+#define BLOCK_Y 8 // naive: threads of a block down
 #endif
 #ifndef WIDTH
 #define WIDTH 32 // row_block, tile_a: width of the tile; at most a warp
@@ -43,29 +43,29 @@
 #define THREAD_M 8 // coarsened, split_k: rows of P that a thread makes; a multiple of 4
 #endif
 #ifndef THREAD_N
-#define THREAD_N 8 // coarsened, split_k: columns, likewise
+#define THREAD_N 8 // coarsened, split_k: columns of P that a thread makes; a multiple of 4
 #endif
 #ifndef LANES_M
 #define LANES_M 4 // coarsened, split_k: a warp is LANES_M x 32 / LANES_M threads
 #endif
 #ifndef UNROLL
-#define UNROLL 8 // steps along K that are written out
+#define UNROLL 8 // steps along K that are unrolled
 #endif
 #ifndef SPLITS
 #define SPLITS 4 // split_k: parts of K
 #endif
 
-// The element at (row, col) of a rows x cols matrix, zero outside of it.
+// Returns element (row, col) of a rows x cols matrix, or zero outside it.
 __device__ __forceinline__ float at(const float *matrix, unsigned row, unsigned col, unsigned rows, unsigned cols)
 {
     return row < rows && col < cols ? matrix[(offset)row * cols + col] : 0.0f;
 }
 
 #if defined(MATMUL_NAIVE) || !defined(MATMUL_ONE)
-// One element of P per thread; both operands straight from global memory.
+// One element of P per thread. Both operands come directly from global memory.
 //
-// Two reads for a multiply and an add: 1 operation per access. A warp reads neighbouring elements of B (coalesced,
-// if BLOCK_X is not below 8) and one element of A a row (a broadcast), so what saves it is the L1.
+// Two reads for a multiply and an add: 1 operation per access. A warp reads neighbouring elements of B (coalesced, if
+// BLOCK_X is at least 8) and one element of A per row (a broadcast), so the L1 serves most reads.
 extern "C" __global__ void matmul_naive(const float *__restrict__ A, const float *__restrict__ B,
                                         float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -81,18 +81,19 @@ extern "C" __global__ void matmul_naive(const float *__restrict__ A, const float
 #endif
 
 #if defined(MATMUL_ROW_BLOCK) || !defined(MATMUL_ONE)
-// WIDTH lanes side by side hold WIDTH elements of a row of A, one each, and hand them round by shuffles.
+// WIDTH neighbouring lanes hold WIDTH elements of a row of A, one each, and exchange them by shuffles.
 //
-// Against naive: A is read once a row of the tile, coalesced, in place of once a thread. WIDTH steps cost 1 + WIDTH
-// reads: 2 WIDTH / (1 + WIDTH), close to 2 operations per access. Half the global requests are gone; B's remain.
+// Compared with naive: A is read once per row of the tile, coalesced, instead of once per thread. WIDTH steps need 1 +
+// WIDTH reads: 2 WIDTH / (1 + WIDTH), close to 2 operations per access. Half of the global requests are gone; the
+// requests for B remain.
 extern "C" __global__ void matmul_row_block(const float *__restrict__ A, const float *__restrict__ B,
                                             float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
     unsigned col = blockIdx.x * WIDTH + threadIdx.x, row = blockIdx.y * ROWS + threadIdx.y;
-    const float *b = B + min(col, N - 1); // a column outside of P reads the last one, and its sum is dropped
+    const float *b = B + min(col, N - 1); // a column outside P reads the last column, and its sum is not stored
     float sum = 0.0f;
     for (unsigned k0 = 0; k0 < K; k0 += WIDTH) {
-        float mine = at(A, row, k0 + threadIdx.x, M, K); // every lane must reach the shuffles, also outside of P
+        float mine = at(A, row, k0 + threadIdx.x, M, K); // all lanes must reach the shuffles, also lanes outside P
         unsigned steps = min((unsigned)WIDTH, K - k0);
 #pragma unroll UNROLL
         for (unsigned k = 0; k < steps; ++k, b += N)
@@ -104,17 +105,17 @@ extern "C" __global__ void matmul_row_block(const float *__restrict__ A, const f
 #endif
 
 #if defined(MATMUL_TILE_A) || !defined(MATMUL_ONE)
-// The row of A lies in shared memory in place of registers.
+// The row of A is in shared memory instead of registers.
 //
-// Against row_block: the same reads from global memory and the same close to 2 operations per access, but a broadcast
-// from shared memory in place of a shuffle. A row is written and read by the same warp (WIDTH divides 32), so a warp
-// barrier is enough and no warp waits for another: the barrier counter stays at zero.
+// Compared with row_block: the same reads from global memory and close to 2 operations per access, but a broadcast from
+// shared memory instead of a shuffle. The same warp writes and reads a row (WIDTH divides 32). So a warp barrier is
+// enough, no warp waits for another, and the barrier counter stays at zero.
 extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const float *__restrict__ B,
                                          float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
     __shared__ float tile[ROWS][WIDTH];
     unsigned col = blockIdx.x * WIDTH + threadIdx.x, row = blockIdx.y * ROWS + threadIdx.y;
-    const float *b = B + min(col, N - 1); // a column outside of P reads the last one, and its sum is dropped
+    const float *b = B + min(col, N - 1); // a column outside P reads the last column, and its sum is not stored
     float sum = 0.0f;
     for (unsigned k0 = 0; k0 < K; k0 += WIDTH) {
         tile[threadIdx.y][threadIdx.x] = at(A, row, k0 + threadIdx.x, M, K);
@@ -123,7 +124,7 @@ extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const floa
 #pragma unroll UNROLL
         for (unsigned k = 0; k < steps; ++k, b += N)
             sum += tile[threadIdx.y][k] * *b;
-        __syncwarp(); // before the next step overwrites what a slower lane still reads
+        __syncwarp(); // before the next step overwrites the elements that a slower lane still reads
     }
     if (row < M && col < N)
         P[(offset)row * N + col] = sum;
@@ -131,11 +132,12 @@ extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const floa
 #endif
 
 #if defined(MATMUL_TILED) || !defined(MATMUL_ONE)
-// Both operands in shared memory, in square tiles; a thread loads one element of each and makes one of P.
+// Both operands are in shared memory, in square tiles. A thread loads one element of each tile and makes one element of
+// P.
 //
-// Against tile_a: B is read once a tile too. TILE_WIDTH steps cost 2 reads: TILE_WIDTH operations per access. Global
-// requests fall by TILE_WIDTH against naive; in their place come two reads of shared memory a step (one a broadcast)
-// and two barriers a tile.
+// Compared with tile_a: B is read once per tile too. TILE_WIDTH steps need 2 reads: TILE_WIDTH operations per access.
+// There are TILE_WIDTH times fewer global requests than in naive. In return each step has two reads of shared memory
+// (one is a broadcast), and each tile has two barriers.
 extern "C" __global__ void matmul_tiled(const float *__restrict__ A, const float *__restrict__ B,
                                         float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -160,8 +162,9 @@ extern "C" __global__ void matmul_tiled(const float *__restrict__ A, const float
 #if defined(MATMUL_TILED_DOUBLE_BUFFER) || !defined(MATMUL_ONE)
 // Two pairs of tiles: the next is in flight from global memory while this one is multiplied.
 //
-// Against tiled: the same TILE_WIDTH operations per access, half the barriers, twice the shared memory. The reads of
-// the next tile are issued before the products of this one, so their latency is hidden even with few warps.
+// Compared with tiled: the same TILE_WIDTH operations per access, half the barriers, and twice the shared memory. The
+// reads of the next tile are issued before the products of the current one, so their latency is hidden even with few
+// warps.
 extern "C" __global__ void matmul_tiled_double_buffer(const float *__restrict__ A, const float *__restrict__ B,
                                                       float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -185,11 +188,11 @@ extern "C" __global__ void matmul_tiled_double_buffer(const float *__restrict__ 
 #endif
 
 #if defined(MATMUL_RECTANGULAR) || !defined(MATMUL_ONE)
-// Tiles of TILE_M x TILE_K and TILE_K x TILE_N, loaded by all threads in turn; still a thread an element of P.
+// Tiles of TILE_M x TILE_K and TILE_K x TILE_N, which all threads load in turn. A thread still makes one element of P.
 //
-// Against tiled: the depth of a step no longer follows from the shape of the block. 2 TILE_M TILE_N / (TILE_M +
-// TILE_N) operations per access, whatever TILE_K is; TILE_K sets how many loads are under way at once, how much shared
-// memory a block takes and how often it waits at a barrier.
+// Compared with tiled: the depth of a step no longer depends on the shape of the block. There are 2 TILE_M TILE_N /
+// (TILE_M + TILE_N) operations per access, for any TILE_K. TILE_K determines how many loads are in flight at once, how
+// much shared memory a block needs, and how often it waits at a barrier.
 extern "C" __global__ void matmul_rectangular(const float *__restrict__ A, const float *__restrict__ B,
                                               float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -214,14 +217,14 @@ extern "C" __global__ void matmul_rectangular(const float *__restrict__ A, const
 #endif
 
 #if defined(MATMUL_REGISTER_SHARED) || !defined(MATMUL_ONE)
-// TILE_M threads, each with a row of A in registers and TILE_N results; only the tile of B lies in shared memory
-// (V. Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, SC 2008).
+// TILE_M threads. Each has a row of A in registers and TILE_N results. Only the tile of B is in shared memory (V.
+// Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, SC 2008).
 //
-// Against rectangular: the same 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access from global memory, but a
-// result lives in a register of its thread, and one read of shared memory (a broadcast) feeds one multiply-add in
-// place of two reads. TILE_M = 64, TILE_N = 16, TILE_K = 4 is the published point: there a thread loads one element of
-// B a step. A is row-major here, so the threads of a warp read A a row apart: sectors per request show it, and TILE_K
-// of 8 uses each sector whole.
+// Compared with rectangular: the same 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access from global memory. But
+// the results are in registers, and a multiply-add needs one read of shared memory (a broadcast) instead of two. TILE_M
+// = 64, TILE_N = 16, TILE_K = 4 is the published configuration, in which a thread loads one element of B per step. A is
+// row-major here, so the threads of a warp read A a row apart. The counter of sectors per request shows this; a TILE_K
+// of 8 uses all bytes of each sector.
 extern "C" __global__ void matmul_register_shared(const float *__restrict__ A, const float *__restrict__ B,
                                                   float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -251,11 +254,11 @@ extern "C" __global__ void matmul_register_shared(const float *__restrict__ A, c
 #endif
 
 #if defined(MATMUL_GRANULAR) || !defined(MATMUL_ONE)
-// One tile of A against TILES tiles of B side by side: a thread makes TILES results, TILE_WIDTH columns apart.
+// One tile of A is multiplied by TILES neighbouring tiles of B. A thread makes TILES results, TILE_WIDTH columns apart.
 //
-// Against tiled: A is read a TILES-th as often, from global and from shared memory. 2 TILE_WIDTH TILES / (1 + TILES)
-// operations per access, and 1 + TILES reads of shared memory for TILES multiply-adds. A block does more, so there
-// are fewer of them: small matrices leave multiprocessors idle.
+// Compared with tiled: A is read a TILES-th as often from global and from shared memory. There are 2 TILE_WIDTH TILES /
+// (1 + TILES) operations per access, and 1 + TILES reads of shared memory for TILES multiply-adds. A block does more
+// work, so there are fewer blocks, and small matrices leave multiprocessors idle.
 extern "C" __global__ void matmul_granular(const float *__restrict__ A, const float *__restrict__ B,
                                            float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
@@ -284,15 +287,16 @@ extern "C" __global__ void matmul_granular(const float *__restrict__ A, const fl
 #endif
 
 #if defined(MATMUL_COARSENED) || defined(MATMUL_SPLIT_K) || !defined(MATMUL_ONE)
-// What coarsened and split_k share: a block's TILE_M x TILE_N of a product, THREAD_M x THREAD_N results a thread.
+// The common part of coarsened and split_k: a block makes TILE_M x TILE_N of a product, and each thread THREAD_M x
+// THREAD_N results.
 
 #define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE_N / (LANES_N * THREAD_N))
 
-// A pair of tiles in shared memory: the one of A, transposed so that a thread's rows lie side by side, then the one of
-// B. A thread writes four k of one row of A; the gap after every fourth k spreads the 32 rows and k that a warp writes
-// at once over all 32 banks, and keeps rows aligned for reads of 16 bytes.
+// A pair of tiles in shared memory: first the tile of A, transposed so that a thread's rows are neighbours, then the
+// tile of B. A thread writes four k of one row of A. The gap after every fourth k spreads the rows and k that a warp
+// writes at once over all 32 banks, and keeps rows aligned for reads of 16 bytes.
 #define AT_K(k) ((k) * TILE_M + (k) / 4 * (128 / TILE_K))
 #define A_FLOATS AT_K(TILE_K)
 #define PAIR_FLOATS (A_FLOATS + TILE_K * TILE_N)
@@ -305,20 +309,22 @@ static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N
 static_assert(A_LOADS * THREADS * 4 == TILE_M * TILE_K && B_LOADS * THREADS * 4 == TILE_K * TILE_N,
               "every thread must load the same number of quads of A and of B");
 
-// The operands of one product, and where this block works.
+// The operands of one product, and the part of it that this block makes.
 struct Product {
     const float *A, *B;
     unsigned M, N, K;
-    unsigned row0, col0;  // of the block's tile of P
+    unsigned row0, col0;  // first row and column of the block's tile of P
     unsigned k_begin, k_end;
-    bool aligned;         // the tile lies whole within P, and quads of A and B are aligned: no checks along M and N
+    // the tile is completely inside P, and quads of A and B are aligned: no checks along M and N are needed
+    bool aligned;
 };
 
 __device__ __forceinline__ Product product(const float *A, const float *B, const float *P, unsigned M, unsigned N,
                                            unsigned K, unsigned k_begin, unsigned k_end, unsigned walk)
 {
-    // Blocks that run at the same time should share rows of A and columns of B in the L2: walk some block rows down
-    // before going one block column to the right. How many is an argument, not a macro: so it needs no code of its own.
+    // Blocks that run at the same time should share rows of A and columns of B in the L2. Therefore the order of tiles
+    // goes down `walk` block rows before it moves one block column to the right. `walk` is an argument, not a macro, so
+    // it needs no code of its own.
     unsigned rows = ceil_div(M, TILE_M), cols = ceil_div(N, TILE_N);
     unsigned first = blockIdx.x / (walk * cols) * walk, place = blockIdx.x % (walk * cols);
     unsigned height = min(walk, rows - first);
@@ -328,9 +334,8 @@ __device__ __forceinline__ Product product(const float *A, const float *B, const
     return p;
 }
 
-// A pair of tiles on its way from global to shared memory; a thread carries its share in registers. (cp.async in place
-// of this was slower, 45 against 51 TFLOP/s at 4096 on an H200: A is transposed on the way, so it would have to be
-// copied one element at a time.)
+// A thread's part of a pair of tiles, in registers between global and shared memory. (cp.async was slower: 45 against
+// 51 TFLOP/s at 4096 on an H200. A is transposed between the two, so cp.async would have to copy single elements.)
 struct Staged {
     float4 a[A_LOADS], b[B_LOADS];
 };
@@ -374,7 +379,7 @@ __device__ __forceinline__ void fetch(const Product &p, unsigned k0, Staged &sta
     }
 }
 
-// Puts what was fetched into shared memory.
+// Writes the fetched tiles to shared memory.
 __device__ __forceinline__ void land(float *pair, const Staged &staged)
 {
 #pragma unroll
@@ -391,7 +396,7 @@ __device__ __forceinline__ void land(float *pair, const Staged &staged)
         store_quad(pair + A_FLOATS + (i * THREADS + threadIdx.x) * 4, staged.b[i]);
 }
 
-// A thread's share of one column of the tile of A and one row of the tile of B.
+// The elements that a thread needs from one column of the tile of A and one row of the tile of B.
 struct Strip {
     float a[THREAD_M], b[THREAD_N];
 };
@@ -415,7 +420,7 @@ __device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N],
             sum[i][j] += strip.a[i] * strip.b[j];
 }
 
-// Makes the block's tile of the product over [k_begin, k_end) and stores it in P.
+// Computes the block's tile of the product over [k_begin, k_end) and stores it in P.
 __device__ __forceinline__ void make_tile(const Product &p, float *P)
 {
     extern __shared__ float4 pairs[]; // two pairs of tiles; the type gives the alignment
@@ -445,8 +450,9 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
                 fetch(p, k0 + TILE_K, staged);
 #pragma unroll UNROLL
             for (unsigned k = 0; k < TILE_K; ++k) {
-                if (k == TILE_K - 1 && more) { // on to the next tile before the last products of this one
-                    // One barrier is enough: the pair written here was last read before the one of the step before.
+                if (k == TILE_K - 1 && more) { // go to the next tile before the last products of this one
+                    // One barrier is enough: the pair that is written here was last read before the previous step's
+                    // barrier.
                     reading ^= 1;
                     land(base + reading * PAIR_FLOATS, staged);
                     __syncthreads();
@@ -454,7 +460,7 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
                     b = base + reading * PAIR_FLOATS + A_FLOATS + n;
                 }
                 if (k < TILE_K - 1 || more)
-                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads run under the products
+                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads overlap with the products
                 multiply_strip(sum, now);
                 now = next;
             }
@@ -484,13 +490,13 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
 #endif
 
 #if defined(MATMUL_COARSENED) || !defined(MATMUL_ONE)
-// THREAD_M x THREAD_N results a thread, operands of a step in registers, reads of 16 bytes everywhere, the next tile
-// and the next operands always on their way.
+// THREAD_M x THREAD_N results per thread. The operands of a step are in registers, all reads have 16 bytes, and the
+// next tile and the next operands are always being loaded.
 //
-// Against granular: 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access from global memory with tiles of 128 in
-// place of 16, and, what matters more now, THREAD_M + THREAD_N elements from shared memory for THREAD_M THREAD_N
-// multiply-adds: with 8 x 8, four reads of 16 bytes for 64 multiply-adds. Nearly every instruction issued is a
-// multiply-add; few warps fit on an SM, and independent work in each takes their place in hiding latency.
+// Compared with granular: 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access from global memory, with tiles of
+// 128 instead of 16. More important now: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N elements from shared
+// memory. With 8 x 8 these are four reads of 16 bytes for 64 multiply-adds. Nearly all issued instructions are
+// multiply-adds. Few warps fit on an SM, so the independent instructions within each warp hide the latency.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_coarsened(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
                      unsigned N, unsigned K, unsigned walk)
@@ -500,11 +506,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
 
 #if defined(MATMUL_SPLIT_K) || !defined(MATMUL_ONE)
-// SPLITS blocks share one tile of P, each with its part of K; a second kernel adds up their sums.
+// SPLITS blocks share one tile of P, each with its part of K. A second kernel adds their sums.
 //
-// Against coarsened: the same operations per access, SPLITS times the blocks, and 2 SPLITS M N more elements of
-// traffic. It pays where P has fewer tiles than the device has multiprocessors while K is long. Sums go through the
-// buffer `partial` and are added in a fixed order, so the result is the same every time, which atomics would not give.
+// Compared with coarsened: the same operations per access, SPLITS times the blocks, and 2 SPLITS M N more elements of
+// traffic. This pays if P has fewer tiles than the device has multiprocessors and K is long. Sums go through the buffer
+// `partial` and are added in a fixed order, so the result is always the same, which atomics would not guarantee.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_split_k(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ partial, unsigned M,
                    unsigned N, unsigned K, unsigned walk)
@@ -515,7 +521,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     make_tile(product(A, B, partial, M, N, K, begin < K ? begin : K, begin + part < K ? begin + part : K, walk), mine);
 }
 
-// P = the sum of SPLITS matrices of `count` elements, in order.
+// P = the sum of SPLITS matrices of `count` elements, added in order.
 extern "C" __global__ void matmul_add_splits(const float *__restrict__ partial, float *__restrict__ P, offset count)
 {
     offset i = (offset)blockIdx.x * blockDim.x + threadIdx.x;

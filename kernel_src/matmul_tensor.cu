@@ -1,16 +1,17 @@
-// matmul_tensor.cu - P = A B in single precision on tensor cores, as exact as matmul.cu. A is M x K, B is K x N, P is
-// M x N, all dense and row-major; any sizes below 2^31, as there.
+// matmul_tensor.cu - P = A B in single precision on tensor cores, as exact as matmul.cu. A is M x K, B is K x N, P is M
+// x N, all dense and row-major, with any extents below 2^31, as in matmul.cu.
 //
-// Tensor cores multiply numbers of 11 bits (tf32) or 8 (bf16). A float of 24 bits is the sum of two or three of these,
-// so its product with another one is the sum of a few of theirs: three products of tf32 parts (high x high, high x low,
-// low x high) or six of bf16 parts, less what is below the last bit. A tensor core cuts its sums towards zero, which
-// alone makes errors 75 times those of single precision at K = 4096 where all numbers are positive. So a sum stays in it
-// for a short stretch of K and is then added to another one in a register, rounded to the nearest. TENSOR.md has the
-// errors of this and of other ways to do it: from K = 512 on they are not larger than those of plain single precision.
+// Tensor cores multiply numbers of 11 bits (tf32) or 8 bits (bf16). A float of 24 bits is the sum of two or three such
+// parts. So a product of two floats is the sum of a few products of parts, if products below the last bit are left out.
+// There are three products of tf32 parts (high x high, high x low, low x high), or six of bf16 parts. A tensor core
+// rounds its sums towards zero. At K = 4096 with positive numbers, this alone makes errors 75 times as large as in
+// single precision. Therefore a sum stays in the tensor core only for a short stretch of K. Then it is added to another
+// sum in a register, rounded to nearest. TENSOR.md has the errors of this method and of others: from K = 512 on they
+// are not larger than the errors of ordinary single precision.
 //
-// What cannot be split stays right: infinities, NaN, magnitudes from 2^127 on (rounded up, they pass the largest number)
-// and below 2^-102 (their low parts are too small to be normal). Who meets one makes its part of P by plain
-// multiply-adds, many times slower. Such numbers are rare where a product of matrices makes sense.
+// Some numbers cannot be split: infinities, NaN, magnitudes from 2^127 on (rounded up, they exceed the largest number),
+// and magnitudes below 2^-102 (their low parts are denormal). A warp that finds one computes its part of P by ordinary
+// multiply-adds, many times slower. So the result is right in these cases too. Such numbers are rare in practice.
 
 #include "async.cuh"
 #include "common.cuh"
@@ -27,16 +28,16 @@
 #define TILE_K 32 // columns of A and rows of B in one step
 #endif
 #ifndef WARP_M
-#define WARP_M 64 // tensor_3xtf32: rows of P that a warp makes, of the block's; a multiple of 16
+#define WARP_M 64 // tensor_3xtf32: rows of P per warp; a multiple of 16
 #endif
 #ifndef WARP_N
-#define WARP_N 32 // and columns, a multiple of 8
+#define WARP_N 32 // tensor_3xtf32: columns of P per warp; a multiple of 8
 #endif
 #ifndef STAGES
 #define STAGES 3 // steps in shared memory: one is multiplied while the others are copied
 #endif
 #ifndef PROMOTE
-#define PROMOTE 16 // tensor_3xtf32, of K: how long a sum stays in the tensor cores; divides TILE_K
+#define PROMOTE 16 // tensor_3xtf32: elements along K after which a sum leaves the tensor cores; divides TILE_K
 #endif
 #ifndef CONSUMERS
 #define CONSUMERS 2 // tensor_bf16x6: warp groups that multiply, 64 rows of P each
@@ -45,13 +46,13 @@
 #define CLUSTER 1 // tensor_bf16x6: blocks, one below the other, that share copies of B
 #endif
 
-// Where the block's tile of P begins.
+// The first row and column of the block's tile of P.
 struct Corner {
     unsigned row, col;
 };
 
-// `walk` block rows are walked down before the next block column, so that blocks that run at the same time share rows
-// of A and columns of B in the L2.
+// The order of tiles goes down `walk` block rows before the next block column, so that blocks that run at the same time
+// share rows of A and columns of B in the L2.
 template <unsigned height, unsigned width>
 __device__ __forceinline__ Corner tile_corner(unsigned block, unsigned M, unsigned N, unsigned walk)
 {
@@ -61,7 +62,7 @@ __device__ __forceinline__ Corner tile_corner(unsigned block, unsigned M, unsign
     return {(first + place % walked) * height, place / walked * width};
 }
 
-// height x width of P by plain multiply-adds, by so many threads: for numbers that cannot be split.
+// Computes height x width of P by ordinary multiply-adds with `threads` threads, because some numbers cannot be split.
 template <unsigned height, unsigned width, unsigned threads>
 __device__ __noinline__ void make_plain(const float *A, const float *B, float *P, unsigned M, unsigned N, unsigned K,
                                         Corner corner, unsigned thread)
@@ -82,9 +83,10 @@ __device__ __noinline__ void make_plain(const float *A, const float *B, float *P
 #define WARPS_M (TILE_M / WARP_M)
 #define WARPS_N (TILE_N / WARP_N)
 #define THREADS (32 * WARPS_M * WARPS_N)
-#define FRAGMENTS_M (WARP_M / 16) // what one instruction makes is 16 x 8
+#define FRAGMENTS_M (WARP_M / 16) // one instruction makes 16 x 8 results
 #define FRAGMENTS_N (WARP_N / 8)
-#define ROW_A (TILE_K + 4) // floats from one row to the next: 8 rows of 16 bytes, and 4 rows of 8 floats, in all banks
+// floats from one row to the next, chosen so that 8 rows of 16 bytes, or 4 rows of 8 floats, are in different banks
+#define ROW_A (TILE_K + 4)
 #define ROW_B (TILE_N + 8)
 #define STAGE_FLOATS (TILE_M * ROW_A + TILE_K * ROW_B)
 
@@ -92,7 +94,8 @@ static_assert(TILE_M % WARP_M == 0 && TILE_N % WARP_N == 0, "whole warps must fi
 static_assert(WARP_M % 16 == 0 && WARP_N % 8 == 0 && TILE_K % 8 == 0, "whole instructions must fill a warp's part");
 static_assert(PROMOTE % 8 == 0 && TILE_K % PROMOTE == 0, "no sum may be left behind at the end of a step");
 
-// Begins to copy a tile of a rows x cols matrix to shared memory, `count` elements a copy; zeros where the matrix ends.
+// Begins to copy a tile of a rows x cols matrix to shared memory, `count` elements per copy. Elements outside the
+// matrix are zeros.
 template <unsigned count, unsigned tile_rows, unsigned tile_cols, unsigned stride>
 __device__ __forceinline__ void copy_tile(float *to, const float *from, unsigned row0, unsigned col0, unsigned rows,
                                           unsigned cols)
@@ -108,20 +111,20 @@ __device__ __forceinline__ void copy_tile(float *to, const float *from, unsigned
     }
 }
 
-// The high part of a number to the nearest tf32, halves away from zero, and the rest of it. A tensor core does not look
-// at the rest's low 13 bits, of which only the first can be set.
+// Splits a number into the nearest tf32 (halves are rounded away from zero) and the remainder. A tensor core ignores
+// the low 13 bits of the remainder. Only the first of these bits can be set.
 __device__ __forceinline__ void split(float x, unsigned &high, unsigned &low)
 {
     high = (__float_as_uint(x) + 0x1000) & 0xffffe000;
     low = __float_as_uint(x - __uint_as_float(high));
 }
 
-// A warp's WARP_M x 8 of A or 8 x WARP_N of B, split.
+// A warp's parts of WARP_M x 8 of A and 8 x WARP_N of B.
 struct Operands {
     unsigned a_high[FRAGMENTS_M][4], a_low[FRAGMENTS_M][4], b_high[FRAGMENTS_N][2], b_low[FRAGMENTS_N][2];
 };
 
-// Reads a step of 8 of K. Of the warps that read the same numbers, one looks whether all can be split.
+// Reads a step of 8 along K. Several warps read the same numbers; one of them tests whether all can be split.
 __device__ __forceinline__ bool read_operands(Operands &o, const float *a, const float *b, bool look_a, bool look_b)
 {
     unsigned lane = lane_id();
@@ -149,11 +152,13 @@ __device__ __forceinline__ bool read_operands(Operands &o, const float *a, const
     return carried;
 }
 
-// Three products of tf32 parts by mma.sync, the parts made in registers as operands come from shared memory.
+// Three products of tf32 parts by mma.sync. Each warp splits operands in registers when it reads them from shared
+// memory.
 //
-// Against coarsened: a third of the tensor cores' tf32 rate in place of the fp32 units', and a number is split by each
-// warp that reads it, TILE_N / WARP_N times for A: wide parts of a warp save that and shared memory, and take registers,
-// twice those of the results. Copies to shared memory are asynchronous, since nothing is transposed on the way.
+// Compared with coarsened: the bound is a third of the tensor cores' tf32 rate instead of the fp32 units' rate. Each
+// warp that reads a number splits it, TILE_N / WARP_N times for A. A larger part per warp saves this work and reads of
+// shared memory, but needs registers, twice as many as the results. Copies to shared memory are asynchronous, because
+// no operand is transposed on the way.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_tensor_3xtf32(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
                          unsigned N, unsigned K, unsigned walk)
@@ -164,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     unsigned lane = lane_id(), warp_m = warp_id() / WARPS_N, warp_n = warp_id() % WARPS_N;
     unsigned tiles = ceil_div(K, TILE_K);
     bool quads_a = K % 4 == 0 && is_aligned<16>(A), quads_b = N % 4 == 0 && is_aligned<16>(B);
-    auto copy = [&](unsigned tile) { // a group in any case, so that the groups can be counted
+    auto copy = [&](unsigned tile) { // commits a group in any case, so that groups can be counted
         float *a = base + tile % STAGES * STAGE_FLOATS, *b = a + TILE_M * ROW_A;
         if (tile < tiles && quads_a)
             copy_tile<4, TILE_M, TILE_K, ROW_A>(a, A, corner.row, tile * TILE_K, M, K);
@@ -183,7 +188,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         copy(s);
     for (unsigned tile = 0; tile < tiles; ++tile) {
         copy_async_wait<STAGES - 2>();
-        __syncthreads(); // the tile is there, and all warps are done with the one before, which is overwritten now
+        // the tile has arrived, and all warps have finished the previous tile, which is overwritten now
+        __syncthreads();
         copy(tile + STAGES - 1);
         const float *a = base + tile % STAGES * STAGE_FLOATS + warp_m * WARP_M * ROW_A;
         const float *b = base + tile % STAGES * STAGE_FLOATS + TILE_M * ROW_A + warp_n * WARP_N;
@@ -193,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             unsigned turn = tile * (TILE_K / 8) + k / 8;
             carried &= read_operands(o, a + k, b + k * ROW_B, turn % WARPS_N == warp_n, turn % WARPS_M == warp_m);
 #pragma unroll
-            for (unsigned product = 0; product < 3; ++product) // the smaller ones first
+            for (unsigned product = 0; product < 3; ++product) // the smaller products first
 #pragma unroll
                 for (unsigned i = 0; i < FRAGMENTS_M; ++i)
 #pragma unroll
@@ -240,20 +246,21 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 
 #if (defined(MATMUL_TENSOR_BF16X6) || !defined(MATMUL_ONE)) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define ROWS (64 * CONSUMERS)                 // of P, of a block
+#define ROWS (64 * CONSUMERS)                 // rows of P per block
 #define BOX_A (ROWS * TILE_K * 2)             // bytes of one part of a step of A
-#define BOX_B (TILE_K * 128)                  // and of 64 columns of one of B
+#define BOX_B (TILE_K * 128)                  // bytes of 64 columns of one part of a step of B
 #define PART_B (TILE_N / 64 * BOX_B)
 #define STAGE_BYTES (3 * (BOX_A + PART_B))
-#define GROUP_REGISTERS (CONSUMERS == 2 ? 232 : 160) // of a thread that multiplies; what others leave
+// registers of a thread that multiplies: the rest after the other warps
+#define GROUP_REGISTERS (CONSUMERS == 2 ? 232 : 160)
 #define OTHER_REGISTERS (CONSUMERS == 2 ? 40 : 32)
 
 static_assert(CONSUMERS == 2 || CONSUMERS == 3, "registers are shared out for these");
 static_assert(TILE_K == 32 || TILE_K == 64, "a row of a box of A is 64 or 128 bytes");
 static_assert(TILE_N % 64 == 0, "a row of a box of B is 128 bytes");
 
-// The block's copies: a step of all parts of A and of B a stage. The blocks of a cluster take turns in copying boxes of
-// B, each to all of them, so a stage must be empty in all.
+// The block's copies: each stage gets a step of all parts of A and of B. The blocks of a cluster take turns in copying
+// boxes of B. Each copy goes to all blocks, so a stage must be empty in all of them.
 __device__ __forceinline__ void copy_parts(const tensor_map &map_a, const tensor_map &map_b, char *stages,
                                            barrier *full, barrier *empty, Corner corner, unsigned steps)
 {
@@ -279,26 +286,26 @@ __device__ __forceinline__ void copy_parts(const tensor_map &map_a, const tensor
     }
 }
 
-// A warp group's 64 x TILE_N: sum = what one stage adds.
+// Computes the 64 x TILE_N sums of one stage for a warp group.
 __device__ __forceinline__ void multiply_stage(float (&sum)[TILE_N / 2], unsigned a, unsigned b)
 {
     multiply_parts<true, TILE_N>(sum, matrix_descriptor<TILE_K * 2>(a, 0, TILE_K * 16), BOX_A, 32,
                                  matrix_descriptor<128>(b, BOX_B, 1024), PART_B, 16 * 128, TILE_K / 16);
 }
 
-// Six products of bf16 parts by wgmma. The parts are made before, by matmul_split; tensor maps bring them.
+// Six products of bf16 parts by wgmma. matmul_split makes the parts in a separate launch, and tensor maps copy them.
 //
-// Against tensor_3xtf32: the same bound, as bf16 is twice as fast as tf32, and smaller errors, since all small products
-// of a step come before the large ones. Operands come straight from shared memory, in the order in which they are in
-// global memory: B too, as wgmma turns 16-bit operands over. Blocks of a cluster take each other's copies of B. One warp
-// of the first group copies; the groups that multiply take its registers for their sums, which they need twice. A group
-// adds up while another one multiplies.
+// Compared with tensor_3xtf32: the bound is the same, because bf16 is twice as fast as tf32. Errors are smaller,
+// because all small products of a step come before the large ones. Operands come directly from shared memory, in their
+// order of global memory, also B, because wgmma transposes 16-bit operands. The blocks of a cluster share the copies of
+// B. One warp of the first group copies. The groups that multiply take that group's registers for their sums, of which
+// they need two sets. One group adds its sums while another multiplies.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     matmul_tensor_bf16x6(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
                          unsigned N, unsigned K, unsigned walk)
 {
-    extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes lie at multiples of 1024
+    extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes begin at multiples of 1024
     __shared__ barrier full[STAGES], empty[STAGES];
     Corner corner = tile_corner<ROWS * CLUSTER, TILE_N>(blockIdx.x / CLUSTER, M, N, walk);
     corner.row += blockIdx.x % CLUSTER * ROWS;
@@ -339,13 +346,13 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             total[i] += sum[i];
     }
     if (CLUSTER > 1)
-        cluster_sync(); // a block ends when no other one arrives at its barriers any more
+        cluster_sync(); // a block ends only when no other block can arrive on its barriers
 
     bool carried = true;
 #pragma unroll
     for (unsigned i = 0; i < TILE_N / 2; ++i)
         carried &= total[i] == total[i];
-    Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // this warp's 16 rows
+    Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of this warp
     if (!__all_sync(ALL_LANES, carried)) {
         make_plain<16, TILE_N, WARP>(A, B, P, M, N, K, mine, lane_id());
         return;

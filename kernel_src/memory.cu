@@ -1,17 +1,18 @@
-// memory.cu - y = x + 1 over N words of 32 bits, by all the ways there are to reach memory well and badly.
+// memory.cu - y = x + 1 over N words of 32 bits, by many good and bad ways to access memory.
 //
-// An addition a word is nothing, so the time is that of the accesses: how many bytes are on their way (elements in
-// flight, width of a word), which addresses the lanes of a warp ask for (the patterns), how data is laid out (rows and
-// columns, arrays of structures), and which memory answers (the spaces). Overflow wraps around: 2^32 - 1 becomes 0.
+// One addition per word costs almost nothing, so the accesses determine the time. Four properties of the accesses
+// differ: the bytes in flight, the addresses that the lanes of a warp access (the patterns), the layout of the data (a
+// matrix or structures), and the memory that answers. Overflow wraps around: 2^32 - 1 becomes 0.
 //
-// What reads other elements than it writes is checked all the same, because x counts upwards: x[k] = x[0] + k. A thread
-// that wants element i and has read element k makes it out of that one, x[k] - k + i, and is wrong if it got another.
-// The answer does not say which k a thread chose; `kiln study access` does. On any other x these kernels (offset,
-// permuted, strided, broadcast, scattered, aos_same, soa_same) give something else than x + 1: they are for studying.
+// Some kernels read other elements than they write. Their answers are checked too, because x counts upwards: x[k] =
+// x[0] + k. A thread that needs element i and has read element k computes x[k] - k + i, which is wrong if it read
+// another element. The answer does not tell which k a thread chose; `kiln study access` does. For any other x these
+// kernels (offset, permuted, strided, broadcast, scattered, aos_same, soa_same) do not give x + 1. They are for
+// studies.
 //
-// Sizes up to 2^32 - 1 are legal, 0 and 1 included; offsets are 64 bits wide. The tuning parameters are macros. A spec
-// sets them; the defaults are for an editor. A kernel is compiled where its own macro MEMORY_<NAME> is set, or where
-// MEMORY_ONE is not: a sweep compiles this file once a configuration.
+// N may be any number up to 2^32 - 1, also 0; offsets have 64 bits. The tuning parameters are macros. A spec sets them.
+// The defaults are for an editor. A kernel is compiled if its own macro MEMORY_<NAME> is set, or if MEMORY_ONE is not
+// set. A sweep compiles this file once per configuration.
 
 #include "common.cuh"
 
@@ -19,13 +20,13 @@
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef FLIGHT
-#define FLIGHT 4 // words in flight per thread; in all but one_word, the matrix and aos, soa
+#define FLIGHT 4 // words in flight per thread; in all kernels but one_word, the matrix kernels and aos, soa
 #endif
 #ifndef WORD
 #define WORD 4 // elements of a word: 1, 2 or 4
 #endif
 #ifndef HINT
-#define HINT 1 // streamed: 1: stores are marked as used once, 2: loads are, 3: both
+#define HINT 1 // streamed: hint "used once": 1: for stores, 2: for loads, 3: for both
 #endif
 #ifndef LOAD
 #define LOAD ca // patterns: the policy of loads: cached in the L1 (ca) or only in the L2 (cg)
@@ -47,9 +48,9 @@
 #endif
 
 constexpr unsigned TABLE = 64;   // spaces: words of the table
-constexpr unsigned LOOKUPS = 16; // spaces: of a thread
+constexpr unsigned LOOKUPS = 16; // spaces: lookups per thread
 
-// Policies of loads, of which LOAD names one.
+// Policies of loads. LOAD names one of them.
 struct ca {
     static __device__ __forceinline__ unsigned load(const unsigned *from)
     {
@@ -63,13 +64,14 @@ struct cg {
     }
 };
 
-// What comes after element `wanted`, computed from x[read], where x counts upwards. (A macro: as a function it is
-// compiled to other instructions.)
+// Computes the successor of element `wanted` from x[read], if x counts upwards. This is a macro, because a function
+// would be compiled to other instructions.
 #define NEXT(x, read, wanted) (LOAD::load((x) + (read)) - (unsigned)(read) + (unsigned)(wanted) + 1)
 
 #if defined(MEMORY_ONE_WORD) || !defined(MEMORY_ONE)
-// One element per thread. Each warp's request is four sectors, all of them used; but a multiprocessor's 64 warps have
-// only 8 KiB on their way, and by Little's law the device needs more than that to be busy for the time a read takes.
+// One element per thread. Each warp's request is four sectors, and all their bytes are used. But the 64 warps of a
+// multiprocessor have only 8 KiB in flight. By Little's law a device needs more bytes in flight to stay busy during the
+// latency of a read.
 extern "C" __global__ void memory_one_word(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset i = grid_thread<BLOCK>();
@@ -79,10 +81,10 @@ extern "C" __global__ void memory_one_word(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_IN_FLIGHT) || !defined(MEMORY_ONE)
-// FLIGHT elements per thread, a block apart (striped), so that each request is as coalesced as before; all loads are in
-// flight before the first is used.
+// FLIGHT elements per thread, a block apart (striped), so each request stays coalesced. All loads are in flight before
+// the first result is used.
 //
-// Against one_word: the same requests and sectors, FLIGHT times the bytes on their way at the same occupancy, and a
+// Compared with one_word: the same requests and sectors, FLIGHT times the bytes in flight at the same occupancy, and a
 // FLIGHT-th of the blocks to start.
 extern "C" __global__ void memory_in_flight(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
@@ -117,7 +119,7 @@ __device__ __forceinline__ uint4 plus_one(uint4 w)
     return {w.x + 1, w.y + 1, w.z + 1, w.w + 1};
 }
 
-// FLIGHT words per thread, from word `first` on, a block apart, of `words` in all.
+// Increments FLIGHT words per thread, a block apart, from word `first` on. There are `words` words in all.
 template <unsigned hint>
 __device__ __forceinline__ void increment(const unsigned *x, unsigned *y, offset first, offset words)
 {
@@ -132,14 +134,14 @@ __device__ __forceinline__ void increment(const unsigned *x, unsigned *y, offset
             store<(hint & 1) != 0>(to + first + k * BLOCK, plus_one(mine[k]));
 }
 
-// How many whole words there are; none where x or y does not begin at a multiple of a word.
+// Returns how many whole words there are: 0 if x or y does not begin at a multiple of a word.
 __device__ __forceinline__ offset whole_words(const unsigned *x, const unsigned *y, offset N)
 {
     return is_aligned<sizeof(Word)>(x, y) ? N / WORD : 0;
 }
 
-// The elements that are in no whole word, one by one: the last few, or all where addresses are not aligned. All threads
-// of the grid take part.
+// Increments the elements outside whole words one by one: the last few, or all if addresses are not aligned. All
+// threads of the grid take part.
 __device__ __forceinline__ void increment_rest(const unsigned *x, unsigned *y, offset done, offset N)
 {
     for (offset i = done + grid_thread<BLOCK>(); i < N; i += grid_threads<BLOCK>())
@@ -150,8 +152,8 @@ __device__ __forceinline__ void increment_rest(const unsigned *x, unsigned *y, o
 #if defined(MEMORY_WIDE) || !defined(MEMORY_ONE)
 // Words of 8 or 16 bytes.
 //
-// Against in_flight: a request of a warp is 8 or 16 sectors in place of 4, so the same bytes cost a half or a quarter
-// of the instructions and requests.
+// Compared with in_flight: a request of a warp is 8 or 16 sectors instead of 4, so the same bytes need a half or a
+// quarter of the instructions and requests.
 extern "C" __global__ void memory_wide(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset words = whole_words(x, y, N);
@@ -161,8 +163,8 @@ extern "C" __global__ void memory_wide(const unsigned *__restrict__ x, unsigned 
 #endif
 
 #if defined(MEMORY_STREAMED) || !defined(MEMORY_ONE)
-// The same, with loads and stores that say that nobody will come back for the data (ld.cs, st.cs): the L2 gives their
-// lines up first, and writes go on to memory in longer runs. No counter of requests or sectors changes.
+// The same with the hint that the data is used only once (ld.cs, st.cs). The L2 evicts such lines first, and writes go
+// to memory in longer runs. No counter of requests or sectors changes.
 extern "C" __global__ void memory_streamed(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset words = whole_words(x, y, N);
@@ -172,10 +174,10 @@ extern "C" __global__ void memory_streamed(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_RESIDENT) || !defined(MEMORY_ONE)
-// A grid-stride loop: no more blocks than the device holds at a time, if registers allow.
+// A grid-stride loop with no more blocks than the device holds at a time, if registers allow.
 //
-// Against streamed: no blocks start or end on the way, and indexes are computed once. In exchange a thread waits for
-// its loads before it asks for the next, where a new block would already be asking.
+// Compared with streamed: no blocks start or end during the launch, and indexes are computed once. But a thread waits
+// for its loads before it begins the next ones, while a new block would already load.
 extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset words = whole_words(x, y, N);
@@ -185,9 +187,9 @@ extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsig
 }
 #endif
 
-// What the kernels below have in common: y[i] = make(i) for the first `count` i, FLIGHT of them a thread as in
-// in_flight, all made before the first is written. So it is not for lack of bytes in flight if one is slower than
-// another.
+// The common loop of the kernels below: y[i] = make(i) for the first `count` i, FLIGHT elements per thread as in
+// in_flight. All are made before the first is written. So the kernels have the same bytes in flight, and differences in
+// speed have other causes.
 template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offset count, Make make)
 {
     offset first = tile_begin(BLOCK * FLIGHT) + threadIdx.x;
@@ -201,10 +203,10 @@ template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offs
             y[first + k * BLOCK] = mine[k];
 }
 
-// ---- patterns: which addresses the lanes of a warp read; all write side by side ----
+// ---- patterns: the addresses that the lanes of a warp read; all kernels write neighbouring elements ----
 
 #if defined(MEMORY_ALIGNED) || !defined(MEMORY_ONE)
-// Lane k reads element k of a line: 128 bytes, 4 sectors a request, all used.
+// Lane k reads element k of a line: 128 bytes, 4 sectors per request, all used.
 extern "C" __global__ void memory_aligned(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) { return NEXT(x, i, i); });
@@ -212,9 +214,9 @@ extern "C" __global__ void memory_aligned(const unsigned *__restrict__ x, unsign
 #endif
 
 #if defined(MEMORY_OFFSET) || !defined(MEMORY_ONE)
-// OFFSET elements further on (but for the last, which read their own). Unless OFFSET is a multiple of 8, a warp's 128
-// bytes lie in 5 sectors: 80 % of what a request moves is used. The neighbour wants the rest of that sector, and finds
-// it in a cache: memory itself sees no more bytes than before.
+// Reads OFFSET elements further on (the last elements read their own place). Unless OFFSET is a multiple of 8, a warp's
+// 128 bytes lie in 5 sectors, and 80 % of the bytes of a request are used. A neighbouring warp needs the rest of the
+// fifth sector and finds it in a cache, so memory itself transfers no more bytes than before.
 extern "C" __global__ void memory_offset(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {
@@ -225,8 +227,8 @@ extern "C" __global__ void memory_offset(const unsigned *__restrict__ x, unsigne
 #endif
 
 #if defined(MEMORY_PERMUTED) || !defined(MEMORY_ONE)
-// The lanes of a warp read its elements backwards. Which lane asks for which address within a sector does not matter: 4
-// sectors a request, as if in order. (The first devices made a transaction of each such lane.)
+// The lanes of a warp read its elements backwards. The order of the lanes within a sector does not matter: 4 sectors
+// per request, as in order. (The first CUDA devices made one transaction per such lane.)
 extern "C" __global__ void memory_permuted(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {
@@ -237,19 +239,19 @@ extern "C" __global__ void memory_permuted(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_STRIDED) || !defined(MEMORY_ONE)
-// Neighbours read elements STRIDE apart, and the grid's row number blockIdx.y those that begin there, so that all are
-// read once. A request is min(4 STRIDE, 32) sectors, of which 32 elements are used: 12.5 % from a stride of 8 on. The
-// other elements of a sector are wanted by blocks that run much later.
+// Neighbours read elements STRIDE apart. Row blockIdx.y of the grid reads the elements that begin at blockIdx.y, so
+// each element is read once. A request is min(4 STRIDE, 32) sectors, of which 32 elements are used: 12.5 % from a
+// stride of 8 on. Blocks that run much later read the other elements of a sector.
 extern "C" __global__ void memory_strided(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset column = blockIdx.y, longer = N % STRIDE; // so many columns have one element more
+    offset column = blockIdx.y, longer = N % STRIDE; // the number of columns that have one more element
     offset rows = N / STRIDE + (column < longer), first = column * (N / STRIDE) + (column < longer ? column : longer);
     for_each(y + first, rows, [&](offset row) { return NEXT(x, row * STRIDE + column, first + row); });
 }
 #endif
 
 #if defined(MEMORY_BROADCAST) || !defined(MEMORY_ONE)
-// All lanes of a warp read one element: 1 sector a request, 4 bytes of it used by 32 lanes. 1 / 32 of x is read at all.
+// All lanes of a warp read one element: 1 sector per request, whose 4 bytes serve 32 lanes. Only 1 / 32 of x is read.
 extern "C" __global__ void memory_broadcast(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) { return NEXT(x, i / 32, i); });
@@ -257,7 +259,7 @@ extern "C" __global__ void memory_broadcast(const unsigned *__restrict__ x, unsi
 #endif
 
 #if defined(MEMORY_SCATTERED) || !defined(MEMORY_ONE)
-// 32 bits in which every bit of i counts (the finaliser of MurmurHash3, which is in the public domain).
+// Returns 32 bits that all depend on every bit of i (the finaliser of MurmurHash3, which is in the public domain).
 __device__ __forceinline__ unsigned mixed(unsigned i)
 {
     i = (i ^ i >> 16) * 0x85ebca6bu;
@@ -265,8 +267,8 @@ __device__ __forceinline__ unsigned mixed(unsigned i)
     return i ^ i >> 16;
 }
 
-// Each lane reads anywhere: 32 sectors a request, one element of each used. Where x is much larger than the L2, hardly
-// one is found there, and this is what a table lookup costs at worst.
+// Each lane reads a scattered element: 32 sectors per request, one element of each used. If x is much larger than the
+// L2, almost none of them is found there. This is the worst case of a table lookup.
 extern "C" __global__ void memory_scattered(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {
@@ -279,8 +281,9 @@ extern "C" __global__ void memory_scattered(const unsigned *__restrict__ x, unsi
 // ---- a matrix: rows of WIDTH elements, the last one may be shorter ----
 
 #if defined(MEMORY_ROW_A_THREAD) || !defined(MEMORY_ONE)
-// A thread a row, as one would divide the work among cores: neighbours work WIDTH elements apart, and each request is
-// 32 sectors for reading and for writing. What else lies in a sector comes next, if it is still in the L1 by then.
+// One thread per row, as one would divide the work among CPU cores. Neighbours access elements WIDTH apart, so each
+// request is 32 sectors for reading and for writing. The thread needs the rest of each sector next, if it is still in
+// the L1 by then.
 extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset begin = grid_thread<BLOCK>() * WIDTH, end = begin + WIDTH < N ? begin + WIDTH : N;
@@ -290,9 +293,9 @@ extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, u
 #endif
 
 #if defined(MEMORY_COLUMN_A_THREAD) || !defined(MEMORY_ONE)
-// A thread a column of 64 rows: neighbours work side by side all the way, 4 sectors a request. The same work as
-// row_a_thread, and the loop looks worse to a CPU's eye. Blocks are numbered along 64 rows first, and in one dimension,
-// because a grid is at most 65,535 high.
+// One thread per column of 64 rows. Neighbours access neighbouring elements, 4 sectors per request. The work is the
+// same as in row_a_thread, and on a CPU this order would be the worse one. Blocks are numbered along the columns of 64
+// rows first, in one dimension, because a grid is at most 65,535 high.
 extern "C" __global__ void memory_column_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     constexpr unsigned ACROSS = ceil_div(WIDTH, BLOCK); // blocks for 64 rows
@@ -305,7 +308,7 @@ extern "C" __global__ void memory_column_a_thread(const unsigned *__restrict__ x
 }
 #endif
 
-// ---- structures of FIELDS words; the elements that fill no structure are left to single threads ----
+// ---- structures of FIELDS words; single threads process the elements after the last whole structure ----
 
 #if defined(MEMORY_AOS) || defined(MEMORY_SOA) || defined(MEMORY_AOS_SAME) || defined(MEMORY_SOA_SAME) ||              \
     !defined(MEMORY_ONE)
@@ -331,8 +334,8 @@ __device__ __forceinline__ void structures(const unsigned *x, unsigned *y, offse
     }
 }
 
-// Every warp looks at one structure, whose number is the warp's, and each of its lanes makes one element. y's are as
-// many as before; of x, FIELDS words are read for each 32 of them.
+// All lanes of a warp read one structure, whose number is the warp's number, and each lane makes one element. As many
+// elements of y are written as before, but for each 32 of them only FIELDS words of x are read.
 __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, offset N, bool array_of_structures)
 {
     offset records = N / FIELDS;
@@ -340,7 +343,8 @@ __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, o
         offset record = i / 32;
         if (record >= records)
             return LOAD::load(x + i) + 1;
-        unsigned first = 0, others = 0; // x[0] by way of field 0; by how much the other fields say otherwise
+        // the value of x[0] that field 0 implies; the sum of the other fields' differences from it
+        unsigned first = 0, others = 0;
 #pragma unroll
         for (unsigned f = 0; f < FIELDS; ++f) {
             offset k = field(record, f, records, array_of_structures);
@@ -354,9 +358,9 @@ __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, o
 #endif
 
 #if defined(MEMORY_AOS) || !defined(MEMORY_ONE)
-// An array of structures, a thread a structure: the lanes of a warp read one field of 32 structures, FIELDS elements
-// apart, and write so. min(4 FIELDS, 32) sectors a request; the rest of each sector is asked for by the next FIELDS - 1
-// requests, so the L1 makes good for the reads, and the L2 has to for the writes.
+// An array of structures, one thread per structure. The lanes of a warp read one field of 32 structures, FIELDS
+// elements apart, and write in the same way. A request is min(4 FIELDS, 32) sectors. The next FIELDS - 1 requests use
+// the rest of each sector, so the L1 serves the repeated reads, and the L2 has to combine the writes.
 extern "C" __global__ void memory_aos(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     structures(x, y, N, true);
@@ -364,8 +368,8 @@ extern "C" __global__ void memory_aos(const unsigned *__restrict__ x, unsigned *
 #endif
 
 #if defined(MEMORY_SOA) || !defined(MEMORY_ONE)
-// A structure of arrays: the lanes of a warp read 32 neighbours of one field, 4 sectors a request. FIELDS streams run
-// through memory in place of one.
+// A structure of arrays. The lanes of a warp read 32 neighbours of one field, 4 sectors per request. FIELDS streams run
+// through memory instead of one.
 extern "C" __global__ void memory_soa(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     structures(x, y, N, false);
@@ -373,7 +377,7 @@ extern "C" __global__ void memory_soa(const unsigned *__restrict__ x, unsigned *
 #endif
 
 #if defined(MEMORY_AOS_SAME) || !defined(MEMORY_ONE)
-// All lanes of a warp read the same structure: its fields lie side by side, in one sector if they are 8 at most, and
+// All lanes of a warp read the same structure. Its fields are neighbours, in one sector if there are at most 8, and
 // FIELDS requests of 1 sector each hit it. Here the array of structures is the better layout.
 extern "C" __global__ void memory_aos_same(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
@@ -382,19 +386,19 @@ extern "C" __global__ void memory_aos_same(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_SOA_SAME) || !defined(MEMORY_ONE)
-// The same of a structure of arrays: still 1 sector a request, but FIELDS different ones a structure, of which the next
-// 7 warps use what this one does not.
+// The same for a structure of arrays: still 1 sector per request, but FIELDS different sectors per structure. The next
+// 7 warps use the rest of them.
 extern "C" __global__ void memory_soa_same(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     same_structure(x, y, N, false);
 }
 #endif
 
-// ---- spaces: LOOKUPS in a table of TABLE words for each element; the table counts upwards from 0 ----
+// ---- spaces: LOOKUPS lookups per element in a table of TABLE words, which counts upwards from 0 ----
 
 #if defined(MEMORY_GLOBAL) || defined(MEMORY_READ_ONLY) || defined(MEMORY_CONSTANT) || defined(MEMORY_SHARED) ||       \
     defined(MEMORY_LOCAL) || !defined(MEMORY_ONE)
-// What look(k) gives for k is k. The sum over all lookups of how much it gives otherwise goes into the answer.
+// The right result of look(k) is k. The sum of all differences goes into the answer, so a wrong lookup makes it wrong.
 template <class Look> __device__ __forceinline__ void looked_up(const unsigned *x, unsigned *y, offset N, Look look)
 {
     for_each(y, N, [&](offset i) {
@@ -403,9 +407,9 @@ template <class Look> __device__ __forceinline__ void looked_up(const unsigned *
         for (unsigned l = 0; l < LOOKUPS; ++l) {
             unsigned k = (unsigned)(i / 32) + l; // one place for the whole warp
             if (SPREAD == 1)
-                k = (unsigned)i + l; // neighbours
+                k = (unsigned)i + l; // neighbouring places
             if (SPREAD == 2)
-                k = ((unsigned)i * LOOKUPS + l) * 0x9e3779b9u >> 16; // any
+                k = ((unsigned)i * LOOKUPS + l) * 0x9e3779b9u >> 16; // scattered places
             sum += look(k % TABLE) - k % TABLE;
         }
         return sum;
@@ -414,8 +418,8 @@ template <class Look> __device__ __forceinline__ void looked_up(const unsigned *
 #endif
 
 #if defined(MEMORY_GLOBAL) || !defined(MEMORY_ONE)
-// Global memory that somebody might write, for all that the compiler knows: x, y and the table may overlap. Through the
-// L1, a request a lookup, one wavefront for each of its lines that the lanes touch.
+// Global memory that the compiler must assume to be written, because x, y and the table may overlap. Each lookup is a
+// request through the L1, with one wavefront for each line that the lanes touch.
 extern "C" __global__ void memory_global(const unsigned *x, unsigned *y, const unsigned *table, offset N)
 {
     looked_up(x, y, N, [&](unsigned k) { return table[k]; });
@@ -423,8 +427,8 @@ extern "C" __global__ void memory_global(const unsigned *x, unsigned *y, const u
 #endif
 
 #if defined(MEMORY_READ_ONLY) || !defined(MEMORY_ONE)
-// Global memory that nobody writes while the kernel runs (const __restrict__, ld.global.nc): once a cache of its own,
-// the texture path; today the same L1, and the compiler is free to move the loads.
+// Global memory that is not written while the kernel runs (const __restrict__, ld.global.nc). It once had a cache of
+// its own, the texture path. Today it uses the same L1, and the compiler is free to move the loads.
 extern "C" __global__ void memory_read_only(const unsigned *__restrict__ x, unsigned *__restrict__ y,
                                             const unsigned *__restrict__ table, offset N)
 {
@@ -433,8 +437,8 @@ extern "C" __global__ void memory_read_only(const unsigned *__restrict__ x, unsi
 #endif
 
 #if defined(MEMORY_CONSTANT) || !defined(MEMORY_ONE)
-// Constant memory: its cache serves one address a cycle. A warp that wants one place is served as from a register; one
-// that wants 32 places is served 32 times.
+// Constant memory: its cache serves one address per cycle. If all lanes of a warp need one place, the access is as fast
+// as a register. If they need 32 places, the cache serves 32 requests.
 __constant__ unsigned memory_table[TABLE];
 
 extern "C" __global__ void memory_constant(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
@@ -444,8 +448,8 @@ extern "C" __global__ void memory_constant(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_SHARED) || !defined(MEMORY_ONE)
-// Shared memory: 32 banks, so one place and neighbours take one wavefront, and any places at most as many as a bank has
-// words of the table: two. Each block first copies the table and waits at a barrier.
+// Shared memory has 32 banks. One place or neighbouring places take one wavefront. Scattered places take at most two,
+// because each bank has two words of the table. Each block first copies the table and waits at a barrier.
 extern "C" __global__ void memory_shared(const unsigned *__restrict__ x, unsigned *__restrict__ y,
                                          const unsigned *__restrict__ table, offset N)
 {
@@ -458,9 +462,9 @@ extern "C" __global__ void memory_shared(const unsigned *__restrict__ x, unsigne
 #endif
 
 #if defined(MEMORY_LOCAL) || !defined(MEMORY_ONE)
-// An array of each thread's own. Registers have no indexes, so what is indexed by a variable lies in local memory:
-// global memory in disguise, where word k of all lanes lies side by side. A warp that wants one k gets 4 sectors, one
-// that wants 32 different k 32; and every thread must first write its copy.
+// A private array per thread. Registers have no indexes, so an array that is indexed by a variable is in local memory.
+// Local memory is global memory in which word k of all lanes is contiguous. A warp that needs one k reads 4 sectors,
+// and a warp that needs 32 different k reads 32. And every thread must first write its copy.
 extern "C" __global__ void memory_local(const unsigned *__restrict__ x, unsigned *__restrict__ y,
                                         const unsigned *__restrict__ table, offset N)
 {

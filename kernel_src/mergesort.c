@@ -275,8 +275,8 @@ static bool is_line(const kiln_array *array, kiln_type type, uint64_t n)
     return array->dims == 1 && array->type == type && array->shape[0] == n;
 }
 
-/* Sorts keys and values in the order of keys. Of equal keys the first stays the first. If there are no values, the
- * function sorts keys alone. */
+/* Sorts keys and values in the order of keys. Equal keys keep their order. If there are no values, the function sorts
+ * keys alone. */
 static kiln_status sort_exact(void *user, kiln_call *call)
 {
     (void)user;

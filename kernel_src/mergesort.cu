@@ -1,8 +1,8 @@
-// mergesort.cu - N keys in order, alone or with a value each, by merging sorted runs, six ways.
+// mergesort.cu - sorts N keys, alone or with a value each, by merging sorted runs, six ways.
 //
-// Every kernel here is one part of a sort: mergesort_blocks makes sorted runs of SORT_TILE items in shared memory, and
-// then a pass over memory after the other merges WAYS runs into one, until one is left. What differs is how a pass
-// merges. A pass reads and writes each item once, 8 bytes a key, 16 bytes a pair; so the number of passes decides:
+// Every kernel here is one part of a sort. mergesort_blocks makes sorted runs of SORT_TILE items in shared memory. Then
+// each pass over memory merges WAYS runs into one, until one run is left. The variants differ in how a pass merges. A
+// pass reads and writes each item once (8 bytes per key, 16 bytes per pair), so the number of passes decides the time:
 //
 //     bytes = 8 N (1 + passes),  passes = ceil(log(N / SORT_TILE) / log(WAYS))
 //
@@ -12,22 +12,22 @@
 //     SORT_TILE 17,344,         WAYS 4:  6 passes and the first, 0.88 ms
 //     SORT_TILE 17,344,         WAYS 8:  4 passes and the first, 0.63 ms
 //
-// Against that stands the work within a tile: WAYS runs are merged in log2 WAYS steps through shared memory. A key
-// takes some 25 instructions a step, a few more where ITEMS is small (a thread's search is shared by its items). At two
-// a clock, the rate of an SM for integers, that is 0.4 clocks, so 0.11 ms for 2^26 keys on 132 SMs: a step in shared
-// memory costs about as much as a pass over memory, and both go on at the same time. The first pass has log2 SORT_BLOCK
-// such steps.
+// More ways mean more work within a tile: WAYS runs are merged in log2 WAYS steps through shared memory. A key needs
+// about 25 instructions per step, and a few more if ITEMS is small (the items of a thread share one search). An SM
+// executes two integer instructions of a warp per clock. So a key needs 0.4 clocks per step, which is 0.11 ms for 2^26
+// keys on 132 SMs. A step in shared memory costs about as much as a pass over memory, and both run at the same time.
+// The first pass has log2 SORT_BLOCK such steps.
 //
-// What the answer is: keys are u32, i32 or f32 (KEY). Floats are in the total order of IEEE 754: NaN with the sign bit
-// set, -infinity, ..., -0, 0, ..., infinity, NaN without it; so equal keys are equal in every bit. The first kernel
-// maps bits to unsigned integers in that order, the last one maps them back. The sort is stable: of pairs with equal
-// keys the first stays the first. There is one answer, the same bits in every run. N is below 2^32 - 2^16, 0 included.
+// The answer: keys are u32, i32 or f32 (KEY). Floats are in the total order of IEEE 754: NaN with the sign bit set,
+// -infinity, ..., -0, 0, ..., infinity, NaN without it. So equal keys have equal bits. The first kernel maps the bits
+// to unsigned integers in that order, and the last one maps them back. The sort is stable: pairs with equal keys keep
+// their order. So there is only one answer, the same bits in every run. N is below 2^32 - 2^16 and may be 0.
 //
-// Between the passes items lie in two arrays in turn, a pair as one word of 8 bytes. These begin at multiples of 16
-// bytes; keys, values and results need not.
+// Between the passes the items are in two arrays in turn. A pair is one word of 8 bytes. The two arrays begin at
+// multiples of 16 bytes; keys, values and results need not.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro MERGESORT_<NAME> is set, or where MERGESORT_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro MERGESORT_<NAME> is set, or if MERGESORT_ONE is not set.
 
 #include "common.cuh"
 
@@ -35,25 +35,25 @@
 #define KEY 0 // 0: u32, 1: i32, 2: f32
 #endif
 #ifndef PAIRS
-#define PAIRS 0 // 1: a value of 4 bytes goes with each key
+#define PAIRS 0 // 1: each key has a value of 4 bytes
 #endif
 #ifndef SORT_BLOCK
 #define SORT_BLOCK 256 // threads of a block of mergesort_blocks, a power of two
 #endif
 #ifndef SORT_ITEMS
-#define SORT_ITEMS 17 // items of each; an odd number keeps neighbours out of each other's banks
+#define SORT_ITEMS 17 // items per thread; an odd number avoids bank conflicts between neighbouring threads
 #endif
 #ifndef SORT_TILE
-#define SORT_TILE (SORT_BLOCK * SORT_ITEMS / 32 * 32) // items of a run that they make
+#define SORT_TILE (SORT_BLOCK * SORT_ITEMS / 32 * 32) // items of a run that a block makes
 #endif
 #ifndef SORT_RESIDENT
-#define SORT_RESIDENT 1024 // threads of mergesort_blocks that an SM must have room for
+#define SORT_RESIDENT 1024 // threads of mergesort_blocks that must fit on an SM
 #endif
 #ifndef BLOCK
 #define BLOCK 256 // threads of a block of the merges, a power of two
 #endif
 #ifndef ITEMS
-#define ITEMS 15 // items of each in a merge
+#define ITEMS 15 // items per thread in a merge
 #endif
 #ifndef STAGED
 #define STAGED 1024 // merge_tiled, merge_circular: items of each run in shared memory
@@ -62,29 +62,30 @@
 #define SHARE 8192 // merge_tiled, merge_circular: items that a block makes
 #endif
 #ifndef WAYS
-#define WAYS 4 // mergesort_merge: runs that become one: 2, 4 or 8
+#define WAYS 4 // mergesort_merge: runs that a pass merges into one: 2, 4 or 8
 #endif
 #ifndef NETWORK
-#define NETWORK 0 // 1: of keys alone: mergesort_blocks and mergesort_merge by networks; ITEMS and SORT_ITEMS are 32
+// 1: mergesort_blocks and mergesort_merge use sorting networks, for keys without values; ITEMS and SORT_ITEMS are 32
+#define NETWORK 0
 #endif
 #ifndef RESIDENT
-#define RESIDENT 1024 // threads of mergesort_merge that an SM must have room for
+#define RESIDENT 1024 // threads of mergesort_merge that must fit on an SM
 #endif
 
 typedef unsigned u32;
 
 enum : u32 {
-    TOP = 0xffffffffu,                                  // no key is above
-    PARTITION_BLOCK = 128,                              // mergesort_partition: threads
-    CHUNK = WARP * 32,                                  // NETWORK: items of a warp
-    ROW = 36,                                           // NETWORK: words that 32 items take in shared memory
+    TOP = 0xffffffffu,                                  // the largest key
+    PARTITION_BLOCK = 128,                              // mergesort_partition: threads of a block
+    CHUNK = WARP * 32,                                  // NETWORK: items per warp
+    ROW = 36,                                           // NETWORK: words for 32 items in shared memory
     // mergesort_merge: items of a block
     TILE = NETWORK ? (BLOCK / WARP - WAYS / 2 + 1) * CHUNK : (BLOCK - WAYS / 2 + 1) * ITEMS / 32 * 32
 };
 
 // ---- keys and items ----
 
-// The bits of a key as an unsigned integer: its order is that of the keys.
+// Returns the bits of a key as an unsigned integer. These integers have the same order as the keys.
 __device__ __forceinline__ u32 ordered(u32 bits)
 {
     if (KEY == 0)
@@ -105,7 +106,7 @@ struct __align__(8) pair {
     u32 key, value;
 };
 typedef choose<PAIRS, u32, pair> item;
-enum : u32 { PACK = 16 / sizeof(item) }; // items of a word of 16 bytes
+enum : u32 { PACK = 16 / sizeof(item) }; // items in a word of 16 bytes
 
 __device__ __forceinline__ u32 key_of(u32 key)
 {
@@ -140,7 +141,7 @@ __device__ __forceinline__ void set_top(pair &to)
     to.value = 0;
 }
 
-// Where a pass writes: the other array, or in the last one the results.
+// The place to which a pass writes: the other array, or in the last pass the results.
 struct Output {
     item *items;
     u32 *keys, *values;
@@ -164,13 +165,14 @@ struct Output {
     }
 };
 
-// Where item i of a block lies in shared memory. For networks, four words are left free after each 32 items.
+// Returns the place of item i of a block in shared memory. For networks, four words are left free after each 32 items.
 __device__ __forceinline__ u32 place_of(u32 i)
 {
     return NETWORK ? i + i / 32 * (ROW - 32) : i;
 }
 
-// Items 0 to count - 1 in shared memory go to the places from `at` on, a multiple of PACK, in words of 16 bytes.
+// Writes items 0 to count - 1 from shared memory to the places from `at` on, in words of 16 bytes. `at` is a multiple
+// of PACK.
 template <u32 block> __device__ __forceinline__ void write_tile(const Output &out, const item *s, offset at, u32 count)
 {
     const u32 words = count / PACK;
@@ -194,8 +196,7 @@ template <u32 block> __device__ __forceinline__ void write_tile(const Output &ou
 
 // ---- merging two runs ----
 //
-// Runs are named by places: item k of a run is at(begin + k). Of two runs A and B that are merged, A's items come
-// before B's that are equal.
+// A run is given by its places: item k of a run is at(begin + k). If runs A and B have equal items, A's come first.
 
 struct Flat { // places in an array
     const item *items;
@@ -205,8 +206,9 @@ struct Flat { // places in an array
     }
 };
 
-// The co-rank of `diagonal`: how many of the first `diagonal` items of the merge are A's. A binary search: the last of
-// A's that are taken is not above the first of B's that are not, and the other way round.
+// Returns the co-rank of `diagonal`: the number of A's items among the first `diagonal` items of the merge. A binary
+// search finds the split at which the last item taken from A is not above the first item left in B, and the last item
+// taken from B is below the first item left in A.
 template <class At>
 __device__ __forceinline__ u32 co_rank(u32 diagonal, At at, u32 a, u32 a_length, u32 b, u32 b_length)
 {
@@ -221,10 +223,11 @@ __device__ __forceinline__ u32 co_rank(u32 diagonal, At at, u32 a, u32 a_length,
     return low;
 }
 
-// The next `count` items of the merge of the places [i, i_end) and [j, j_end); what is beyond both has no meaning.
+// Makes the next `count` items of the merge of the places [i, i_end) and [j, j_end). Items after the end of both are
+// undefined.
 //
-// A run that has ended shows TOP. Of keys alone that is all: where the other run still has keys that are TOP, it does
-// not matter whose is taken. Of pairs it does.
+// A run that has ended acts as if its next key were TOP. For keys alone this is sufficient: if the other run still has
+// keys equal to TOP, it does not matter which one is taken. For pairs it does matter.
 template <u32 count, class At>
 __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u32 i_end, u32 j, u32 j_end)
 {
@@ -256,9 +259,9 @@ __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u3
 
 // ---- merging two runs in shared memory ----
 //
-// The same with addresses in bytes of shared memory. Compilers make selections of addresses and items where a predicate
-// before the addition and the load is enough; so a step is written in PTX: two comparisons with the ends, one of keys,
-// a selection, an addition and a load for whichever run has given an item.
+// The same with addresses in bytes of shared memory. A step is written in PTX, because compilers select between
+// addresses and items, although a predicate before the addition and the load is enough. A step has two comparisons with
+// the ends, one comparison of keys, a selection, and an addition and a load for the run that gave the item.
 
 #if !NETWORK
 __device__ __forceinline__ u32 load_key(u32 at)
@@ -278,7 +281,7 @@ __device__ __forceinline__ void load_item(pair &to, u32 at)
     asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(to.key), "=r"(to.value) : "r"(at));
 }
 
-// Takes x or y, whichever comes next, and loads the one behind it, which may be one behind the end.
+// Takes the smaller of x and y, and loads the next item of its run, which may be one place after the end.
 __device__ __forceinline__ void merge_step(u32 &out, u32 &x, u32 &y, u32 &i, u32 &j, u32 i_end, u32 j_end)
 {
     asm volatile("{\n"
@@ -315,8 +318,8 @@ __device__ __forceinline__ void merge_step(pair &out, pair &x, pair &y, u32 &i, 
                  : "r"(i_end), "r"(j_end));
 }
 
-// The `count` items from `diagonal` on of the merge of the places [a, a + a_length) and [b, b + b_length) of s. One
-// item behind each run is read, and where the merge ends before, `count` behind b's.
+// Makes `count` items of the merge of the places [a, a + a_length) and [b, b + b_length) of s, from `diagonal` on. The
+// function reads one item after the end of each run. If the merge ends earlier, it reads `count` items after b's end.
 template <u32 count>
 __device__ __forceinline__ void merge_shared(item (&out)[count], const item *s, u32 a, u32 a_length, u32 b,
                                              u32 b_length, u32 diagonal)
@@ -343,16 +346,16 @@ __device__ __forceinline__ void merge_shared(item (&out)[count], const item *s, 
 
 // ---- merging two runs by networks ----
 //
-// For keys alone, in which nothing tells one from an equal one. A thread's serial merge has some 8 operations a key in
-// a chain, reads shared memory with bank conflicts, and is preceded by a search of its own. Here a warp makes CHUNK
-// items of the merge at a time: A's part ascending and then B's part descending is a bitonic sequence, which ten steps
-// sort, each a minimum and a maximum for two keys: one operation a key and step, all independent, and one search for a
-// warp.
+// For keys alone, because equal keys need not be distinguished. A thread's serial merge has a chain of about 8
+// operations per key, reads shared memory with bank conflicts, and needs its own search. Here a warp makes CHUNK items
+// of the merge at a time. A's part in ascending order followed by B's part in descending order is a bitonic sequence,
+// which ten steps sort. Each step has a minimum and a maximum per two keys, so one operation per key, and all these
+// operations are independent. A warp needs one search.
 //
-// A warp's keys are a matrix of 32 rows of 32. In the first five steps, whose distances are rows, a lane has a column:
-// that is how it reads the two parts, row after row. Then the matrix goes through shared memory, and a lane has a row
-// for the last five. Rows are ROW words apart, so that both ways are free of bank conflicts, the lanes' rows by words
-// of 16 bytes.
+// A warp's keys are a matrix of 32 rows of 32. In the first five steps, whose distances are rows, each lane has a
+// column. In this layout the lanes read both parts, row after row. Then the matrix goes through shared memory, and each
+// lane has a row for the last five steps. Rows are ROW words apart, so that both accesses have no bank conflicts; a
+// lane reads its row in words of 16 bytes.
 
 #if NETWORK
 __device__ __forceinline__ void exchange(u32 &a, u32 &b)
@@ -362,7 +365,7 @@ __device__ __forceinline__ void exchange(u32 &a, u32 &b)
     a = low;
 }
 
-// Distances rows / 2, rows / 4, ..., 1.
+// Compares at the distances rows / 2, rows / 4, ..., 1.
 template <u32 rows> __device__ __forceinline__ void sort_bitonic(u32 (&r)[32])
 {
 #pragma unroll
@@ -374,7 +377,7 @@ template <u32 rows> __device__ __forceinline__ void sort_bitonic(u32 (&r)[32])
     }
 }
 
-// A lane's row, the matrix being at `own`.
+// Stores a lane's row. The matrix is at `own`.
 __device__ __forceinline__ void store_row(u32 *own, const u32 (&r)[32])
 {
 #pragma unroll
@@ -382,7 +385,8 @@ __device__ __forceinline__ void store_row(u32 *own, const u32 (&r)[32])
         *(uint4 *)(own + lane_id() * ROW + k) = make_uint4(r[k], r[k + 1], r[k + 2], r[k + 3]);
 }
 
-// The last five steps: from columns to rows. What was read from `own` has been read by all lanes.
+// The last five steps, after an exchange from columns to rows. All lanes must have read their elements from `own`
+// before.
 __device__ __forceinline__ void finish_rows(u32 *own, u32 (&r)[32])
 {
 #pragma unroll
@@ -395,11 +399,11 @@ __device__ __forceinline__ void finish_rows(u32 *own, u32 (&r)[32])
         r[k] = q.x, r[k + 1] = q.y, r[k + 2] = q.z, r[k + 3] = q.w;
     }
     sort_bitonic<32>(r);
-    store_row(own, r); // each lane where it has read
+    store_row(own, r); // each lane writes only where it has read
 }
 
-// Two co-ranks, of first and end, by the halves of a warp: in each round 16 lanes test 16 places, an odd
-// number apart, so that they lie in different banks.
+// Finds two co-ranks, of `first` and `end`; each half of the warp finds one. In each round 16 lanes test 16 places, an
+// odd number apart, so that they are in different banks.
 __device__ __forceinline__ void warp_co_ranks(u32 &first, u32 &end, const u32 *s, u32 a, u32 a_length, u32 b,
                                               u32 b_length)
 {
@@ -416,8 +420,9 @@ __device__ __forceinline__ void warp_co_ranks(u32 &first, u32 &end, const u32 *s
     end = __shfl_sync(ALL_LANES, low, 16);
 }
 
-// The rows from k on of the bitonic sequence: from A while 32 k < left, 4 ROW k bytes behind `a`; from B, 4 ROW k bytes
-// before `b`. Compilers make a selection of addresses of this; predicates take no address arithmetic.
+// Loads the rows of the bitonic sequence from k on. While 32 k < left, a row comes from A, 4 ROW k bytes after `a`; the
+// others come from B, 4 ROW k bytes before `b`. The loads are written in PTX with predicates, because compilers would
+// select between addresses, which costs arithmetic.
 template <u32 k> __device__ __forceinline__ void load_rows(u32 (&r)[32], u32 a, u32 b, int left)
 {
     asm volatile("{\n"
@@ -435,8 +440,8 @@ template <> __device__ __forceinline__ void load_rows<32>(u32 (&)[32], u32, u32,
 {
 }
 
-// A's items, then TOPs if there are fewer than CHUNK in all (which `whole` denies), then B's from the last to the
-// first.
+// Loads A's items, then TOPs if there are fewer than CHUNK items in all, and then B's items from the last to the first.
+// `whole` means that there are no fewer.
 template <bool whole>
 __device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, u32 a_count, u32 b, u32 b_count)
 {
@@ -458,9 +463,9 @@ __device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, 
     }
 }
 
-// A warp makes the items from `diagonal` on of a merge in shared memory, and puts them at the place of its own number.
-// All warps of the block call together; one whose diagonal is beyond the merge only waits. `whole`: there is no such,
-// and lengths are multiples of CHUNK.
+// A warp makes CHUNK items of a merge in shared memory, from `diagonal` on, and writes them to the place that belongs
+// to its own number. All warps of the block call the function together; a warp whose diagonal is beyond the merge only
+// waits. `whole`: no diagonal is beyond the merge, and lengths are multiples of CHUNK.
 template <bool whole>
 __device__ __forceinline__ void merge_chunk(u32 *s, u32 a, u32 a_length, u32 b, u32 b_length, u32 diagonal)
 {
@@ -500,7 +505,8 @@ __device__ __forceinline__ void exchange(pair &a, pair &b)
     a = low;
 }
 
-// Sorts a thread's keys by Batcher's odd-even merge sort, in a form for any count. It is not stable, and need not be.
+// Sorts a thread's keys by Batcher's odd-even merge sort, in a form for any count. This sort is not stable, which does
+// not matter for keys alone.
 template <u32 count> __device__ __forceinline__ void sort_thread(u32 (&r)[count])
 {
 #pragma unroll
@@ -515,7 +521,7 @@ template <u32 count> __device__ __forceinline__ void sort_thread(u32 (&r)[count]
     }
 }
 
-// Pairs: odd-even transposition, in which only neighbours change places, so that it is stable.
+// Sorts pairs by odd-even transposition. It only swaps neighbours, so it is stable.
 template <u32 count> __device__ __forceinline__ void sort_thread(pair (&r)[count])
 {
 #pragma unroll
@@ -527,12 +533,12 @@ template <u32 count> __device__ __forceinline__ void sort_thread(pair (&r)[count
 }
 
 #if NETWORK
-// Merges the runs of 16 rows' halves, and so on: the matrix at `own` has sorted runs of `rows` / 2 rows.
+// The matrix at `own` has sorted runs of `rows` / 2 rows. Merges each two of them.
 template <u32 rows> __device__ __forceinline__ void merge_rows(u32 *own, u32 (&r)[32])
 {
     __syncwarp();
 #pragma unroll
-    for (u32 k = 0; k < 32; ++k) { // of each `rows` rows the second half backwards
+    for (u32 k = 0; k < 32; ++k) { // reverses the second half of each `rows` rows
         const u32 group = k / rows * rows, mirrored = 2 * group + rows + rows / 2 - 1 - k;
         r[k] = k - group < rows / 2 ? own[k * ROW + lane_id()] : own[mirrored * ROW + WARP - 1 - lane_id()];
     }
@@ -541,7 +547,7 @@ template <u32 rows> __device__ __forceinline__ void merge_rows(u32 *own, u32 (&r
     finish_rows(own, r);
 }
 
-// As below; each lane sorts 32 keys, it does not matter which.
+// Like the kernel below. Each lane sorts 32 keys; any assignment of keys to lanes will do.
 extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BLOCK)
     mergesort_blocks(const u32 *__restrict__ keys, const u32 *__restrict__, item *to, u32 *sorted_keys,
                      u32 *sorted_values, offset N, u32 last)
@@ -585,10 +591,10 @@ __device__ __forceinline__ void sync_group(u32 threads)
         __syncthreads();
 }
 
-// A block sorts SORT_TILE items: each thread its own in registers, then runs of 1, 2, 4, ... threads are merged, a
-// thread making its part by a co-rank. While runs are those of a warp, warps need not wait for each other, and have a
-// free place between them, since merges read one item behind a run. Past the end of the input stand TOPs, which stay
-// behind all that is there.
+// A block sorts SORT_TILE items. Each thread sorts its own items in registers. Then the block merges runs of 1, 2, 4,
+// ... threads; each thread finds its part by a co-rank. While a run belongs to one warp, warps need not wait for each
+// other. Between the warps' runs is a free place, because merges read one item after a run. Places after the end of the
+// input hold TOP, which stays after all keys.
 extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BLOCK)
     mergesort_blocks(const u32 *__restrict__ keys, const u32 *__restrict__ values, item *to, u32 *sorted_keys,
                      u32 *sorted_values, offset N, u32 last)
@@ -608,7 +614,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
 #pragma unroll
     for (u32 k = 0; k < SORT_ITEMS; ++k)
         s[gaps + warp + k * WARP] = r[k];
-    if (lane_id() == WARP - 1) // what merge_shared() reads behind the warp's last item
+    if (lane_id() == WARP - 1) // merge_shared() reads the place after the warp's last item
         set_top(s[gaps + mine + SORT_ITEMS]);
     __syncwarp();
 #pragma unroll
@@ -619,7 +625,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
 #pragma unroll 1
     for (u32 width = 1; width < SORT_BLOCK; width *= 2) {
         if (width == WARP)
-            __syncthreads(); // no gaps from here on
+            __syncthreads(); // no free places between runs from here on
         const u32 place = mine + (width < WARP ? gaps : 0);
         item *own = s + place;
 #pragma unroll
@@ -640,15 +646,15 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
 #endif
 #endif
 
-// ---- passes that merge two runs, as they are taught ----
+// ---- textbook passes that merge two runs ----
 
-// The pair of runs that a block is at, A at the place `a` and B behind it, and its share of their merge: the items
-// first to end - 1.
+// A block's share of the merge of two runs. A begins at place `a`, and B follows it. The block makes the items `first`
+// to `end` - 1 of the merge.
 struct Share {
     u32 a, a_length, b_length, first, end;
 };
 
-// `shares` blocks make `items` each of a pair.
+// `shares` blocks make `items` items each of a pair of runs.
 __device__ __forceinline__ Share share_of_block(offset run, u32 shares, u32 items, offset N)
 {
     const u32 group = blockIdx.x / shares;
@@ -663,8 +669,9 @@ __device__ __forceinline__ Share share_of_block(offset run, u32 shares, u32 item
 }
 
 #if defined(MERGESORT_MERGE_BASIC) || !defined(MERGESORT_ONE)
-// A thread makes ITEMS neighbours of the merge: it finds its part of both runs by a co-rank, and merges. All in global
-// memory: the lanes of a warp read and write places some ITEMS apart, and the searches' reads are anywhere.
+// Each thread makes ITEMS neighbouring items of the merge. It finds its part of both runs by a co-rank, and merges
+// them. All accesses are to global memory: the lanes of a warp access places about ITEMS apart, and the searches read
+// scattered places.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mergesort_merge_basic(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values, offset run,
                           u32 shares, offset N, u32 last)
@@ -684,7 +691,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// How many of a share's items are A's: those before it, and those up to its end. Two threads search; all get both.
+// Finds how many of A's items are before the share, and how many are before its end. Two threads search, and all
+// threads get both numbers.
 __device__ __forceinline__ void corners_of(const Share &share, const item *from, u32 *corners)
 {
     if (threadIdx.x < 2)
@@ -693,7 +701,7 @@ __device__ __forceinline__ void corners_of(const Share &share, const item *from,
     __syncthreads();
 }
 
-// A thread's part of the next `count` items of the merge of the places [a, a + a_length) and [b, b + b_length).
+// Makes a thread's part of the next `count` items of the merge of the places [a, a + a_length) and [b, b + b_length).
 template <class At>
 __device__ __forceinline__ void merge_staged(At at, u32 a, u32 a_length, u32 b, u32 b_length, u32 count, offset first,
                                              const Output &out)
@@ -712,8 +720,9 @@ __device__ __forceinline__ void merge_staged(At at, u32 a, u32 a_length, u32 b, 
 }
 
 #if defined(MERGESORT_MERGE_TILED) || !defined(MERGESORT_ONE)
-// Both runs through shared memory, STAGED items of each at a time: these give the next STAGED items of the merge at
-// least. Coalesced reads. But of the 2 STAGED items that are read, STAGED are used: the others are read once more.
+// Both runs go through shared memory, STAGED items of each at a time. These suffice for at least the next STAGED items
+// of the merge. The reads are coalesced. But only STAGED of the 2 STAGED items that are read are used, and the others
+// are read again.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mergesort_merge_tiled(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values, offset run,
                           u32 shares, offset N, u32 last)
@@ -745,8 +754,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(MERGESORT_MERGE_CIRCULAR) || !defined(MERGESORT_ONE)
-// Two circular buffers in shared memory: A's items are at the places begin, begin + 1, ... modulo STAGED, and B's at
-// 2 STAGED + the like.
+// Two circular buffers in shared memory. A's items are at the places begin, begin + 1, ... modulo STAGED. B's items are
+// at the same places plus 2 STAGED.
 struct Ring {
     const item *items;
     __device__ __forceinline__ item operator()(u32 place) const
@@ -756,8 +765,8 @@ struct Ring {
     }
 };
 
-// Against merge_tiled: what was not used stays where it is, and only what was used is replaced. Each item is read once,
-// for more arithmetic with each place.
+// Compared with merge_tiled: unused items stay in the buffers, and only used items are replaced. So each item is read
+// once, but each place needs more arithmetic.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mergesort_merge_circular(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values, offset run,
                              u32 shares, offset N, u32 last)
@@ -770,7 +779,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     corners_of(share, from, corners);
     u32 a = share.a + corners[0], b = share.a + share.a_length + share.first - corners[0];
     const u32 a_end = share.a + corners[1], b_end = share.a + share.a_length + share.end - corners[1];
-    u32 a_begin = 0, b_begin = 0, a_length = 0, b_length = 0; // what the buffers hold, from `begin` on
+    u32 a_begin = 0, b_begin = 0, a_length = 0, b_length = 0; // the items in the buffers, from `begin` on
     for (u32 done = share.first; done < share.end;) {
         const u32 more_a = min(a_end - a, STAGED - a_length), more_b = min(b_end - b, STAGED - b_length);
         for (u32 i = threadIdx.x; i < more_a; i += BLOCK)
@@ -793,27 +802,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- passes that merge WAYS runs ----
 
-// WAYS runs of `run` items become one. Its items are made by `tiles` blocks, TILE each; tile k begins where its first
-// item does: at splits[k * WAYS + r] in run r.
+// WAYS runs of `run` items become one. `tiles` blocks make its items, TILE items each. Tile k begins at item splits[k *
+// WAYS + r] of run r.
 
 #if defined(MERGESORT_MERGE) || !defined(MERGESORT_ONE)
-// Finds the splits, a warp for each tile: how many of the group's first d items come from each run.
+// Finds the splits, one warp per tile: how many of the group's first d items come from each run.
 //
 // All runs are searched at the same time. low[r] and high[r] are bounds of the split of run r. In each round PIVOTS
-// lanes read as many keys of each run, spread over what is left of it. The rank of a key in the merge of all runs lies
-// between bounds that the other pivots give: of another run at least the items up to its last pivot before this key
-// come before, and at most those before its first pivot behind. A pivot whose rank is surely below d raises low of its
-// run, one whose rank is surely not below lowers high. Of equal keys an earlier run's comes first.
+// lanes read PIVOTS keys of each run, spread over the remaining interval. The other pivots bound the rank of a key in
+// the merge of all runs. In another run, all items up to the last pivot that is before this key come before the key. No
+// item from the first pivot after this key on comes before the key. If the rank of a pivot is certainly below d, it
+// raises `low` of its run. If the rank is certainly not below d, it lowers `high`. If keys are equal, the key of the
+// earlier run comes first.
 //
-// Two ranks that are not sure are less than the sum of the gaps between pivots apart, so that a round leaves 3 parts in
-// PIVOTS + 1 of the items at most, 2 mostly; and as the first pivot of all is sure to be below d or the last one is
-// not, each round gains one item at least. 2^26 items in 4 runs: 12 rounds, each as long as one read takes.
+// Two uncertain ranks differ by less than the sum of the gaps between pivots. Therefore a round leaves at most 3 of
+// PIVOTS + 1 parts of the items, and mostly 2. Either the first pivot of all is certainly below d, or the last one is
+// certainly not, so each round removes at least one item. Four runs of 2^26 items in all need 12 rounds, and each round
+// takes as long as one read.
 extern "C" __global__ void __launch_bounds__(PARTITION_BLOCK)
     mergesort_partition(const item *__restrict__ from, u32 *splits, offset run, u32 tiles, u32 all_tiles, offset N)
 {
     constexpr u32 PIVOTS = WARP / WAYS;
     const u32 index = blockIdx.x * (PARTITION_BLOCK / WARP) + warp_id();
-    if (index >= all_tiles) // the whole warp
+    if (index >= all_tiles) // the same for the whole warp
         return;
     const u32 mine = lane_id() / PIVOTS, pivot = lane_id() % PIVOTS, group = index / tiles;
     const offset begin = min(group * run * WAYS + mine * run, N);
@@ -828,7 +839,7 @@ extern "C" __global__ void __launch_bounds__(PARTITION_BLOCK)
 #pragma unroll
         for (u32 k = 1; k < WAYS; ++k) {
             const u32 other = (mine + k) % WAYS, lane = other * PIVOTS;
-            u32 before = 0; // pivots of that run before this key
+            u32 before = 0; // pivots of that run that are before this key
 #pragma unroll
             for (u32 step = PIVOTS / 2; step > 0; step /= 2) {
                 const u32 its = __shfl_sync(ALL_LANES, key, lane + before + step - 1);
@@ -855,7 +866,7 @@ extern "C" __global__ void __launch_bounds__(PARTITION_BLOCK)
         splits[(offset)index * WAYS + mine] = low;
 }
 
-// Begins to copy a word of 16 bytes to shared memory, of which the first `bytes` are read.
+// Begins to copy a word of 16 bytes to shared memory. Only its first `bytes` bytes are read.
 __device__ __forceinline__ void copy_async_part(void *to, const void *from, u32 bytes)
 {
 #if __CUDA_ARCH__ >= 800
@@ -868,13 +879,13 @@ __device__ __forceinline__ void copy_async_part(void *to, const void *from, u32 
 #endif
 }
 
-// A tile's runs, in shared memory.
+// The runs of a tile in shared memory.
 template <u32 ways> struct Runs {
     u32 begin[ways], length[ways];
 };
 
 #if NETWORK
-// As below, by warps: a merge begins at the place of its first warp.
+// Like the function below, by warps: a merge begins at the place of its first warp.
 template <u32 ways> __device__ __forceinline__ void merge_tree(u32 *s, const Runs<ways> &runs)
 {
     Runs<ways / 2> merged;
@@ -882,7 +893,7 @@ template <u32 ways> __device__ __forceinline__ void merge_tree(u32 *s, const Run
 #pragma unroll
     for (u32 k = 0; k < ways / 2; ++k) {
         const u32 length = runs.length[2 * k] + runs.length[2 * k + 1];
-        if (warp_id() >= warps) { // of the last merge for which it holds
+        if (warp_id() >= warps) { // sets the variables for the last merge that this warp belongs to
             a = runs.begin[2 * k], a_length = runs.length[2 * k];
             b = runs.begin[2 * k + 1], b_length = runs.length[2 * k + 1];
             diagonal = (warp_id() - warps) * CHUNK;
@@ -895,9 +906,9 @@ template <u32 ways> __device__ __forceinline__ void merge_tree(u32 *s, const Run
     merge_tree(s, merged);
 }
 #else
-// Merges runs 0 and 1, 2 and 3, ... in shared memory, and then what comes of it, until one is left at the place 0. A
-// thread makes ITEMS of one merge, from registers back to where all items were. No thread makes the end of one merge
-// and the beginning of the next; so a tile is a few threads' items smaller than the block's.
+// Merges runs 0 and 1, 2 and 3, ... in shared memory, then merges the results in the same way, until one run is left at
+// place 0. A thread makes ITEMS items of one merge in registers and writes them back. No thread works on the end of one
+// merge and the beginning of the next. So a tile has a few threads' items fewer than the block could make.
 template <u32 ways> __device__ __forceinline__ void merge_tree(item *s, const Runs<ways> &runs)
 {
     Runs<ways / 2> merged;
@@ -905,7 +916,7 @@ template <u32 ways> __device__ __forceinline__ void merge_tree(item *s, const Ru
 #pragma unroll
     for (u32 k = 0; k < ways / 2; ++k) {
         const u32 length = runs.length[2 * k] + runs.length[2 * k + 1];
-        if (threadIdx.x >= threads) { // of the last merge for which it holds
+        if (threadIdx.x >= threads) { // sets the variables for the last merge that this thread belongs to
             a = runs.begin[2 * k], a_length = runs.length[2 * k];
             b = runs.begin[2 * k + 1], b_length = runs.length[2 * k + 1];
             diagonal = (threadIdx.x - threads) * ITEMS;
@@ -942,9 +953,9 @@ template <> __device__ __forceinline__ void merge_tree<1>(item *, const Runs<1> 
 {
 }
 
-// A block makes a tile: its WAYS segments go to shared memory, past registers and in words of 16 bytes (each segment
-// lies there as it does in global memory, some items of its neighbours before and behind it), merges of two make one of
-// them, and that is written in words of 16 bytes.
+// A block makes a tile. It copies its WAYS segments to shared memory in words of 16 bytes, without registers. Each
+// segment keeps its alignment of global memory, so some items of its neighbours come before and after it. The block
+// merges two segments at a time until one is left, and writes it in words of 16 bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     mergesort_merge(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values,
                     const u32 *__restrict__ splits, offset run, u32 tiles, offset N, u32 last)
@@ -967,14 +978,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     }
     __syncthreads();
     Runs<WAYS> runs;
-    u32 place = 0; // of the next segment, in items
+    u32 place = 0; // place of the next segment, in items
 #pragma unroll
     for (u32 r = 0; r < WAYS; ++r) {
         const u32 begin = begins[r], before = lengths[r] ? begin % PACK : 0;
         runs.begin[r] = place + before;
         runs.length[r] = lengths[r];
         const u32 words = lengths[r] ? (before + lengths[r] + PACK - 1) / PACK : 0;
-        u32 i = (t - place / PACK) % BLOCK; // all threads take part, whatever the lengths
+        u32 i = (t - place / PACK) % BLOCK; // all threads take part, whatever the lengths are
         u32 source = begin - before + i * PACK;
         item *target = s + place_of(place + i * PACK);
         for (; i < words; i += BLOCK, source += BLOCK * PACK, target += place_of(BLOCK * PACK))
@@ -982,7 +993,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
         place += words * PACK;
     }
     if (!NETWORK && t < ITEMS + 1)
-        set_top(s[place + t]); // what merge_shared() reads behind the last run
+        set_top(s[place + t]); // merge_shared() reads the places after the last run
     copy_async_commit();
     copy_async_wait<0>();
     __syncthreads();

@@ -1,22 +1,23 @@
-// mri.cu - sums for the reconstruction of an image from samples in k-space that lie anywhere: F^H d and Q.
+// mri.cu - sums for the reconstruction of an image from samples at arbitrary places of k-space: F^H d and Q.
 //
-// The image has nx x ny x nz voxels, x fastest, over a field of view of length 1: voxel i of n lies at (i - n / 2) /
-// n (n / 2 rounded down, the quotient to single precision). Sample s lies at (kx, ky, kz)[s], in cycles over the
-// field of view, and has two complex numbers: phi, what the coil sees, and d, what was measured. Each voxel gets
-//   sum over all s of w[s] exp(i 2 pi (kx x + ky y + kz z)),   w = conj(phi) d for F^H d (Q 0), |phi|^2 for Q (Q 1).
-// A pair of a voxel and a sample costs a sine and a cosine: the bound is what the special-function units do, 16 a clock
-// and multiprocessor from sm_70 on, so 8 pairs. mri_rotation needs neither where samples are evenly spaced, and
-// mri_factored few wherever they are.
+// The image has nx x ny x nz voxels, x fastest, over a field of view of length 1. Voxel i of n is at (i - n / 2) / n,
+// where n / 2 is rounded down and the quotient is rounded to single precision. Sample s is at (kx, ky, kz)[s], in
+// cycles over the field of view. It has two complex numbers: phi, the sensitivity of the coil, and d, the measured
+// value. Each voxel gets
+//     sum over all s of w[s] exp(i 2 pi (kx x + ky y + kz z)),   w = conj(phi) d for F^H d (Q 0), |phi|^2 for Q (Q 1).
+// A pair of a voxel and a sample needs a sine and a cosine. So the special-function units are the bound: from sm_70 on
+// they do 16 operations per clock and multiprocessor, which is 8 pairs. The kernel mri_rotation needs neither sine nor
+// cosine for evenly spaced samples, and mri_factored needs few for any samples.
 //
-// What the answer is: sums in single precision. The error is stated in units of sqrt(sum |w|^2), which is the root mean
-// square of the image for samples that are apart. It comes from the angle: single precision leaves 2^-24 of as many
-// cycles as the angle has. Any k with |k| < 2^20 will do; mri_fast_trig and mri_factored make a coordinate of two, each
-// rounded, so that at sizes other than powers of two they add 2^-25 |k| cycles. A sample that is infinite or NaN makes
-// infinite or NaN of all voxels; a k that is makes NaN. All kernels but mri_scatter_atomic give the same bits in every
-// run.
+// The answer: sums in single precision. The error is stated in units of sqrt(sum |w|^2). If the samples are far apart,
+// this unit is the root mean square of the image. The error comes from the angle: in single precision, its error is
+// 2^-24 times the angle. Any k with |k| < 2^20 is allowed. mri_fast_trig and mri_factored split a coordinate into two
+// parts and round each. So at sizes other than powers of two they add an error of 2^-25 |k| cycles. An infinite or NaN
+// sample makes all voxels infinite or NaN, and an infinite or NaN k makes all voxels NaN. All kernels except
+// mri_scatter_atomic give the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro MRI_<NAME> is set, or where MRI_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro MRI_<NAME> is set, or if MRI_ONE is not set.
 
 #include "common.cuh"
 
@@ -24,7 +25,7 @@
 #define Q 0 // 0: F^H d, 1: Q
 #endif
 #ifndef LINE
-#define LINE 256 // samples that may be evenly spaced: mri_rotation looks at so many at once
+#define LINE 256 // samples in a line; mri_rotation tests this many together for even spacing
 #endif
 #ifndef BLOCK
 #define BLOCK 128 // threads of a block
@@ -33,13 +34,14 @@
 #define CHUNK 1024 // samples in constant memory, 20 bytes each
 #endif
 #ifndef LAYOUT
-#define LAYOUT 0 // there: 0 an array of each number, 1 the numbers of a sample side by side
+#define LAYOUT 0 // layout of the chunk: 0: one array per number; 1: the five numbers of a sample side by side
 #endif
 #ifndef UNROLL
-#define UNROLL 4 // samples that the loop takes at once
+#define UNROLL 4 // samples per iteration of the loop
 #endif
 #ifndef BLOCK_X
-#define BLOCK_X 32 // where threads have several voxels: threads of a block along x, the others are in the rows behind
+// for kernels with several voxels per thread: threads of a block along x; the other threads are in the following rows
+#define BLOCK_X 32
 #endif
 #ifndef POINTS
 #define POINTS 4 // voxels of a thread
@@ -48,10 +50,10 @@
 #define STAGE 256 // mri_fast_trig: samples in shared memory at a time
 #endif
 #ifndef EXACT
-#define EXACT 1 // mri_fast_trig: 1: the angle without whole turns, before it is rounded; 0: as it is
+#define EXACT 1 // mri_fast_trig: 1: removes whole turns from the angle before it is rounded; 0: keeps them
 #endif
 #ifndef INTERVAL
-#define INTERVAL 32 // mri_rotation: samples from one sine and cosine to the next; divides LINE
+#define INTERVAL 32 // mri_rotation: samples per sine and cosine; divides LINE
 #endif
 
 #ifndef DEPTH
@@ -61,7 +63,7 @@
 #define LANES_X 16 // mri_factored: threads of a block along x
 #endif
 #ifndef ROWS
-#define ROWS 4 // mri_factored: rows of a thread, a multiple of 4
+#define ROWS 4 // mri_factored: rows per thread, a multiple of 4
 #endif
 #ifndef PAIRS
 #define PAIRS 4 // mri_factored: pairs of voxels of a thread in each of its rows, a multiple of 4
@@ -83,7 +85,7 @@ __device__ __forceinline__ Voxel voxel(offset v, int nx, int ny, int nz)
     return {coordinate(v % nx, nx), coordinate(v / nx % ny, ny), coordinate(v / nx / ny, nz)};
 }
 
-// What a sample counts.
+// Returns the weight of a sample.
 __device__ __forceinline__ float2 weight_of(float2 phi, float2 d)
 {
     if (Q)
@@ -101,7 +103,7 @@ __device__ __forceinline__ void add_turned(float2 &sum, float2 w, float sine, fl
     }
 }
 
-// Adds a sample to a voxel's sum; cycles are what the angle has.
+// Adds a sample to a voxel's sum. `cycles` is the angle in cycles.
 __device__ __forceinline__ void add_sample(float2 &sum, float2 w, float cycles)
 {
     float sine, cosine;
@@ -115,8 +117,8 @@ __device__ __forceinline__ float cycles_of(float kx, float ky, float kz, const V
 }
 
 #if defined MRI_SCATTER_ATOMIC || !defined MRI_ONE
-// A thread a sample and slice: it makes its weight, then adds to every voxel of the slice. All lanes add to the same
-// voxel at once, and the sum has another order in every run. Atomics take numbers that are not normal for 0.
+// One thread per sample and slice. It computes its weight, then adds to every voxel of the slice. All lanes add to the
+// same voxel at once, and the order of the additions differs from run to run. Atomics treat denormal numbers as 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_scatter_atomic(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                        unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -135,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- the loop split in two: weights first, a thread a sample; then a thread a voxel ----
+// ---- the loop in two kernels: first the weights, one thread per sample; then the sums, one thread per voxel ----
 
 #if defined MRI_WEIGHTS || !defined MRI_ONE
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -148,8 +150,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_GATHER || !defined MRI_ONE
-// Now the loops can change places: a thread a voxel, over all samples, without atomics. What it reads could lie where
-// it writes, for all that the compiler knows; so each turn of the loop reads and writes the sums.
+// With weights from another kernel, the loops can be exchanged: one thread per voxel, over all samples, without
+// atomics. The compiler must assume that the inputs may overlap with the outputs, so each iteration of the loop reads
+// and writes the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_gather(const float *kx, const float *ky, const float *kz, const float2 *weights, unsigned samples, float *re,
                float *im, int nx, int ny, int nz)
@@ -169,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_REGISTERS || !defined MRI_ONE
-// The sums in registers, written once.
+// Keeps the sums in registers and writes them once.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_registers(const float *kx, const float *ky, const float *kz, const float2 *weights, unsigned samples, float *re,
                   float *im, int nx, int ny, int nz)
@@ -187,8 +190,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_READONLY || !defined MRI_ONE
-// The same, but that the compiler is told that nothing else is where it writes: it takes the path for data that are
-// only read, and asks for the next samples early.
+// The same with __restrict__, which tells the compiler that the outputs do not overlap with the inputs. So it uses the
+// path for read-only data and loads the next samples early.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_readonly(const float *__restrict__ kx, const float *__restrict__ ky, const float *__restrict__ kz,
                  const float2 *__restrict__ weights, unsigned samples, float *__restrict__ re, float *__restrict__ im,
@@ -207,10 +210,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- samples in constant memory, a chunk of them a launch ----
+// ---- samples in constant memory, one chunk per launch ----
 
-// All lanes of a warp read the same sample. The five numbers of a sample lie in five arrays, or side by side: then they
-// are in one line of the cache.
+// All lanes of a warp read the same sample. The five numbers of a sample are in five arrays, or side by side, so that
+// they are in one line of the cache.
 __constant__ float mri_chunk[5 * CHUNK];
 
 struct Sample {
@@ -230,7 +233,7 @@ __device__ __forceinline__ Sample sample(unsigned s)
 }
 
 #if defined MRI_PACK || !defined MRI_ONE
-// Weights, and the samples as the chunks have them; the last chunk is filled up with zeros.
+// Computes the weights, and writes the samples in the layout of the chunks. Zeros fill up the last chunk.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_pack(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d, float *packed,
              unsigned samples, unsigned room)
@@ -278,12 +281,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- several voxels of a row a thread: BLOCK_X apart, so that lanes write neighbours ----
+// ---- several voxels of a row per thread, BLOCK_X apart, so that lanes write neighbours ----
 
-// The voxels of a thread: x[0] to x[POINTS - 1] in row y of slice z. A grid is tiles of a row, rows, slices.
+// The voxels of a thread: x[0] to x[POINTS - 1] in row y of slice z. A grid has tiles of a row, rows, and slices.
 struct Row {
     float x[POINTS], y, z;
-    int first, inside; // of the row: the first voxel's place; where the voxels of the image end
+    int first, inside; // index of the row's first voxel; end of the image's voxels in the row
     offset begin;
 };
 
@@ -302,7 +305,7 @@ __device__ __forceinline__ Row row_of_thread(int nx, int ny, int nz)
     return row;
 }
 
-// Adds to what the launch before left, or writes.
+// Writes the sums. With `add`, adds them to the results of the previous launch.
 template <bool add>
 __device__ __forceinline__ void write_row(const float2 sums[POINTS], const Row &row, float *re, float *im)
 {
@@ -316,7 +319,7 @@ __device__ __forceinline__ void write_row(const float2 sums[POINTS], const Row &
 }
 
 #if defined MRI_COARSENED || !defined MRI_ONE
-// A sample is read once for POINTS voxels, and what y and z contribute to the angle is made once.
+// A thread reads each sample once for POINTS voxels, and computes the contribution of y and z to the angle once.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_coarsened(unsigned count, float *re, float *im, int nx, int ny, int nz)
 {
@@ -336,8 +339,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- the special-function unit ----
 
-// k x without whole cycles: the product is rounded once, after they were taken off. Adding 1.5 2^23 rounds to an
-// integer.
+// Returns k x without whole cycles. They are removed before the product is rounded, so it is rounded only once. Adding
+// 1.5 2^23 rounds to an integer.
 __device__ __forceinline__ float fraction(float k, float x)
 {
     const float rounder = 12582912;
@@ -345,14 +348,15 @@ __device__ __forceinline__ float fraction(float k, float x)
     return __fmaf_rn(k, x, -whole);
 }
 
-// sin.approx and cos.approx: a multiplication by 1 / (2 pi) and an instruction of the special-function unit each.
-// Within 2^-20.5 in the first turns; further off by the rounding of the angle.
+// sin.approx and cos.approx: each takes a multiplication by 1 / (2 pi) and one instruction of the special-function
+// unit. The error is below 2^-20.5 for the first turns. For larger angles the rounding of the angle adds to it.
 __device__ __forceinline__ void add_fast(float2 &sum, float2 w, float radians)
 {
     add_turned(sum, w, __sinf(radians), __cosf(radians));
 }
 
-// The angle of a sample in two parts: what y and z contribute, and (angle_x) what x does.
+// Return the two parts of a sample's angle: angle_yz() the contribution of y and z, and angle_x() the sum with the
+// contribution of x.
 __device__ __forceinline__ float angle_yz(float ky, float kz, float y, float z, bool exact)
 {
     return TURN * (exact ? fraction(ky, y) + fraction(kz, z) : ky * y + kz * z);
@@ -364,10 +368,11 @@ __device__ __forceinline__ float angle_x(float kx, float x, float rest, bool exa
 }
 
 #if defined MRI_FAST_TRIG || !defined MRI_ONE
-// Two instructions of the special-function unit a pair, which takes one of a warp every 8 clocks: 16 instructions can
-// begin meanwhile. EXACT takes whole turns off the angle of a thread's first voxel and off its growth from one voxel to
-// the next, before either is rounded, so a pair needs one addition more for its angle and 9 instructions in all.
-// Without it the angle keeps its whole turns, and loses as many bits to them.
+// A pair needs two instructions of the special-function unit, which accepts one instruction of a warp every 8 clocks.
+// So 16 instructions can be issued per pair. With EXACT, whole turns are removed from the angle of a thread's first
+// voxel and from the difference between neighbouring voxels, before either is rounded. A pair then needs one more
+// addition for its angle, and 9 instructions in all. Without EXACT the angle keeps its whole turns, and loses as many
+// bits as they need.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_fast_trig(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                   unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -401,17 +406,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- evenly spaced samples: no sine and no cosine for most of them ----
+// ---- evenly spaced samples: most of them need no sine and no cosine ----
 
 #if defined MRI_ROTATION || !defined MRI_ONE
 
-// The k of LINE samples: start + j step for sample j of them, where they are evenly spaced.
+// The k of LINE samples. If they are evenly spaced, sample j of the line is at start + j step.
 struct Line {
     float start[3], step[3];
-    int even; // 0: they are not, or a weight is so large or infinite or NaN that a sum of turned ones could be another
+    // 0: the samples are not evenly spaced, or a weight is infinite, NaN or so large that a sum of rotated weights
+    // could overflow
+    int even;
 };
 
-// A warp a line.
+// One warp per line.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_lines(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d, float2 *weights,
               Line *lines, unsigned samples)
@@ -439,7 +446,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         lines[line] = of;
 }
 
-// exp(i 2 pi step . voxel), as exact as single precision can be: an error in the angle counts once for each sample.
+// exp(i 2 pi step . voxel), as exact as single precision allows: an error in the angle adds up from sample to sample.
 __device__ __forceinline__ float2 turn_of(const Line &line, float x, float y, float z)
 {
     double cycles = (double)line.step[0] * x + (double)line.step[1] * y + (double)line.step[2] * z;
@@ -449,10 +456,10 @@ __device__ __forceinline__ float2 turn_of(const Line &line, float x, float y, fl
     return {cosine - rest * sine, sine + rest * cosine};
 }
 
-// From one sample of a line to the next the angle grows by the same for a voxel: a sum over INTERVAL of them is a
-// polynomial in turn = exp(i angle), which Horner's scheme evaluates by four multiplications with addition a sample.
-// Then the sum is turned by the angle of its first sample, which takes a sine and a cosine. Rounding turn is an error
-// in the angle that grows from sample to sample, so the error grows with INTERVAL: the time falls with it.
+// For a given voxel, the angle grows by the same amount from one sample of a line to the next. So a sum over INTERVAL
+// samples is a polynomial in turn = exp(i angle). Horner's scheme evaluates it with four multiply-adds per sample. Then
+// the sum is rotated by the angle of its first sample, which needs a sine and a cosine. The rounding of `turn` is an
+// error in the angle that grows from sample to sample. So a larger INTERVAL has a larger error and takes less time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_rotation(const float *kx, const float *ky, const float *kz, const float2 *weights, const Line *lines,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -509,17 +516,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- voxels lie on a lattice: factors of a row and of a column ----
+// ---- voxels on a lattice: factors of a row and of a column ----
 
 #if defined MRI_FACTORED || !defined MRI_ONE
 
 enum : int {
     LANES_Y = BLOCK / LANES_X,
-    TILE_ROWS = LANES_Y * ROWS, // of a block
+    TILE_ROWS = LANES_Y * ROWS, // rows of a block
     TILE_PAIRS = LANES_X * PAIRS
 };
 
-// A column lies at the middle of the row plus or minus an offset: column middle + m and its mirror image have the same.
+// A column is at the middle of the row plus or minus an offset. The columns right and left of the middle share this
+// offset.
 struct Pair {
     int right, left;
     float offset;
@@ -542,13 +550,14 @@ __device__ __forceinline__ float2 multiply(float2 a, float2 b)
     return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
 
-// Of others, the sum of products could be another infinity than the product: they are added at the end, one by one.
+// Other weights could make infinities in a sum of products that the product does not have. They are added at the end,
+// one by one.
 __device__ __forceinline__ bool is_moderate(float2 w)
 {
     return fabsf(w.x) + fabsf(w.y) < 0x1p100f;
 }
 
-// `count` is a multiple of 4.
+// Reads `count` elements, a multiple of 4.
 template <int count> __device__ __forceinline__ void read_four(float to[], const float *from)
 {
 #pragma unroll
@@ -558,11 +567,11 @@ template <int count> __device__ __forceinline__ void read_four(float to[], const
     }
 }
 
-// exp(i 2 pi (kx x + ky y + kz z)) is a factor of the row, w exp(i 2 pi (ky y + kz z)), times one of the column,
-// exp(i 2 pi kx x): for a tile of rows x columns, sines and cosines are few, and what is left is a product of matrices.
-// Columns left and right of the middle of a row have conjugate factors: with a + ib of the row (the middle's angle is
-// in it) and c + is of the column, the two voxels get ac -+ bs and bc +- as. The four products are summed up apart, so
-// that a pair of a voxel and a sample costs two multiplications with addition.
+// A term of the sum is a factor of the row, w exp(i 2 pi (ky y + kz z)), times a factor of the column: the exponential
+// of i 2 pi kx x. A tile of rows x columns needs few sines and cosines, and the rest is a matrix product. Columns left
+// and right of the middle of a row have conjugate factors. Let a + ib be the factor of the row (including the angle of
+// the middle), and c + is the factor of the column. Then the two voxels get ac -+ bs and bc +- as. The kernel sums the
+// four products separately, so a pair of a voxel and a sample costs two multiply-adds.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_factored(const float *kx, const float *ky, const float *kz, const float2 *phi, const float2 *d,
                  unsigned samples, float *re, float *im, int nx, int ny, int nz)
@@ -573,14 +582,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float2 weight[DEPTH];
     int first_pair = blockIdx.x * TILE_PAIRS, first_row = blockIdx.y * TILE_ROWS, rows = ny * nz;
     int lane_x = threadIdx.x % LANES_X, lane_y = threadIdx.x / LANES_X;
-    // The row and the column whose factors this thread makes.
+    // The row and the column whose factors this thread computes.
     int made_row = min(first_row + (int)threadIdx.x % TILE_ROWS, rows - 1);
     float y = coordinate(made_row % ny, ny), z = coordinate(made_row / ny, nz);
     float middle = nx % 2 == 0 ? __fdiv_rn(-0.5f, (float)nx) : 0;
     float offset_x = pair_of(first_pair + threadIdx.x % TILE_PAIRS, nx).offset;
     float ac[ROWS][PAIRS] = {}, bs[ROWS][PAIRS] = {}, bc[ROWS][PAIRS] = {}, as[ROWS][PAIRS] = {};
     bool finite = true;
-    float3 next_k = {0, 0, 0}; // the sample of this thread in the next stage, which is read while this one is added up
+    // this thread's sample of the next stage, which is loaded while the current stage is added
+    float3 next_k = {0, 0, 0};
     float2 next_phi = {0, 0}, next_d = {0, 0};
     auto read_next = [&](unsigned s) {
         bool there = threadIdx.x < DEPTH && s < samples;

@@ -1,29 +1,30 @@
-// normalise.cu - rows of numbers made comparable: softmax, layer norm or RMS norm of each of ROWS rows of WIDTH elements,
-// floats or bfloat16, in four ways.
+// normalise.cu - scales rows of numbers: softmax, layer norm or RMS norm of each of ROWS rows of WIDTH elements, floats
+// or bfloat16, in four ways.
 //
 //   softmax     y = exp(x - m) / sum of exp(x - m), m the row's maximum
 //   layer norm  y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, the variance being the mean of (x - mean)^2
 //   RMS norm    y = x / sqrt(mean of x^2 + epsilon) * gamma
 //
-// There is little to compute, so the bound is one read and one write of every element; what differs is how often a row
-// is read, and who waits for whom before it is written. All is computed in single precision; y is rounded once, to
-// nearest even.
+// There is little arithmetic, so the bound is one read and one write of every element. The kernels differ in how often
+// they read a row, and in which threads wait for each other before they write it. All arithmetic is in single
+// precision. y is rounded once, to nearest even.
 //
-// What the answer is, in every variant:
-//   softmax     a row that has a NaN or +infinity is NaN throughout, and so is one of -infinity alone. Beside a finite
-//               element, -infinity gives 0. Differences beyond what exp can hold give 0: nothing overflows.
-//   layer norm  a row that has a NaN or an infinity is NaN throughout. The variance is taken around the mean: in a second
-//               pass, or by the formulas of Welford and Chan where there is one pass (`online`). The difference of two
-//               means, E[x^2] - E[x]^2, would lose all digits where the mean is large. A row whose sum of squares
-//               passes the largest float has no stated answer.
-//   RMS norm    a NaN makes the row NaN; an infinity makes itself NaN and all else 0. The same row without stated answer.
-// Each gives the same bits in every run: all sums are in an order that the tuning parameters alone decide.
+// The answer, in every variant:
+//     softmax     A row with a NaN or +infinity is NaN throughout, and so is a row of -infinity alone. Beside a finite
+//                 element, -infinity gives 0. Differences that are too small for exp give 0. Nothing overflows.
+//     layer norm  A row with a NaN or an infinity is NaN throughout. The variance is taken around the mean, in a second
+//                 pass, or in one pass by the formulas of Welford and Chan (`online`). The difference of two means,
+//                 E[x^2] - E[x]^2, would lose all digits if the mean is large. If the sum of squares of a row exceeds
+//                 the largest float, the answer is not specified.
+//     RMS norm    A NaN makes the row NaN. An infinity makes its own element NaN and all others 0. If the sum of
+//                 squares of a row exceeds the largest float, the answer is not specified.
+// Each variant gives the same bits in every run, because the order of all sums depends on the tuning parameters alone.
 //
-// ROWS and WIDTH may be anything below 2^31, 0 included. x, y, gamma and beta begin at multiples of 16 bytes; a row need
-// not, as its length may be odd.
+// ROWS and WIDTH may be any numbers below 2^31, also 0. x, y, gamma and beta begin at multiples of 16 bytes. A row need
+// not, because its length may be odd.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its own
-// macro NORMALISE_<NAME> is set, or where NORMALISE_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
+// macro NORMALISE_<NAME> is set, or if NORMALISE_ONE is not set.
 
 #include "async.cuh"
 
@@ -40,7 +41,7 @@
 #define WORDS 4 // words of 4 bytes that a thread loads at once: 2 or 4
 #endif
 #ifndef ALIGNED
-#define ALIGNED 0 // 1: every row's length is a multiple of what is loaded at once (of WORDS words)
+#define ALIGNED 0 // 1: the length of every row is a multiple of a vector (WORDS words)
 #endif
 #ifndef IN_FLIGHT
 #define IN_FLIGHT 4 // online: vectors in flight per thread
@@ -49,35 +50,38 @@
 #define LANES 256 // register_row: threads that share a row; a power of two that divides BLOCK
 #endif
 #ifndef VECTORS
-#define VECTORS 4 // register_row, cluster_row: vectors of a row that a thread holds
+#define VECTORS 4 // register_row, cluster_row: vectors of a row per thread
 #endif
 #ifndef KEEP
-#define KEEP 0 // register_row, cluster_row: where: 0: registers, as floats, 1: registers, as they came, 2: shared memory,
-               // 3: half of them in shared memory, half as in 1
+// register_row, cluster_row: the place of a row. 0: registers, as floats. 1: registers, as loaded words. 2: shared
+// memory. 3: half in shared memory, half in registers as loaded words.
+#define KEEP 0
 #endif
 #ifndef AHEAD
-#define AHEAD 0 // register_row, cluster_row: rows on their way while one is worked on: 0 or 1, with KEEP 2 up to 3
+#define AHEAD 0 // register_row, cluster_row: rows in flight while one is processed: 0 or 1; with KEEP 2 up to 3
 #endif
 #ifndef CLUSTER
 #define CLUSTER 2 // cluster_row: blocks that share a row
 #endif
 #ifndef ONLINE
-#define ONLINE 0 // cluster_row: 1: maximum or mean, and sum, grow with each vector that arrives; 0: when all have arrived
+// cluster_row: 1: update the maximum or mean, and the sum, with each vector that arrives; 0: compute them when all
+// vectors have arrived
+#define ONLINE 0
 #endif
 #ifndef PER_SM
-#define PER_SM 0 // register_row, cluster_row: blocks that an SM has room for; 0: a block has no second turn
+#define PER_SM 0 // register_row, cluster_row: blocks that must fit on an SM; 0: each block makes one row
 #endif
 #ifndef HOLD_WEIGHTS
-#define HOLD_WEIGHTS 0 // register_row, cluster_row: 1: gamma and beta are kept in registers from row to row
+#define HOLD_WEIGHTS 0 // register_row, cluster_row: 1: keep gamma and beta in registers for all rows
 #endif
 #ifndef STREAMING
-#define STREAMING 0 // 1: loads that come once, and all stores, are marked as used once (ld.cs, st.cs)
+#define STREAMING 0 // 1: loads that are not repeated, and all stores, have the cache hint "used once" (ld.cs, st.cs)
 #endif
 
 enum : unsigned { SOFTMAX, LAYER_NORM, RMS_NORM };
 enum : unsigned {
     PER_WORD = BF16 ? 2 : 1,
-    VECTOR = WORDS * PER_WORD // elements that are loaded at once
+    VECTOR = WORDS * PER_WORD // elements of one load
 };
 typedef choose<BF16, float, unsigned short> element;
 typedef vec<unsigned, WORDS> words_at_once;
@@ -119,7 +123,7 @@ __device__ __forceinline__ void put(unsigned short *to, float value)
     *to = (unsigned short)narrow(value, 0);
 }
 
-// The VECTOR elements of some words as floats, and back.
+// Convert the VECTOR elements of some words to floats, and back.
 __device__ __forceinline__ void widen(float *to, const unsigned *words)
 {
 #pragma unroll
@@ -141,24 +145,24 @@ __device__ __forceinline__ void narrow(unsigned *words, const float *from)
 
 // ---- a row's vectors ----
 
-// What stands where a vector reaches beyond its row: it changes neither a maximum, nor a sum of exp(x - m), nor a sum.
+// The value of elements outside the row. It changes neither a maximum, nor a sum of exp(x - m), nor a sum.
 enum : unsigned { OUTSIDE = KIND != SOFTMAX ? 0 : BF16 ? 0xff80ff80u : 0xff800000u }; // -infinity
 
-// Rows are cut where memory has multiples of a vector's size: vector j has the row's elements from VECTOR * j - shift on.
-// Of the first and last ones some may belong to the neighbours; not if rows are ALIGNED.
+// A row is cut into vectors at multiples of a vector's size in memory: vector j has the row's elements from VECTOR * j
+// - shift on. The first and the last vector may have elements of the neighbouring rows, unless rows are ALIGNED.
 struct Row {
-    offset begin;          // of the row
-    unsigned shift, width; // elements of the first vector before the row; the row's
+    offset begin;          // first element of the row
+    unsigned shift, width; // elements of the first vector before the row; elements of the row
 
     __device__ __forceinline__ Row(offset row, unsigned width)
         : begin(row * width), shift(ALIGNED ? 0 : (unsigned)(begin % VECTOR)), width(width)
     {
     }
-    __device__ __forceinline__ unsigned first(unsigned j) const // "negative" in a first vector
+    __device__ __forceinline__ unsigned first(unsigned j) const // wraps around ("negative") in the first vector
     {
         return VECTOR * j - shift;
     }
-    __device__ __forceinline__ bool has(unsigned j, unsigned k) const // element k of vector j
+    __device__ __forceinline__ bool has(unsigned j, unsigned k) const // whether element k of vector j is in the row
     {
         return first(j) + (ALIGNED ? 0 : k) < width;
     }
@@ -166,13 +170,14 @@ struct Row {
     {
         return ALIGNED ? first(j) < width : first(j) < width && first(j) + VECTOR <= width;
     }
-    __device__ __forceinline__ unsigned count() const // of vectors
+    __device__ __forceinline__ unsigned count() const // number of vectors
     {
         return ceil_div(shift + width, VECTOR);
     }
 };
 
-// Vector j of a row of x, in parts where the row has not all of it.
+// Loads vector j of a row of x. If the vector is partly outside the row, the function loads only the elements of the
+// row.
 __device__ __forceinline__ void load_vector(unsigned (&words)[WORDS], const element *x, Row row, unsigned j)
 {
     if (row.has_all(j)) {
@@ -210,7 +215,7 @@ __device__ __forceinline__ void store_vector(element *y, Row row, unsigned j, co
     }
 }
 
-// As floats: the weights (gamma, beta) of vector j.
+// Loads the weights (gamma, beta) of vector j as floats.
 __device__ __forceinline__ void load_weights(float (&to)[VECTOR], const element *weights, Row row, unsigned j)
 {
     if (ALIGNED && row.has_all(j)) {
@@ -231,7 +236,7 @@ __device__ __forceinline__ float least()
     return __uint_as_float(0xff800000); // -infinity
 }
 
-struct Maximum { // NaN is left out; exp(NaN) brings it into the sum
+struct Maximum { // NaN is left out here; exp(NaN) brings it into the sum
     typedef float item;
     static __device__ __forceinline__ item combine(item a, item b)
     {
@@ -241,15 +246,16 @@ struct Maximum { // NaN is left out; exp(NaN) brings it into the sum
 
 typedef Plus<float> Sum;
 
-// What exponents are taken relative to. Of a row of -infinity alone it is 0, so that each of its exponentials is 0.
+// The base that is subtracted from exponents. For a row of -infinity alone the base is 0, so that each exponential is
+// 0.
 __device__ __forceinline__ float base_of(float maximum)
 {
     return maximum == least() ? 0 : maximum;
 }
 
-// exp(x - base), by the special-function unit. The difference is taken before it is multiplied by log2(e): in one
-// multiply-add, x log2(e) - base log2(e), the rounding of the second product alone would be an error that grows with
-// the base. Below 2^-126 it is 0.
+// exp(x - base), by the special-function unit. The difference is computed before the multiplication by log2(e). A
+// single multiply-add, x log2(e) - base log2(e), would have an error that grows with the base, because the second
+// product is rounded. Results below 2^-126 become 0.
 __device__ __forceinline__ float exp_from(float x, float base)
 {
     float power = (x - base) * 1.44269504f, result;
@@ -257,10 +263,10 @@ __device__ __forceinline__ float exp_from(float x, float base)
     return result;
 }
 
-// What a row's elements become: exp(x - base) * scale, (x - base) * scale or x * scale.
+// The function that makes a row's results: exp(x - base) * scale, (x - base) * scale or x * scale.
 struct Result {
     float base, scale;
-    float held_scale, held_shift; // of what a thread holds AS_FLOATS: held * held_scale + held_shift
+    float held_scale, held_shift; // for values held AS_FLOATS: held * held_scale + held_shift
     __device__ __forceinline__ float of(float x) const
     {
         return KIND == SOFTMAX ? exp_from(x, base) * scale : KIND == LAYER_NORM ? (x - base) * scale : x * scale;
@@ -279,7 +285,7 @@ template <class T> __device__ __forceinline__ T shuffle_xor(T mine, unsigned dis
     return __shfl_xor_sync(ALL_LANES, mine, distance);
 }
 
-// What the items of `count` neighbouring lanes make, at most a warp; all of them get it.
+// Combines the items of `count` neighbouring lanes, at most a warp. All these lanes get the result.
 template <class Op, unsigned count> __device__ __forceinline__ typename Op::item lanes_reduce(typename Op::item mine)
 {
 #pragma unroll
@@ -288,8 +294,8 @@ template <class Op, unsigned count> __device__ __forceinline__ typename Op::item
     return mine;
 }
 
-// The same for `count` neighbouring threads of a block; all threads of the block must call. `turn` counts calls: they
-// use two arrays in turn, so that one barrier a call will do.
+// The same for `count` neighbouring threads of a block. All threads of the block must call. `turn` counts the calls.
+// The calls use two arrays in turn, so one barrier per call is enough.
 template <class Op, unsigned count>
 __device__ __forceinline__ typename Op::item threads_reduce(typename Op::item mine, unsigned &turn)
 {
@@ -306,11 +312,11 @@ __device__ __forceinline__ typename Op::item threads_reduce(typename Op::item mi
 }
 
 #if defined(NORMALISE_TWO_PASS) || !defined(NORMALISE_ONE)
-// A block a row, an element a thread and turn: what the formulas say, pass by pass.
+// One block per row, one element per thread and iteration: the formulas, pass by pass.
 //
 // Softmax and layer norm read the row three times, RMS norm twice. A row of some KB is still in the L1 or L2 when it is
-// read again, so that memory delivers it once; but each pass waits for the one before, with a barrier between, and a
-// thread has few bytes on their way.
+// read again, so memory delivers it once. But each pass waits for the previous one at a barrier, and a thread has few
+// bytes in flight.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     normalise_two_pass(const element *__restrict__ x, const element *__restrict__ gamma,
                        const element *__restrict__ beta, element *__restrict__ y, unsigned width, float epsilon)
@@ -347,14 +353,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(NORMALISE_ONLINE) || defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
-// ---- what is known of some elements of a row after one look at them ----
+// ---- the statistics of some elements of a row after one pass over them ----
 //
-//   item      identity, combine: as of any operator
-//   take      the item of an item and a vector's elements
-//   of        the item of `count` elements, by their maximum or mean, and the sum of what is taken relative to it
-//   result    what the row's elements become
+//     item      identity, combine: as for any operator
+//     take      returns the item of an item and a vector's elements
+//     of        returns the item of `count` elements from their maximum or mean and from the sum relative to it
+//     result    returns the function that makes the row's results
 
-struct Exponentials { // the maximum m, and the sum of exp(x - m): where m grows, the sum is scaled down
+struct Exponentials { // the maximum m, and the sum of exp(x - m); when m grows, the sum is scaled down
     struct item {
         float m, sum;
     };
@@ -389,7 +395,7 @@ struct Exponentials { // the maximum m, and the sum of exp(x - m): where m grows
     }
 };
 
-struct Moments { // Welford's: how many, their mean, the sum of the squares of their distances from it
+struct Moments { // Welford's: number of elements, mean, and sum of squared distances from the mean
     struct item {
         float count, mean, squares;
     };
@@ -411,7 +417,7 @@ struct Moments { // Welford's: how many, their mean, the sum of the squares of t
         item some = identity();
 #pragma unroll
         for (unsigned k = 0; k < VECTOR; ++k)
-            some.mean += f[k]; // 0 outside
+            some.mean += f[k]; // 0 outside the row
         if (ALIGNED) {
             some.count = VECTOR;
         } else {
@@ -464,10 +470,10 @@ typedef choose<KIND, Exponentials, Moments, Squares> Known;
 #endif
 
 #if defined(NORMALISE_ONLINE) || !defined(NORMALISE_ONE)
-// A block a row, in two reads: one pass finds all that is to be known of the row, the other writes.
+// One block per row, in two passes: the first finds the statistics of the row, the second writes the row.
 //
-// Against two_pass: a pass less, words of 16 bytes, IN_FLIGHT of them on their way a thread. The price is a little
-// arithmetic: the maximum or mean of what came so far changes, and the sum is corrected for it, once a vector.
+// Compared with two_pass: one pass fewer, words of 16 bytes, and IN_FLIGHT words in flight per thread. This costs some
+// arithmetic: with each vector the running maximum or mean changes, and the sum is corrected.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     normalise_online(const element *__restrict__ x, const element *__restrict__ gamma, const element *__restrict__ beta,
                      element *__restrict__ y, unsigned width, float epsilon)
@@ -513,29 +519,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(NORMALISE_REGISTER_ROW) || defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
-// ---- rows that are held on the SM between their read and their write ----
+// ---- rows that stay on the SM between their read and their write ----
 
 enum : unsigned { AS_FLOATS, AS_WORDS, IN_SHARED, IN_BOTH, STAGES = AHEAD + 1 };
-enum : unsigned { // of a thread's vectors
+enum : unsigned { // numbers of a thread's vectors
     SHARED_VECTORS = KEEP == IN_SHARED ? VECTORS : KEEP == IN_BOTH ? VECTORS / 2 : 0,
     REGISTER_VECTORS = VECTORS - SHARED_VECTORS
 };
 
-// A thread's vectors of a row, the first SHARED_VECTORS of them in shared memory. Each thread reads there only what it
-// copied itself, so that it waits for its own copies and no barrier is needed.
+// A thread's vectors of a row. The first SHARED_VECTORS of them are in shared memory. Each thread reads only what it
+// copied there itself, so it waits for its own copies and needs no barrier.
 //
-//   fetch     asks for a row
-//   arrived   the row that was asked for first is what the others speak of; ONLINE, only what wait() waited for is there
-//   wait      for vector v, ONLINE; the vectors in their order
-//   get, set  the floats of vector v; what was set is got again AS_FLOATS alone, elsewhere it must be computed again
-//   leave     that row is done with
+//     fetch     begins to load a row
+//     arrived   makes the oldest row that was fetched the current row; with ONLINE, only vectors after wait() have arrived
+//     wait      waits for vector v, with ONLINE; must be called for the vectors in order
+//     get, set  read and write the floats of vector v; only with AS_FLOATS does get() return values that set() wrote
+//     leave     ends the use of the current row
 struct Held {
     enum : unsigned { IN_REGISTERS = REGISTER_VECTORS > 0 ? REGISTER_VECTORS : 1 };
     float floats[KEEP == AS_FLOATS ? VECTORS : 1][VECTOR];
     alignas(16) unsigned words[KEEP == AS_FLOATS ? 1 : IN_REGISTERS][WORDS];
-    alignas(16) unsigned next[IN_REGISTERS][WORDS]; // what was asked for
+    alignas(16) unsigned next[IN_REGISTERS][WORDS]; // the words of the row that was fetched
     uint4 *room;                                    // in shared memory: STAGES rows
-    unsigned newest, stage;                         // of them: to be asked for, and arrived
+    unsigned newest, stage;                         // numbers of the stages for the next fetch and of the current row
 
     __device__ __forceinline__ uint4 *place(unsigned s, unsigned v)
     {
@@ -618,7 +624,7 @@ struct Held {
     }
 };
 
-// gamma or beta of a thread's vectors: held in registers, or read for every row.
+// gamma or beta of a thread's vectors: kept in registers, or read for every row.
 struct Weights {
     enum : unsigned { COUNT = HOLD_WEIGHTS && ALIGNED ? VECTORS : 1 };
     alignas(16) unsigned words[COUNT][WORDS];
@@ -641,8 +647,8 @@ struct Weights {
     }
 };
 
-// The row of a team of threads: what it becomes, found from what they hold. AS_FLOATS they then hold exp(x - base), or
-// x - base.
+// Computes the result function of a team's row from the held elements. With AS_FLOATS, the threads then hold exp(x -
+// base) or x - base.
 template <class Team>
 __device__ __forceinline__ Result result_of(Held &held, Row row, Team &team, float epsilon)
 {
@@ -675,7 +681,7 @@ __device__ __forceinline__ Result result_of(Held &held, Row row, Team &team, flo
             held.get(f, v);
 #pragma unroll
             for (unsigned k = 0; k < VECTOR; ++k)
-                sum += f[k]; // 0 outside
+                sum += f[k]; // 0 outside the row
         }
         result.base = team.template reduce<Sum>(sum) / row.width;
     }
@@ -706,7 +712,7 @@ __device__ __forceinline__ void held_rows(const element *x, const element *gamma
         gammas.begin(gamma, width, team.lane, team.lanes);
     if (KIND == LAYER_NORM)
         betas.begin(beta, width, team.lane, team.lanes);
-    // A team that has no row left goes on with the block's others, on a row without elements.
+    // A team without a further row continues with the block's other teams, on a row without elements.
     unsigned asked = team.row;
 #pragma unroll
     for (unsigned i = 0; i < AHEAD; ++i, asked += team.step)
@@ -739,10 +745,10 @@ __device__ __forceinline__ void held_rows(const element *x, const element *gamma
 #endif
 
 #if defined(NORMALISE_REGISTER_ROW) || !defined(NORMALISE_ONE)
-struct Lanes { // LANES threads of a block
+struct Lanes { // a team of LANES threads of a block
     enum : unsigned { lanes = LANES };
-    unsigned lane, of_block; // the thread's place in the team, the team's in the block
-    unsigned row, step;      // the first row, and how far the next one is
+    unsigned lane, of_block; // number of the thread in its team, and of the team in its block
+    unsigned row, step;      // the first row, and the distance to the next one
     unsigned turn;
     template <class Op> __device__ __forceinline__ float reduce(float mine)
     {
@@ -756,11 +762,11 @@ struct Lanes { // LANES threads of a block
 
 // LANES threads hold a row: one read, one write.
 //
-// Against online: no second read, not even one of the L2. Lines of memory are asked for all at once, before anything is
-// computed. A narrow row takes a warp or less, without a barrier; a block has several. With fewer blocks than rows a
-// thread goes on to other rows, and may ask for the next one AHEAD of time. A row of bfloat16 takes half the registers
-// if it is kept AS_WORDS, and exponentials are computed twice; rows IN_SHARED memory take none, so that more of them can
-// be on their way.
+// Compared with online: there is no second read, not even from the L2. All lines of memory are requested at once,
+// before any arithmetic. A narrow row needs a warp or less and no barrier, and a block has several rows. With fewer
+// blocks than rows, a thread continues with other rows, and may fetch the next rows AHEAD. A row of bfloat16 needs half
+// the registers if it is kept AS_WORDS, but exponentials are computed twice. Rows IN_SHARED memory need no registers,
+// so more rows can be in flight.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
     normalise_register_row(const element *__restrict__ x, const element *__restrict__ gamma,
                            const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,
@@ -774,7 +780,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
 #endif
 
 #if defined(NORMALISE_CLUSTER_ROW) || !defined(NORMALISE_ONE)
-struct Blocks { // CLUSTER blocks
+struct Blocks { // a team of CLUSTER blocks
     enum : unsigned { lanes = CLUSTER * BLOCK, WARPS = lanes / WARP };
     unsigned lane, of_block;
     unsigned row, step;
@@ -800,8 +806,9 @@ struct Blocks { // CLUSTER blocks
         cluster_arrive();
     }
 
-    // Each warp's part goes to every block, whose barrier counts the bytes; calls use two arrays and barriers in turn.
-    // Who sends the parts of a call has read those of the one before, so nobody is more than a call ahead.
+    // Each warp sends its part to every block, whose barrier counts the bytes. The calls use two arrays and two
+    // barriers in turn. A warp sends the parts of a call only after it has read the parts of the previous call, so no
+    // warp is more than one call ahead.
     __device__ __forceinline__ typename Known::item combine(typename Known::item mine)
     {
         enum : unsigned { FLOATS = sizeof mine / sizeof(float) };
@@ -810,7 +817,7 @@ struct Blocks { // CLUSTER blocks
         if (threadIdx.x == 0)
             barrier_expect(full, WARPS * sizeof mine);
         if (turn == 0)
-            cluster_wait(); // all blocks have made their barriers
+            cluster_wait(); // all blocks have initialised their barriers
         if (lane_id() < CLUSTER)
 #pragma unroll
             for (unsigned i = 0; i < FLOATS; ++i)
@@ -837,8 +844,8 @@ struct Blocks { // CLUSTER blocks
         }
     }
 
-    // As result_of, but each warp takes its elements relative to their own maximum or mean, so that what the blocks know
-    // is exchanged once.
+    // Like result_of(), but each warp computes its elements relative to its own maximum or mean, so that the blocks
+    // exchange their statistics only once.
     __device__ __forceinline__ Result result(Held &held, Row row, float epsilon)
     {
         if (ONLINE) {
@@ -863,7 +870,7 @@ struct Blocks { // CLUSTER blocks
                 held.get(f, v);
 #pragma unroll
                 for (unsigned k = 0; k < VECTOR; ++k) {
-                    sum += f[k]; // 0 outside
+                    sum += f[k]; // 0 outside the row
                     count += row.has(v * lanes + lane, k) ? 1 : 0;
                 }
             }
@@ -873,7 +880,7 @@ struct Blocks { // CLUSTER blocks
         }
         const float from = KIND == SOFTMAX ? base_of(base) : base;
         if (KEEP == IN_SHARED)
-            __syncwarp(); // for the compiler: the row is read again, registers need not hold it
+            __syncwarp(); // makes the compiler read the row again instead of keeping it in registers
 #pragma unroll
         for (unsigned v = 0; v < VECTORS; ++v) {
             held.get(f, v);
@@ -895,10 +902,10 @@ struct Blocks { // CLUSTER blocks
     }
 };
 
-// CLUSTER blocks hold a row: for rows that are too wide for one SM, or too few for all.
+// CLUSTER blocks hold a row: for rows that are too wide for one SM, or too few to keep all SMs busy.
 //
-// Against register_row: registers and shared memory of several SMs, and several SMs' requests for one row. What the blocks
-// know of the row goes from one's registers to the others' shared memory, where a barrier counts its bytes.
+// Compared with register_row: a row has the registers and shared memory of several SMs, and several SMs load it. The
+// blocks write their statistics from registers to the other blocks' shared memory, where a barrier counts the bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM > 0 ? PER_SM : 1)
     normalise_cluster_row(const element *__restrict__ x, const element *__restrict__ gamma,
                           const element *__restrict__ beta, element *__restrict__ y, unsigned rows, unsigned width,

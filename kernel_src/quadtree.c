@@ -285,8 +285,8 @@ static uint32_t find_cell(const tree *t, uint32_t first, uint32_t end, unsigned 
     return first;
 }
 
-/* Makes all nodes, level by level. Returns false if there is no room for them. Rows behind the last node are left as they
- * are. */
+/* Makes all nodes, level by level. Returns false if there is no room for them. Rows after the last node are not
+ * changed. */
 static bool make_nodes(const tree *t, uint32_t *nodes, uint64_t room, uint32_t *levels)
 {
     uint64_t made = 1, begin = 0;
@@ -457,13 +457,13 @@ typedef struct work {
     const point *points;
     entry *entries, *scratch;
     cell *now, *next;
-    quarter *quarters; /* of each cell of the level */
-    tally *tallies;    /* of each part of the level's cells */
+    quarter *quarters; /* one entry for each cell of the level */
+    tally *tallies;    /* one entry for each part of the level's cells */
     uint32_t *nodes;
     uint64_t room, made;
     size_t cells;
     unsigned depth;
-    double half; /* of the side of the level's cells */
+    double half; /* half the side of the level's cells */
 } work;
 
 static unsigned quadrant_of(point p, double x, double y) { return 2U * !((double)p.y < y) + !((double)p.x < x); }

@@ -1,28 +1,29 @@
-// quadtree.cu - a quadtree over N points of the plane: points in the order of its leaves, and its nodes.
+// quadtree.cu - a quadtree over N points of the plane: the points in the order of its leaves, and its nodes.
 //
-// The root's cell is the box [0, 1) x [0, 1). A node whose cell has more than CAP points has four children, the
-// quarters of its cell; there are DEPTH levels of children at most, so that a leaf of the last level may have any
-// number of points. A point's *code* is its way down from the root, two bits a level, x's below y's: the Morton code of
-// its coordinates in DEPTH bits each. So the points of a node are those whose codes begin alike, and where points are
-// sorted by code they are neighbours.
+// The root's cell is the box [0, 1) x [0, 1). A node whose cell has more than CAP points has four children, which are
+// the quarters of its cell. There are at most DEPTH levels of children, so a leaf of the last level may have any number
+// of points. A point's *code* is its path down from the root, with two bits per level, x's below y's. It is the Morton
+// code of its coordinates in DEPTH bits each. So the codes of all points of a node begin with the same bits, and if
+// points are sorted by code, the points of a node are neighbours.
 //
-// What the answer is:
-//   order      the numbers of all points, sorted by code; of equal codes the lower number comes first
-//   nodes      four words a node: its first point's place in order, how many points it has, its first child (the others
-//              follow; 0: a leaf), its depth. Nodes lie level by level, those of a level in the order of codes. The
-//              root is node 0. Children without points are there too.
-//   levels     levels[d] is the first node of depth d, levels[d + 1] the one behind the last, up to d = DEPTH
-// There is one answer, the same bits in every run and of every kernel.
+// The answer:
+//     order      the numbers of all points, sorted by code; of equal codes the lower number comes first
+//     nodes      four words per node: the place in `order` of its first point, its number of points, its first child
+//                (the others follow; 0: a leaf), its depth. Nodes are ordered by level, and within a level by code. The
+//                root is node 0. Children without points exist too.
+//     levels     levels[d] is the first node of depth d, and levels[d + 1] the end of these nodes, up to d = DEPTH
+// There is only one answer, so the bits are the same in every run and for every kernel.
 //
-// A point whose coordinate is 1 or more belongs to the last cell of its row or column, one below 0 to the first one; so
-// do infinities, and NaN counts as more than 1. A border between two cells belongs to the upper one. Coordinates
-// are cut to DEPTH bits, not rounded. N is at most 2^30 - 1. Points elsewhere have to be scaled to the box first.
+// A point whose coordinate is 1 or more belongs to the last cell of its row or column, and a point whose coordinate is
+// below 0 to the first one. The same holds for infinities, and NaN counts as more than 1. A border between two cells
+// belongs to the upper one. Coordinates are cut to DEPTH bits, not rounded. N is at most 2^30 - 1. Points outside the
+// box have to be scaled to it first.
 //
-// The way level by level is here. The kernels of the others, child grids and a sort of codes, are in quadtree.cuh, since
-// barneshut.cu builds its trees by them.
+// The method level by level is here. The kernels of the other methods, child grids and a sort of codes, are in
+// quadtree.cuh, because barneshut.cu builds its trees with them.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro QUADTREE_<NAME> is set, or where QUADTREE_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro QUADTREE_<NAME> is set, or if QUADTREE_ONE is not set.
 
 #include "quadtree.cuh"
 
@@ -33,21 +34,22 @@
 // ---- level by level ----
 
 #if defined QUADTREE_LEVELS || !defined QUADTREE_ONE
-// The host goes down the levels; each has eight launches. The nodes of a level that have children are in a list. Their
-// points are cut into pieces of PIECE, a warp each, and what a piece has of each quadrant is counted. A scan over these
-// counts, node by node, within a node quadrant by quadrant, within a quadrant piece by piece, tells each piece where
-// its points go, and where children begin. A second scan over the children numbers those that have children themselves.
+// The host goes down the levels. Each level has eight launches. A list has the nodes of a level that have children.
+// Their points are cut into pieces of PIECE points, one warp each. The warp counts how many points of the piece belong
+// to each quadrant. A scan over these counts, ordered by node, quadrant and piece, tells each piece the places of its
+// points, and gives the places where children begin. A second scan numbers the children that have children themselves.
 //
-// A level reads and writes all points of nodes that are divided, and two bits of each are used.
+// A level reads and writes all points of the nodes that it divides, and uses two bits of each.
 
-// A node that is divided: its points, its first child's number, its first piece's.
+// A node that is divided: its points, the number of its first child, and the number of its first piece.
 struct Split {
     u32 first, count, child, piece;
 };
 
-// What the host reads before a level.
+// The state that the host reads before each level.
 struct State {
-    u32 splits, pieces, depth, base; // nodes divided; their pieces; their depth; the first node of the next level
+    // divided nodes (count), their pieces (count), their depth, and the first node of the next level
+    u32 splits, pieces, depth, base;
 };
 
 extern "C" __global__ void __launch_bounds__(32)
@@ -65,14 +67,14 @@ extern "C" __global__ void __launch_bounds__(32)
         levels[threadIdx.x] = threadIdx.x > 0;
 }
 
-// A warp's piece.
+// The piece of a warp.
 struct Piece {
     Split node;
     u32 begin, end;
-    u32 index, count;   // of the pieces of its node
+    u32 index, count;   // index among the pieces of its node; number of points
     __device__ __forceinline__ Piece(const Split *list, u32 splits, u32 piece)
     {
-        u32 low = 0, high = splits; // the last node whose first piece is not behind this one
+        u32 low = 0, high = splits; // the last node whose first piece is not after this one
         while (low + 1 < high) {
             u32 middle = (low + high) / 2;
             if (list[middle].piece <= piece)
@@ -105,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// An exclusive scan in two launches: each block its own tile; then what lies before the tile is added.
+// An exclusive scan in two launches: each block scans its own tile; then the sum before each tile is added.
 extern "C" __global__ void __launch_bounds__(BLOCK) quadtree_scan(offset *values, offset *totals, u32 count)
 {
     __shared__ offset warps[WARPS];
@@ -152,7 +154,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) quadtree_add(offset *values,
             values[first + k] += before;
 }
 
-// A thread a child: its points are known now. marks: whether it has children, and how many pieces; one more that is 0.
+// One thread per child, whose points are known now. `marks` becomes the number of its pieces, and whether it has
+// children. One more element is 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     quadtree_children(uint4 *nodes, const Split *list, const offset *sums, offset *marks, u32 splits, u32 depth)
 {
@@ -187,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     move_to_quadrants(start, depth % 2 ? odd : even, depth % 2 ? even : odd, order, nullptr, p.begin, p.end, depth);
 }
 
-// The children that are divided make the next list.
+// Writes the children that are divided to the next list.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     quadtree_link(uint4 *nodes, u32 *levels, Split *next, State *state, const offset *marks, u32 splits, u32 depth,
                   u32 base)
@@ -209,8 +212,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// A warp a node: the points of a leaf lie where those of its level do, in the order of their numbers. Each finds its
-// place by asking all others. Those of the last level are in order already.
+// One warp per leaf. Its points are where the points of its level are, in the order of their numbers. Each point finds
+// its place by comparison with all other points. The points of the last level are in order already.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     quadtree_leaves(const item *even, const item *odd, const uint4 *nodes, u32 *order, u32 count)
 {

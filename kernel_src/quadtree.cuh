@@ -1,8 +1,8 @@
-// quadtree.cuh - the kernels that build a quadtree from Morton codes: the codes, child grids, a sort of the codes, and the
-// nodes of sorted codes. quadtree.cu says what the tree is.
+// quadtree.cuh - the kernels that build a quadtree from Morton codes: the codes, child grids, a sort of the codes, and
+// the nodes of sorted codes. quadtree.cu describes the tree.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro QUADTREE_<NAME> is set, or where QUADTREE_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro QUADTREE_<NAME> is set, or if QUADTREE_ONE is not set.
 
 #ifndef QUADTREE_CUH
 #define QUADTREE_CUH
@@ -10,7 +10,7 @@
 #include "common.cuh"
 
 #ifndef CAP
-#define CAP 32 // points of a node without children, but on the last level
+#define CAP 32 // most points of a node without children, except on the last level
 #endif
 #ifndef DEPTH
 #define DEPTH 16 // levels of children, at most 16
@@ -19,25 +19,26 @@
 #define BLOCK 256 // threads of a block, whole warps
 #endif
 #ifndef LEAST
-#define LEAST 1024 // dynamic: a node of at most so many points gets no grid of its own; a power of two
+#define LEAST 1024 // dynamic: a node with at most this many points gets no grid; a power of two
 #endif
 #ifndef LAUNCHES
-#define LAUNCHES 1792 // dynamic: launches of a turn; a device keeps 2048 pending
+#define LAUNCHES 1792 // dynamic: launches per turn; a device keeps at most 2048 pending
 #endif
 #ifndef ITEMS
 #define ITEMS 16 // morton: points per thread of a tile
 #endif
 #ifndef PER_SM
-#define PER_SM 2 // morton: blocks that an SM must have room for
+#define PER_SM 2 // morton: blocks that must fit on an SM
 #endif
 #ifndef LOOK
-#define LOOK 4 // morton: tiles looked back at at once
+#define LOOK 4 // morton: tiles that the look-back reads at once
 #endif
 #ifndef MATCH
-#define MATCH 0 // morton: finds lanes of equal digits 0: by a vote for each bit, 1: by match.any, 2: in shared memory
+// morton: finds lanes with equal digits: 0: by a vote for each bit, 1: by match.any, 2: in shared memory
+#define MATCH 0
 #endif
 #ifndef STREAMING
-#define STREAMING 0 // morton: 1: what is read once gives up its lines of the L2 first
+#define STREAMING 0 // morton: 1: data that is read once is evicted from the L2 first
 #endif
 #ifndef ROWS
 #define ROWS 16 // nodes of sorted codes: places per lane
@@ -45,22 +46,22 @@
 
 typedef unsigned u32;
 
-// A point on its way to its place: the code above its number.
+// A point during the sort: the code in the upper half, the point's number in the lower half.
 typedef offset item;
 
 enum : u32 { WARPS = BLOCK / WARP, NO_CHILDREN = 0 };
 
 // ---- codes ----
 
-// A coordinate in DEPTH bits. Of 1 + x, rounded down, the leading bits behind the point are those of x; conversions to
-// integers have fewer units. fminf() takes the number where the other is NaN.
+// Returns a coordinate in DEPTH bits. The leading fraction bits of 1 + x, rounded down, are the leading bits of x; a
+// conversion to an integer would use a slower unit. fminf() returns the number if the other operand is NaN.
 __device__ __forceinline__ u32 coordinate(float x)
 {
     const float largest = 1 - 0x1p-24f;
     return (__float_as_uint(__fadd_rz(fmaxf(fminf(x, largest), 0), 1)) & 0x7fffff) >> (23 - DEPTH);
 }
 
-// Bit i of x becomes bit 2 i.
+// Moves bit i of x to bit 2 i.
 __device__ __forceinline__ u32 spread(u32 x)
 {
     x = (x | x << 8) & 0x00ff00ffu;
@@ -79,7 +80,7 @@ __device__ __forceinline__ u32 lanes_before()
     return (1u << lane_id()) - 1;
 }
 
-// Each point's item, in the order of numbers.
+// Makes each point's item, in the order of the points' numbers.
 #if defined QUADTREE_CODES || !defined QUADTREE_ONE
 extern "C" __global__ void __launch_bounds__(256) quadtree_codes(const float2 *points, item *items, u32 N)
 {
@@ -92,13 +93,13 @@ extern "C" __global__ void __launch_bounds__(256) quadtree_codes(const float2 *p
 #if defined QUADTREE_LEVELS || defined QUADTREE_DYNAMIC || !defined QUADTREE_ONE
 // ---- a warp moves points to the quadrants of their node ----
 
-// Which quadrant of a node of this depth.
+// Returns the quadrant of the point in its node of this depth.
 __device__ __forceinline__ u32 quadrant_of(item point, u32 depth)
 {
     return (u32)(point >> (32 + 2 * (DEPTH - 1 - depth))) & 3;
 }
 
-// The lanes of each quadrant, among those that have a point.
+// The lanes of each quadrant, among the lanes that have a point.
 struct Votes {
     u32 of[4];
     __device__ __forceinline__ Votes(u32 quadrant, bool there)
@@ -121,7 +122,7 @@ __device__ __forceinline__ void read_rows(item (&points)[AHEAD], const item *ite
         points[k] = first + k * WARP + lane_id() < end ? items[first + k * WARP + lane_id()] : 0;
 }
 
-// How many of the points begin to end - 1 each quadrant has.
+// Counts how many of the points `begin` to `end` - 1 each quadrant has.
 __device__ __forceinline__ void count_quadrants(u32 (&counts)[4], const item *items, u32 begin, u32 end, u32 depth)
 {
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
@@ -139,8 +140,8 @@ __device__ __forceinline__ void count_quadrants(u32 (&counts)[4], const item *it
     }
 }
 
-// Moves them in their order, each quadrant from its own place on: to `to`, or, where no further level will come, to
-// order, and to codes unless that is null.
+// Moves these points in their order, each quadrant from its own place on. They go to `to`. On the last level they go to
+// `order` instead, and to `codes` unless it is null.
 __device__ __forceinline__ void move_to_quadrants(const u32 (&start)[4], const item *items, item *to, u32 *order,
                                                   u32 *codes, u32 begin, u32 end, u32 depth)
 {
@@ -178,20 +179,20 @@ __device__ __forceinline__ void move_to_quadrants(const u32 (&start)[4], const i
 // ---- child grids ----
 
 #if defined QUADTREE_DYNAMIC
-// A block a node. It moves the node's points to their quadrants, a warp a part of them, and launches a grid with a
-// block for each quadrant that has more than LEAST points; the others it sorts itself, since a launch takes longer. So
-// only the largest nodes have a grid. The root has one block, which all others wait for.
+// One block per node. It moves the node's points to their quadrants; each warp moves a part of them. It launches a grid
+// with a block for each quadrant that has more than LEAST points. It sorts the other quadrants itself, because a launch
+// would take longer. So only the largest nodes have a grid. The root has one block, and all other blocks wait for it.
 //
-// A launched grid is pending until it and all below it have ended, and a device keeps 2048 pending. What is beyond
-// LAUNCHES goes to a list that the host launches next. The nodes themselves are made of the sorted codes, since numbers
-// taken from a counter would depend on time.
+// A launched grid is pending until it and all its descendants have ended, and a device keeps at most 2048 grids
+// pending. Tasks beyond LAUNCHES go to a list that the host launches next. The nodes themselves are made from the
+// sorted codes, because numbers from a shared counter would depend on time.
 
 struct Task {
     u32 first, count, depth;
 };
 
 struct Build {
-    item *even, *odd; // points of nodes of even depth, and of odd depth
+    item *even, *odd; // points of nodes of even depth, and of nodes of odd depth
     u32 *codes, *order;
     Task *next;
     u32 *counters;    // launches of this turn, tasks in the next list
@@ -208,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) quadtree_child(Build b, Chil
     build_node(b, children.tasks[blockIdx.x]);
 }
 
-// Sorts at most LEAST points in shared memory. Items differ in their numbers.
+// Sorts at most LEAST points in shared memory. Items are distinct, because their numbers are.
 __device__ void sort_node(const Build &b, Task node)
 {
     __shared__ item s[LEAST];
@@ -216,7 +217,7 @@ __device__ void sort_node(const Build &b, Task node)
     u32 size = 2;
     while (size < node.count)
         size *= 2;
-    __syncthreads(); // the sort before
+    __syncthreads(); // the previous sort has ended
     for (u32 i = threadIdx.x; i < size; i += BLOCK)
         s[i] = i < node.count ? mine[i] : ~(item)0;
     for (u32 run = 2; run <= size; run *= 2)
@@ -236,7 +237,7 @@ __device__ void sort_node(const Build &b, Task node)
     }
 }
 
-// A thread of the block launches the children that have many points, or puts them to the list.
+// A thread of the block launches the children that have many points, or adds them to the list.
 __device__ void launch_children(const Build &b, const Task *parts)
 {
     Children large;
@@ -285,7 +286,7 @@ __device__ void build_node(const Build &b, Task node)
     __syncthreads();
     const u32 start[4] = {counts[warp_id()][0], counts[warp_id()][1], counts[warp_id()][2], counts[warp_id()][3]};
     move_to_quadrants(start, from, to, b.order, b.codes, begin, stop, node.depth);
-    __threadfence(); // a child sees what the thread that launches it sees
+    __threadfence(); // makes this thread's view of memory visible to the children
     __syncthreads();
     if (threadIdx.x == 0)
         launch_children(b, parts);
@@ -294,7 +295,7 @@ __device__ void build_node(const Build &b, Task node)
             sort_node(b, parts[q]);
 }
 
-// The root to the first list.
+// Puts the root into the first list.
 extern "C" __global__ void quadtree_first(Task *list, u32 *counters, u32 N)
 {
     list[0] = {0, N, 0};
@@ -302,7 +303,7 @@ extern "C" __global__ void quadtree_first(Task *list, u32 *counters, u32 N)
     counters[1] = N > 0;
 }
 
-// What a turn begins with: no launch yet, no task for the next turn.
+// Starts a turn: no launch yet, and no task for the next turn.
 extern "C" __global__ void quadtree_turn(u32 *counters)
 {
     counters[0] = 0;
@@ -320,31 +321,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- nodes of sorted codes ----
 
 #if defined QUADTREE_NODES || !defined QUADTREE_ONE
-// A node of depth d that has children begins at place i where codes[i - 1] is of another cell of that depth, or there
-// is none, and codes[i + CAP] is of the same. So a place and these two others tell all nodes that begin there: a range
-// of depths. Counted depth by depth and scanned, that numbers them, and the node of depth d - 1 above one is the last
-// that begins at its place or before.
+// A node of depth d with children begins at place i if codes[i - 1] belongs to another cell of that depth or does not
+// exist, and codes[i + CAP] belongs to the same cell. So these three codes determine all nodes that begin at place i: a
+// range of depths. Counting these nodes depth by depth, followed by a scan, numbers them. The parent of a node is the
+// last node of depth d - 1 that begins at the same place or before.
 //
-// One kernel looks at all codes, a warp a CHUNK of places; what it finds, few of the places, is noted. A second makes
-// the list of nodes that have children, in their order. From the list each node's four children are made, a lane a
-// child.
+// One kernel reads all codes, a CHUNK of places per warp, and notes the few places where nodes begin. A second kernel
+// makes the list of nodes that have children, in order. From the list, a third kernel makes each node's four children,
+// one per lane.
 
 enum : u32 { CHUNK = ROWS * WARP, SCAN_BLOCK = 1024, SCAN_ITEMS = 8 };
 
-// In how many levels, from the root's children on, two points have the same cell.
+// Returns in how many levels two points have the same cell, counted from the root's children on.
 __device__ __forceinline__ u32 levels_shared(u32 a, u32 b)
 {
     return (__clz(a ^ b) - (32 - 2 * DEPTH)) / 2; // __clz(0) is 32
 }
 
-// A bit for each depth at which a node with children begins at place i.
+// Returns a mask with a bit for each depth at which a node with children begins at place i.
 __device__ __forceinline__ u32 depths_at(const u32 *codes, u32 i, u32 N)
 {
     if (i >= N || N - i <= CAP)
         return 0;
     const u32 code = codes[i];
-    const u32 inside = min(levels_shared(code, codes[i + CAP]) + 1, (u32)DEPTH); // depths below are of the same cell
-    const u32 before = i > 0 ? levels_shared(code, codes[i - 1]) + 1 : 0;        // depths below began before
+    // at depths below `inside`, codes[i + CAP] has the same cell
+    const u32 inside = min(levels_shared(code, codes[i + CAP]) + 1, (u32)DEPTH);
+    // nodes of depths below `before` began at an earlier place
+    const u32 before = i > 0 ? levels_shared(code, codes[i - 1]) + 1 : 0;
     return ((1u << inside) - 1) & ~((1u << before) - 1);
 }
 
@@ -360,11 +363,12 @@ __device__ __forceinline__ u32 any_of_warp(u32 bits)
 #endif
 }
 
-// counts[d * chunks + c]: nodes of depth d that begin in chunk c. notes: the places where any begin, with their depths,
-// from the chunk's first place on; found: how many.
+// Results: counts[d * chunks + c] is the number of nodes of depth d that begin in chunk c. `notes` has the places where
+// nodes begin, with their depths, from the chunk's first place on, and `found` has their number.
 //
 // Few places begin a node, but most rows of 32 have one that does. So a warp first lists the places whose code differs
-// from the one before in a higher bit than from the one CAP behind, and then looks at these, 32 at a time.
+// from the previous code in a higher bit than from the code CAP places later. Then it examines these places, 32 at a
+// time.
 extern "C" __global__ void __launch_bounds__(256)
     quadtree_starts(const u32 *codes, uint2 *notes, u32 *found, u32 *counts, u32 chunks, u32 N)
 {
@@ -391,7 +395,7 @@ extern "C" __global__ void __launch_bounds__(256)
         listed += __popc(votes);
     }
     __syncwarp();
-    u32 count = 0, noted = 0; // count: of depth `lane`
+    u32 count = 0, noted = 0; // count: for depth `lane`
     for (u32 n = 0; n < listed; n += WARP) {
         const u32 i = n + lane < listed ? list[n + lane] : N, depths = depths_at(codes, i, N);
         const u32 begins = __ballot_sync(ALL_LANES, depths != 0);
@@ -409,7 +413,7 @@ extern "C" __global__ void __launch_bounds__(256)
         found[chunk] = noted;
 }
 
-// A block a depth: an exclusive scan of its counts; its total goes to totals[depth].
+// One block per depth: an exclusive scan of the depth's counts. The total goes to totals[depth].
 extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *counts, u32 *totals, u32 chunks)
 {
     __shared__ u32 warps[2][WARP];
@@ -442,14 +446,15 @@ extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *co
         totals[blockIdx.x] = before;
 }
 
-// Nodes with children of all depths before lane_id(); lane DEPTH gets how many there are.
+// Returns the number of nodes with children of all depths before lane_id(). Lane DEPTH gets the number of all nodes
+// with children.
 __device__ __forceinline__ u32 splits_before(const u32 *totals)
 {
     const u32 mine = lane_id() < DEPTH ? totals[lane_id()] : 0;
     return warp_scan<Plus<u32>>(mine) - mine;
 }
 
-// splits[k], of the k-th node with children: its first place, its own number.
+// Makes splits[k] for the k-th node with children: its first place and its own number.
 extern "C" __global__ void __launch_bounds__(256)
     quadtree_list(const u32 *codes, const uint2 *notes, const u32 *found, const u32 *counts, const u32 *totals,
                   uint2 *splits, u32 chunks)
@@ -458,7 +463,7 @@ extern "C" __global__ void __launch_bounds__(256)
     if (chunk >= chunks)
         return;
     const u32 noted = found[chunk];
-    u32 next = splits_before(totals) + (lane < DEPTH ? counts[lane * chunks + chunk] : 0); // of depth `lane`
+    u32 next = splits_before(totals) + (lane < DEPTH ? counts[lane * chunks + chunk] : 0); // for depth `lane`
     for (u32 n = 0; n < noted; n += WARP) {
         const uint2 note = n + lane < noted ? notes[chunk * CHUNK + n + lane] : uint2{};
         const u32 i = note.x, depths = note.y, code = codes[i];
@@ -479,7 +484,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-// The first place from `first` on whose cell is behind `cell`, where codes are shifted by `shift`.
+// Returns the first place from `first` on whose cell is after `cell`. Codes are shifted right by `shift`.
 __device__ __forceinline__ u32 end_of_cell(const u32 *codes, u32 first, u32 N, u32 cell, u32 shift)
 {
     u32 step = 16;
@@ -498,7 +503,8 @@ __device__ __forceinline__ u32 end_of_cell(const u32 *codes, u32 first, u32 N, u
     return first;
 }
 
-// Four lanes a node with children: each makes a child. A child that has children itself gets their number from them.
+// Four lanes per node with children; each lane makes one child. If a child has children itself, the lanes that make
+// those children write their number into the child.
 extern "C" __global__ void __launch_bounds__(256)
     quadtree_rows(const u32 *codes, const uint2 *splits, const u32 *totals, uint4 *nodes, u32 *levels, u32 N)
 {
@@ -511,7 +517,7 @@ extern "C" __global__ void __launch_bounds__(256)
         levels[threadIdx.x] = threadIdx.x == 0 ? 0 : 1 + 4 * before[threadIdx.x - 1];
     if (blockIdx.x == 0 && threadIdx.x == 0)
         nodes[0] = make_uint4(0, N, count > 0, 0);
-    // the lanes of a warp go on together
+    // the lanes of a warp stay together
     for (u32 first = (blockIdx.x * 256 + threadIdx.x - lane_id()) / 4; first < count; first += gridDim.x * (256 / 4)) {
         const u32 k = first + lane_id() / 4;
         const uint2 split = splits[min(k, count - 1)];
@@ -541,13 +547,14 @@ extern "C" __global__ void __launch_bounds__(256)
 // ---- a sort of codes ----
 
 #if defined QUADTREE_MORTON || !defined QUADTREE_ONE
-// All points sorted by code, whatever the tree: a radix sort of 8 bits a pass, the lowest first, each pass stable.
-// Where points are dense or not, how many nodes there are and how deep they lie does not matter. A pass reads and
-// writes each point once. Codes are made in the first pass, codes and numbers part in the last.
+// Sorts all points by code, whatever the tree is: a stable radix sort of 8 bits per pass, lowest bits first. Its time
+// does not depend on the density of the points, nor on the number and depth of the nodes. A pass reads and writes each
+// point once. The first pass makes the codes, and the last pass separates codes and numbers.
 //
-// A pass has to know where a tile's points of each digit go: behind all points of lower digits, counted at the start
-// for all passes, and behind those of the same digit in the tiles before. The latter by decoupled look-back (see
-// scan.cu), a thread a digit. A note is one word, two bits of state and the count, so that it needs no fence.
+// A pass must know the places for a tile's points of each digit. They come after all points of lower digits, which are
+// counted at the start for all passes, and after the points of the same digit in earlier tiles. Decoupled look-back
+// (see scan.cu) finds the latter number, one thread per digit. A note is a single word of two state bits and the count,
+// so it needs no fence.
 
 enum : u32 {
     BINS = 256,
@@ -555,12 +562,12 @@ enum : u32 {
     TILE = BLOCK * ITEMS,
     DIGITS_BLOCK = 1024,
     OWN = 1u << 30,   // a note: the tile's own count
-    ALL = 2u << 30,   // a note: that of this tile and all before
+    ALL = 2u << 30,   // a note: the count of this tile and all earlier ones
     COUNT = OWN - 1,
-    HEAD = 16         // words before the counts, a ticket a pass
+    HEAD = 16         // words before the counts: a ticket per pass
 };
 
-// What passes share, 0 at first: tickets, how many points have each digit in each pass, and the notes.
+// The state that passes share, initially 0: tickets, the number of points with each digit in each pass, and the notes.
 __device__ __forceinline__ u32 *counts_of(u32 *control, u32 pass)
 {
     return control + HEAD + pass * BINS;
@@ -571,7 +578,7 @@ __device__ __forceinline__ volatile u32 *notes_of(u32 *control, u32 pass, u32 ti
     return control + HEAD + PASSES * BINS + (offset)pass * tiles * BINS;
 }
 
-// The digit of a pass: a byte.
+// Returns the digit of a pass, which is a byte.
 __device__ __forceinline__ u32 digit_of(u32 code, u32 pass)
 {
     return __byte_perm(code, 0, 0x4440 | pass);
@@ -584,7 +591,7 @@ template <u32 times> __device__ __forceinline__ void count_code(u32 *bins, u32 c
         atomicAdd(&bins[pass * BINS + digit_of(code, pass)], times);
 }
 
-// How often each digit of codes occurs.
+// Counts how often each digit of the codes occurs.
 extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK, 1)
     quadtree_digits(const float2 *points, u32 *control, u32 N)
 {
@@ -604,7 +611,7 @@ extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK, 1)
             const u32 code = code_of(p[k]);
             if (!__all_sync(ALL_LANES, code == __shfl_sync(ALL_LANES, code, 0)))
                 count_code<1>(bins, code);
-            else if (lane_id() == 0) // one addition in place of 32 in turn
+            else if (lane_id() == 0) // one addition instead of 32 consecutive ones
                 count_code<WARP>(bins, code);
         }
     }
@@ -616,7 +623,8 @@ extern "C" __global__ void __launch_bounds__(DIGITS_BLOCK, 1)
             atomicAdd(control + HEAD + b, bins[b]);
 }
 
-// The lanes whose digit is this one. `masks`: a word a digit, 0 before and to be 0 after.
+// Returns the lanes that have this digit. `masks` has a word per digit; it must be 0 before the call, and the caller
+// must reset it to 0 afterwards.
 __device__ __forceinline__ u32 lanes_alike(u32 digit, u32 *masks)
 {
 #if MATCH == 2
@@ -639,8 +647,9 @@ __device__ __forceinline__ u32 lanes_alike(u32 digit, u32 *masks)
 
 struct SweepShared {
     item points[TILE];
-    u32 ranks[WARPS][BINS]; // of each warp's points with a digit: first how many, then where they begin in `points`
-    u32 at[BINS];           // where the tile's points of a digit go, less where they lie in `points`
+    // for each warp and digit: first the number of points, then the place in `points` where they begin
+    u32 ranks[WARPS][BINS];
+    u32 at[BINS];           // place of the tile's points of a digit in the result, minus their place in `points`
     offset warps[BINS / WARP];
     u32 ticket;
 #if MATCH == 2
@@ -648,8 +657,8 @@ struct SweepShared {
 #endif
 };
 
-// A thread's points of a tile lie a warp apart, so that its warp's are in order row by row. What is not there comes
-// last.
+// Loads a tile. A thread's points are a warp apart, so that the points of its warp are in order, row by row. Places
+// after the last point sort last.
 template <bool whole>
 __device__ __forceinline__ void load_tile(u32 (&code)[ITEMS], u32 (&number)[ITEMS], const float2 *points,
                                           const item *from, u32 begin, u32 count, u32 pass)
@@ -675,7 +684,8 @@ __device__ __forceinline__ void load_tile(u32 (&code)[ITEMS], u32 (&number)[ITEM
     }
 }
 
-// Neighbouring threads have neighbours in `sorted`, most of which are neighbours where they go.
+// Writes a sorted tile. Neighbouring threads have neighbours in `sorted`, and most of these are also neighbours in the
+// result.
 template <bool whole>
 __device__ __forceinline__ void store_tile(const item *sorted, const u32 *at, item *to, u32 *codes, u32 *order,
                                            u32 count, u32 pass)
@@ -703,7 +713,7 @@ __device__ __forceinline__ void store_tile(const item *sorted, const u32 *at, it
     }
 }
 
-// How many points of digit threadIdx.x the tiles before this one have.
+// Returns how many points of digit threadIdx.x the earlier tiles have.
 __device__ __forceinline__ u32 look_back(const volatile u32 *notes, u32 tile)
 {
     u32 sum = 0;
@@ -724,7 +734,8 @@ __device__ __forceinline__ u32 look_back(const volatile u32 *notes, u32 tile)
     return sum;
 }
 
-// A tile of a pass. Its points are sorted in shared memory first, so that neighbours in memory are written together.
+// One tile of a pass. The points are sorted in shared memory first, so that neighbouring threads write neighbouring
+// places.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     quadtree_sweep(const float2 *points, const item *from, item *to, u32 *codes, u32 *order, u32 *control, u32 pass,
                    u32 tiles, u32 N)
@@ -749,7 +760,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     __syncthreads();
     const u32 tile = s.ticket, begin = tile * TILE, count = min(N - begin, (u32)TILE);
     const bool whole = count == TILE;
-    u32 code[ITEMS], number[ITEMS], rank[(ITEMS + 1) / 2]; // rank: two a word
+    u32 code[ITEMS], number[ITEMS], rank[(ITEMS + 1) / 2]; // rank: two per word
     if (whole)
         load_tile<true>(code, number, points, from, begin, count, pass);
     else
@@ -769,7 +780,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     }
     __syncthreads();
 
-    // a thread a digit: its points in this tile, where they begin, and where those of all tiles do
+    // One thread per digit: its points in this tile, the place where they begin in the tile, and the place where all
+    // tiles' points begin.
     u32 own = 0, start = 0, everywhere = 0;
     offset both = 0;
     volatile u32 *notes = notes_of(control, pass, tiles);

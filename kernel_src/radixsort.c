@@ -317,8 +317,8 @@ static void sort_all(sorting *s)
     kiln__parallel(0, parts, write_part, s);
 }
 
-/* Sorts keys and values by the bits BEGIN to END - 1 of the keys' ordered numbers. Of equal keys the first stays the
- * first. If there are no values, the function sorts keys alone. */
+/* Sorts keys and values by the bits BEGIN to END - 1 of the keys' ordered numbers. Equal keys keep their order. If
+ * there are no values, the function sorts keys alone. */
 static kiln_status radixsort_exact(void *user, kiln_call *call)
 {
     (void)user;

@@ -1,5 +1,5 @@
-// radixsort.cu - N keys in order, alone or with a value of 32 bits each, by their digits: the least significant digit
-// first (LSD), so that each pass is a stable sort by one digit.
+// radixsort.cu - sorts N keys, alone or with a value of 32 bits each, by their digits. The least significant digit
+// comes first (LSD), so each pass is a stable sort by one digit.
 //
 // Keys are u32, i32, f32 (KEY 0, 1, 2) or u64, i64, f64 (3, 4, 5). `ordered` maps the bits of a key to an unsigned number in
 // the key's order. Floats are in the total order of IEEE 754: NaN with the sign bit set, -infinity, ..., -0, 0, ...,
@@ -25,8 +25,8 @@
 // Items lie in a tile warp by warp, each warp's striped by its lanes: item i of lane l is number 32 i + l. So loads are
 // coalesced, and items are ordered by (warp, i, lane).
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled if its own macro
-// RADIXSORT_<NAME> is set, or if RADIXSORT_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
+// macro RADIXSORT_<NAME> is set, or if RADIXSORT_ONE is not.
 
 #include "async.cuh"
 
@@ -43,13 +43,14 @@
 #define BLOCK 256 // threads, a multiple of 32 and at least 2^DIGIT_BITS
 #endif
 #ifndef ITEMS
-#define ITEMS 16 // of a thread
+#define ITEMS 16 // items per thread
 #endif
 #ifndef RESIDENT
-#define RESIDENT BLOCK // threads of a multiprocessor for which registers are left, a multiple of BLOCK
+#define RESIDENT BLOCK // threads whose registers must fit on a multiprocessor, a multiple of BLOCK
 #endif
 #ifndef RANK
-#define RANK 0 // how lanes find the lanes of the same digit: 0: a ballot for each bit, 1: match.any, 2: atomics in shared memory
+// how lanes find the lanes with the same digit: 0: a ballot for each bit, 1: match.any, 2: atomics in shared memory
+#define RANK 0
 #endif
 #ifndef STAGED
 #define STAGED 1 // 1: items are put in order in shared memory before they are written
@@ -61,10 +62,10 @@
 #define PASSES 4 // onesweep: passes whose digits are counted
 #endif
 #ifndef COPIES
-#define COPIES 32 // radixsort_count_all: of each counter, for lanes of their own
+#define COPIES 32 // radixsort_count_all: copies of each counter, for different lanes
 #endif
 #ifndef OVERLAP
-#define OVERLAP 0 // onesweep: 1: a launch may begin before the one before it has ended
+#define OVERLAP 0 // onesweep: 1: a launch may begin before the previous one has ended
 #endif
 #ifndef COUNT_BLOCK
 #define COUNT_BLOCK 1024 // radixsort_count_all: threads
@@ -123,7 +124,7 @@ struct Digit {
     }
 };
 
-// The entry of an array that begins `bytes` bytes behind its first.
+// The entry of an array at a distance of `bytes` bytes from its first.
 template <class T> __device__ __forceinline__ T &entry(T *array, unsigned bytes)
 {
     return *(T *)((char *)array + bytes);
@@ -148,7 +149,8 @@ __device__ __forceinline__ unsigned lanes_above()
     return mask;
 }
 
-// The lanes whose bit `bit` of `digit` is as this lane's: four instructions. The compiler makes more of the same in C.
+// Returns the lanes whose bit `bit` of `digit` equals this lane's bit: four instructions. The compiler makes more of
+// them from the same code in C.
 __device__ __forceinline__ unsigned same_bit(unsigned digit, unsigned bit)
 {
     unsigned lanes;
@@ -165,8 +167,8 @@ __device__ __forceinline__ unsigned same_bit(unsigned digit, unsigned bit)
     return lanes;
 }
 
-// The lanes of the warp that have the same digit as this one. `digit` is scaled by 4, `masks` has a word of 0 for each digit
-// (RANK 2 alone), in which this warp's lanes are left for the caller to clear.
+// Returns the lanes of the warp that have the same digit as this one. `digit` is scaled by 4. `masks` (RANK 2 only) has
+// a word of 0 for each digit. The function leaves the lanes of this warp in it, and the caller clears them.
 __device__ __forceinline__ unsigned same_digit(unsigned digit, unsigned *masks)
 {
     if (RANK == 1)
@@ -203,9 +205,10 @@ struct Ranks {
 
 // The shared memory of a block, without its items.
 struct Tile {
-    unsigned counts[WARPS][RADIX]; // of each warp's items; then where a warp's items of a digit begin in the tile
+    // counts of each warp's items; later the places in the tile where a warp's items of a digit begin
+    unsigned counts[WARPS][RADIX];
     unsigned masks[RANK == 2 ? WARPS : 1][RANK == 2 ? RADIX : 1];
-    unsigned place[RADIX]; // where an item of the digit goes, less its number in the tile
+    unsigned place[RADIX]; // place of an item of the digit in the result, minus its number in the tile
     unsigned warps[WARPS], number;
 };
 
@@ -254,8 +257,8 @@ __device__ __forceinline__ void load_keys(word (&keys)[ITEMS], const word *from,
             keys[i] = ordered(keys[i]);
 }
 
-// Ranks each item among the items of its warp with the same digit, and leaves the warp's counts in `tile`. The counters of the
-// block must be 0.
+// Computes the rank of each item among the items of its warp with the same digit, and stores the warp's counts in
+// `tile`. The counters of the block must be 0.
 __device__ __forceinline__ void rank_items(Ranks &ranks, const word (&keys)[ITEMS], Digit digit_of, Tile &tile)
 {
     unsigned *const counts = tile.counts[warp_id()], *const masks = tile.masks[RANK == 2 ? warp_id() : 0];
@@ -275,9 +278,9 @@ __device__ __forceinline__ void rank_items(Ranks &ranks, const word (&keys)[ITEM
     }
 }
 
-// The counts of warps become places in the tile: digit by digit, of each warp by warp. Returns how many items the tile has
-// of the digit that is this thread's number, and gives in `begin` where those begin. All threads call; two barriers before
-// `tile` is read.
+// Turns the counts of warps into places in the tile, ordered by digit and then by warp. Returns how many items of the
+// tile have this thread's digit (the digit equal to the thread's number), and sets `begin` to the place of the first of
+// them. All threads call. Two barriers must follow before `tile` is read.
 __device__ __forceinline__ unsigned place_digits(Tile &tile, unsigned &begin)
 {
     const unsigned digit = threadIdx.x;
@@ -302,7 +305,7 @@ __device__ __forceinline__ unsigned place_digits(Tile &tile, unsigned &begin)
     return sum;
 }
 
-// Writes each item directly from its register. tile.place says where the items of a digit go.
+// Writes each item directly from its register. tile.place has the places of the items of each digit.
 __device__ __forceinline__ void write_items(const word (&keys)[ITEMS], const Ranks &ranks, const Route &route, offset begin,
                                             Digit digit_of, const Tile &tile, unsigned count)
 {
@@ -318,7 +321,8 @@ __device__ __forceinline__ void write_items(const word (&keys)[ITEMS], const Ran
     }
 }
 
-// Writes the keys that lie in order in shared memory: neighbours go to neighbouring places. `places` says where, for values.
+// Writes the keys that are in order in shared memory: neighbours go to neighbouring places. `places` gets these places,
+// for the values.
 template <bool whole>
 __device__ __forceinline__ void write_staged_keys(unsigned (&places)[PAIRS ? ITEMS : 1], const word *staged,
                                                   const Route &route, Digit digit_of, const Tile &tile, unsigned count)
@@ -335,7 +339,8 @@ __device__ __forceinline__ void write_staged_keys(unsigned (&places)[PAIRS ? ITE
     }
 }
 
-// The same, and then values: by the same places in shared memory as their keys.
+// Writes the keys as write_staged_keys() does. Then writes the values, which pass through the same places in shared
+// memory as their keys.
 __device__ __forceinline__ void write_staged(const Ranks &ranks, const Route &route, offset begin, Digit digit_of,
                                              const Tile &tile, char *room, unsigned count)
 {
@@ -348,7 +353,7 @@ __device__ __forceinline__ void write_staged(const Ranks &ranks, const Route &ro
         return;
     unsigned *const staged = (unsigned *)room;
     load_items(values, route.from_values + begin, count, 0u);
-    __syncthreads(); // all keys have left
+    __syncthreads(); // all keys have been written
 #pragma unroll
     for (unsigned i = 0; i < ITEMS; ++i)
         staged[ranks.get(i)] = values[i];
@@ -361,7 +366,7 @@ __device__ __forceinline__ void write_staged(const Ranks &ranks, const Route &ro
     }
 }
 
-// Ranks become places in the tile, and keys are put there in shared memory.
+// Turns ranks into places in the tile, and writes the keys to these places in shared memory.
 __device__ __forceinline__ void stage_keys(const word (&keys)[ITEMS], Ranks &ranks, Digit digit_of,
                                            const Tile &tile, char *room)
 {
@@ -464,7 +469,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     unsigned digit_begin;
     load_keys(mine, route.from_keys + begin, count, route.first);
     if (PAIRS && STAGED)
-        for (unsigned i = threadIdx.x * 32; i < count; i += BLOCK * 32) // they are needed last, and have no registers before
+        // prefetched, because values are needed last and have no registers before
+        for (unsigned i = threadIdx.x * 32; i < count; i += BLOCK * 32)
             prefetch_l2(route.from_values + begin + i);
     clear_counts(tile);
     __syncthreads();
@@ -485,8 +491,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
 #endif
 
 #if defined(RADIXSORT_ONESWEEP) || !defined(RADIXSORT_ONE)
-// A note of a tile and a digit, for the tiles behind it. It has the number of items of the tile (COUNT), the number of items
-// of all tiles up to this one (SUM), or nothing yet. Kind and number are one word, so that no fence is needed.
+// A note of a tile and a digit, which later tiles read. It has the number of items of the tile (COUNT), the number of
+// items of all tiles up to this one (SUM), or nothing yet. Kind and number are one word, so that no fence is needed.
 #if defined(WIDE) && WIDE
 typedef unsigned long long note; // N >= 2^30
 #else
@@ -499,8 +505,8 @@ __device__ __forceinline__ constexpr unsigned log2_of(unsigned number)
     return number <= 1 ? 0 : 1 + log2_of(number / 2);
 }
 
-// Counts the digits of all passes in one read; the block that finishes last makes of each pass's counts the places where
-// digits begin, and leaves the counters at 0 for the next launch.
+// Counts the digits of all passes in one read. The block that finishes last turns each pass's counts into the places
+// where digits begin, and resets the counters to 0 for the next launch.
 //
 // The lanes of a warp wait for each other if they have the same digit, or digits in the same bank. Each digit has COPIES
 // counters, and 32 / COPIES lanes share one of them. With 32 copies no two lanes meet in a bank.
@@ -560,7 +566,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_BLOCK, 1)
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence(); // the counts are there before the block says so
+        __threadfence(); // the counts must be visible before the block counts as finished
         last = is_last_block(done);
         __threadfence();
     }
@@ -587,8 +593,8 @@ __device__ __forceinline__ void tell(note *at, note kind, unsigned number)
     *(volatile note *)at = (note)number << 2 | kind;
 }
 
-// The items of a digit in all tiles before `tile`, by one thread. It reads AHEAD tiles at once, because each read takes as
-// long as AHEAD of them.
+// Returns the number of items of a digit in all tiles before `tile`. One thread reads AHEAD tiles at once, because one
+// read takes as long as AHEAD reads.
 __device__ __forceinline__ unsigned look_back(const note *notes, unsigned tile)
 {
     unsigned sum = 0;
@@ -640,7 +646,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     unsigned digit_begin;
     load_keys(mine, route.from_keys + begin, count, route.first);
     if (PAIRS && STAGED)
-        for (unsigned i = threadIdx.x * 32; i < count; i += BLOCK * 32) // they are needed last, and have no registers before
+        // prefetched, because values are needed last and have no registers before
+        for (unsigned i = threadIdx.x * 32; i < count; i += BLOCK * 32)
             prefetch_l2(route.from_values + begin + i);
     rank_items(ranks, mine, digit_of, tile);
     __syncthreads();

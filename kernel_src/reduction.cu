@@ -1,22 +1,22 @@
-// reduction.cu - the sum, the maximum, or the place of the maximum of N numbers, floats or integers, eleven ways.
+// reduction.cu - the sum, the maximum, or the index of the maximum of N numbers, floats or integers, eleven ways.
 //
-// Each kernel is a step from the one before; its comment says what changed and which counters should show it. N is any
-// number of elements, 0 included, and may pass 2^32; indexes are 64 bits wide where a whole array is meant and 32
-// within a block's share. Nothing is asked of the address of x but that it is one of elements.
+// Each kernel improves the kernel before it. Its comment names the change and the counters that should show it. N may
+// be any number of elements, also 0 or more than 2^32. Indexes have 64 bits for a whole array and 32 bits within a
+// block's share. The address of x needs only the alignment of one element.
 //
-// What the answer is:
-//   sum     of floats: in an order that depends on the kernel and its tuning parameters, but (save for one_pass_atomics) not on
-//           time, so that the same launch gives the same bits. It starts from 0. Infinities and NaN go through as
-//           IEEE 754 has it. A partial sum past the largest finite number is an infinity, so where elements of both
-//           signs are that large the answer depends on the order. Denormals are kept, save where one_pass_atomics adds
-//           its blocks' sums: an atomic addition of floats takes them for 0. Of integers: modulo 2^32, whatever the
-//           order. Of nothing: 0.
-//   max     of floats: maximum() of IEEE 754-2019: NaN if there is one (always 0x7fffffff), and 0 is above -0.
-//           Of nothing: -infinity, or the least integer.
-//   argmax  the first of those elements that have that value; of nothing: -1.
+// The answer:
+//     sum     Floats: the order of additions depends on the kernel and its tuning parameters. In all kernels except
+//             one_pass_atomics it does not depend on time, so the same launch gives the same bits. Sums start from 0.
+//             Infinities and NaN follow IEEE 754. A partial sum above the largest finite number is an infinity, so if
+//             elements of both signs are that large, the answer depends on the order. Denormals are kept, except where
+//             one_pass_atomics adds its blocks' sums: an atomic addition of floats treats them as 0. Integers: the sum
+//             modulo 2^32, in any order. No elements: 0.
+//     max     Floats: maximum() of IEEE 754-2019: NaN if there is one (always 0x7fffffff), and 0 is above -0.
+//             No elements: -infinity, or the least integer.
+//     argmax  The index of the first element with this value. No elements: -1.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro REDUCTION_<NAME> is set, or where REDUCTION_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro REDUCTION_<NAME> is set, or if REDUCTION_ONE is not set.
 
 #include "common.cuh"
 
@@ -36,7 +36,7 @@
 #define IN_FLIGHT 4 // loads in flight per thread
 #endif
 #ifndef STREAMING
-#define STREAMING 0 // vectorised: 1: loads are marked as used once (ld.cs)
+#define STREAMING 0 // vectorised: 1: loads have the hint "used once" (ld.cs)
 #endif
 #ifndef CHUNKS
 #define CHUNKS 0 // vectorised: 0: a grid-stride loop, 1: each block has a contiguous chunk of x
@@ -44,17 +44,17 @@
 
 enum : unsigned {
     JOIN_BLOCK = 256,   // threads of reduction_join and reduction_finish
-    JOIN_SECTION = 4096 // partial results that a block of reduction_join makes one
+    JOIN_SECTION = 4096 // partial results that a block of reduction_join combines to one
 };
 enum : long long { NOWHERE = 0x7fffffffffffffffll }; // the index of no element
 
 typedef choose<INTEGERS, float, int> element;
 typedef vec<element, 4> quad;
 
-// ---- keys: what maxima are taken of ----
+// ---- keys: the integers whose maximum is computed ----
 
-// Integers in the order of the elements that they stand for. Comparing them takes one instruction, where floats of
-// which NaN is the greatest take three, and there is an atomic maximum of integers.
+// Integers in the order of the elements that they represent. Comparing them takes one instruction. Comparing floats, of
+// which NaN is the greatest, takes three. And there is an atomic maximum of integers.
 template <class T> struct Key;
 template <> struct Key<int> {
     enum : int { LEAST = (int)0x80000000 };
@@ -71,7 +71,7 @@ template <> struct Key<int> {
         atomicMax(y, key);
     }
 };
-// A float's bits as an integer, with all but the sign inverted where it is negative.
+// The bits of a float as an integer. If it is negative, all bits except the sign are inverted.
 template <> struct Key<float> {
     enum : int { LEAST = (int)0x807fffff }; // -infinity's
     static __device__ __forceinline__ int of(float e)
@@ -83,7 +83,8 @@ template <> struct Key<float> {
     {
         return __int_as_float(key ^ (key >> 31 & 0x7fffffff));
     }
-    // Floats that are not negative are in the order of their bits as integers, negative ones in the opposite.
+    // The bits of floats that are not negative, as integers, have the order of the floats. For negative floats the
+    // order is reversed.
     static __device__ __forceinline__ void atomic_max(float *y, int key)
     {
         if (key >= 0)
@@ -94,16 +95,15 @@ template <> struct Key<float> {
 };
 
 // ---- operators ----
-//
-// An operator is a policy: a type whose functions the kernels below call, so that each kernel is written once for all
-// operators. OP chooses one.
-//   item       what is carried through the reduction
-//   identity   the item of no elements: combined with another one it changes nothing
-//   combine    the item of two runs of elements
-//   make       the item of one element and its index
-//   put        the answer that an item stands for
-//   counts     false of an item that need not be combined with the answer
-//   atomic     combines an item with the answer, atomically; begin sets the answer before that, end completes it
+// An operator is a policy: a type whose functions the kernels below call, so each kernel is written once for all
+// operators. OP chooses the operator.
+//     item       the type of the values that are reduced
+//     identity   the item of no elements: combining it with another item changes nothing
+//     combine    the item of two runs of elements
+//     make       the item of one element and its index
+//     put        writes the answer of an item
+//     counts     returns false for an item that need not be combined with the answer
+//     atomic     combines an item with the answer, atomically; begin sets the answer before that, end completes it
 
 struct Sum : Plus<choose<INTEGERS, float, unsigned>> { // unsigned numbers wrap around
     static __device__ __forceinline__ item make(element e, offset)
@@ -202,7 +202,7 @@ struct ArgMax {
     {
         return mine.at != NOWHERE;
     }
-    // Key and index in one word of 64 bits, the smaller index being the greater, for fewer than 2^32 elements.
+    // The word has the key and the index in 64 bits. The smaller index is the greater, for fewer than 2^32 elements.
     static __device__ __forceinline__ void atomic(item mine, element *, long long *at)
     {
         atomicMax((offset *)at, (offset)((unsigned)mine.key ^ 0x80000000u) << 32 | (0xffffffffu - (unsigned)mine.at));
@@ -222,16 +222,16 @@ struct ArgMax {
 typedef choose<OP, Sum, Max, ArgMax> Op;
 typedef Op::item item;
 
-// ---- what the kernels share ----
+// ---- the common part of the kernels ----
 
-// The item of element i; past the end, the identity.
+// Returns the item of element i, or the identity after the end.
 __device__ __forceinline__ item load_item(const element *x, offset i, offset N)
 {
     return i < N ? Op::make(x[i], i) : Op::identity();
 }
 
-// A block's reduction: thread 0 gets what the items of all threads make, by shuffles in each warp, then in the first
-// one. Two calls use one array and need a barrier between them.
+// A block's reduction: combines the items of all threads by shuffles, first in each warp, then in the first warp.
+// Thread 0 gets the result. Two calls use the same array and need a barrier between them.
 template <unsigned threads> __device__ __forceinline__ item block_reduce(item mine)
 {
     __shared__ item warps[threads / WARP];
@@ -246,8 +246,8 @@ template <unsigned threads> __device__ __forceinline__ item block_reduce(item mi
     return warp_reduce<Op>(threadIdx.x < threads / WARP ? warps[threadIdx.x] : Op::identity());
 }
 
-// A thread's item of the block's tile of ELEMENTS * BLOCK elements: ELEMENTS items a thread, BLOCK apart (a striped
-// arrangement), so that each load of a warp is coalesced.
+// Returns a thread's item of the block's tile of ELEMENTS * BLOCK elements. A thread has ELEMENTS items, BLOCK apart (a
+// striped arrangement), so that each load of a warp is coalesced.
 __device__ __forceinline__ item reduce_tile(const element *x, offset N)
 {
     offset first = tile_begin(ELEMENTS * BLOCK);
@@ -267,8 +267,8 @@ __device__ __forceinline__ item reduce_tile(const element *x, offset N)
     return mine;
 }
 
-// The tree in shared memory, with strides from half the items downwards: active threads are neighbours, and so are the
-// words that they access. The last stride is `end`.
+// The tree in shared memory, with strides from half the items downwards. Active threads are neighbours, and so are the
+// words that they access. The stride decreases down to `end`.
 __device__ __forceinline__ void reduce_tree(item *s, unsigned end)
 {
 #pragma unroll 1
@@ -280,12 +280,12 @@ __device__ __forceinline__ void reduce_tree(item *s, unsigned end)
 }
 
 #if defined(REDUCTION_NEIGHBOURED_DIVERGENT) || !defined(REDUCTION_ONE)
-// One item per thread, then a tree in shared memory: in step k every 2^k-th thread combines its item with the one
-// 2^(k-1) places on.
+// One item per thread, then a tree in shared memory: in step k every 2^k-th thread combines its item with the item
+// 2^(k-1) places further on.
 //
-// Active threads are spread over all warps, so every warp goes through every step, with ever fewer lanes: the mean
+// Active threads are spread over all warps, so every warp takes part in every step with fewer and fewer lanes: the mean
 // number of active lanes falls towards 1. In the first five steps every warp has a divergent branch, after that every
-// second, fourth, ... one.
+// second, fourth, ... warp.
 extern "C" __global__ void reduction_neighboured_divergent(const element *__restrict__ x, item *__restrict__ partials,
                                                            offset N)
 {
@@ -305,8 +305,8 @@ extern "C" __global__ void reduction_neighboured_divergent(const element *__rest
 #if defined(REDUCTION_NEIGHBOURED) || !defined(REDUCTION_ONE)
 // The same tree over the same items, but the n-th thread combines the n-th pair.
 //
-// The first threads are the active ones, so whole warps have nothing to do: divergent branches remain only in the last
-// five steps. In exchange the lanes of a warp access words 2 strides apart in shared memory: bank conflicts of 2, 4,
+// The first threads are the active ones, so whole warps are idle, and divergent branches remain only in the last five
+// steps. But the lanes of a warp access words 2 strides apart in shared memory, which causes bank conflicts of 2, 4,
 // ... 32 ways.
 extern "C" __global__ void reduction_neighboured(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
@@ -327,8 +327,7 @@ extern "C" __global__ void reduction_neighboured(const element *__restrict__ x, 
 #if defined(REDUCTION_INTERLEAVED) || !defined(REDUCTION_ONE)
 // Each step combines the first half of the items with the second, from stride BLOCK / 2 on.
 //
-// Active threads are neighbours and so are their words: no bank conflicts. Half of the threads do no more than load one
-// element.
+// Active threads are neighbours, and so are their words: no bank conflicts. Half of the threads only load one element.
 extern "C" __global__ void reduction_interleaved(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
@@ -343,8 +342,9 @@ extern "C" __global__ void reduction_interleaved(const element *__restrict__ x, 
 #if defined(REDUCTION_CASCADING) || !defined(REDUCTION_ONE)
 // Each thread combines ELEMENTS items before the tree.
 //
-// Against interleaved: ELEMENTS loads in flight per thread, and one tree (one block, and its barriers) for ELEMENTS
-// times the elements. Instructions per element fall from dozens to a few; from here on memory bandwidth is the limit.
+// Compared with interleaved: ELEMENTS loads in flight per thread, and one tree (one block, and its barriers) for
+// ELEMENTS times the elements. Instructions per element fall from dozens to a few. From here on memory bandwidth is the
+// limit.
 extern "C" __global__ void reduction_cascading(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
@@ -359,8 +359,8 @@ extern "C" __global__ void reduction_cascading(const element *__restrict__ x, it
 #if defined(REDUCTION_UNROLL_LAST_WARP) || !defined(REDUCTION_ONE)
 // One warp combines the last 64 items, without a barrier of the block.
 //
-// Against cascading: six barriers and six loop iterations less, in which the other warps had nothing to do. The lanes
-// of a warp need not run in step, so a warp barrier separates reads from writes.
+// Compared with cascading: six fewer barriers and six fewer loop iterations, in which the other warps were idle. The
+// lanes of a warp need not run in step, so a warp barrier separates reads from writes.
 extern "C" __global__ void reduction_unroll_last_warp(const element *__restrict__ x, item *__restrict__ partials,
                                                       offset N)
 {
@@ -388,7 +388,7 @@ extern "C" __global__ void reduction_unroll_last_warp(const element *__restrict_
 #if defined(REDUCTION_UNROLLED_COMPLETE) || !defined(REDUCTION_ONE)
 // The number of threads is known at compile time, so the whole tree is unrolled.
 //
-// Against unroll_last_warp: no loop counter, no backward branch; a few instructions less per step.
+// Compared with unroll_last_warp: no loop counter and no backward branch, so a few fewer instructions per step.
 extern "C" __global__ void reduction_unrolled_complete(const element *__restrict__ x, item *__restrict__ partials,
                                                        offset N)
 {
@@ -421,8 +421,8 @@ extern "C" __global__ void reduction_unrolled_complete(const element *__restrict
 #if defined(REDUCTION_SHUFFLE) || !defined(REDUCTION_ONE)
 // Warps reduce by shuffles, from register to register; shared memory holds one item per warp.
 //
-// Against unrolled_complete: one barrier per block, and BLOCK / 32 items written to shared memory in place of
-// 2 BLOCK - 1.
+// Compared with unrolled_complete: one barrier per block, and BLOCK / 32 items written to shared memory instead of 2
+// BLOCK - 1.
 extern "C" __global__ void reduction_shuffle(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     item mine = block_reduce<BLOCK>(reduce_tile(x, N));
@@ -434,16 +434,16 @@ extern "C" __global__ void reduction_shuffle(const element *__restrict__ x, item
 #if defined(REDUCTION_BUSY_THREADS) || !defined(REDUCTION_ONE)
 // Blocks loop over tiles, and a thread that the tree no longer needs loads its elements of the next tile.
 //
-// Against cascading: half of the threads have their next loads in flight during the first step of the tree, a quarter
-// more during the second, and so on, so that loads overlap with the tree even where few blocks fit on an SM.
+// Compared with cascading: half of the threads have their next loads in flight during the first step of the tree, a
+// quarter more during the second, and so on. So loads overlap with the tree even if few blocks fit on an SM.
 extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
     const offset step = grid_threads<ELEMENTS * BLOCK>();
     offset first = tile_begin(ELEMENTS * BLOCK) + threadIdx.x;
-    item total = Op::identity(); // thread 0's
+    item total = Op::identity(); // used by thread 0
     element e[ELEMENTS];
-    auto load_next = [&] { // what lies past the end is left out below
+    auto load_next = [&] { // elements after the end are left out below
 #pragma unroll
         for (unsigned i = 0; i < ELEMENTS; ++i)
             e[i] = first + i * BLOCK < N ? x[first + i * BLOCK] : 0;
@@ -477,7 +477,7 @@ extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x,
 #endif
 
 #if defined(REDUCTION_JOIN) || !defined(REDUCTION_ONE)
-// Fewer partial results: each block reduces JOIN_SECTION of them to one, in a fixed order.
+// Reduces the number of partial results: each block combines JOIN_SECTION of them to one, in a fixed order.
 extern "C" __global__ void reduction_join(const item *__restrict__ partials, item *__restrict__ fewer, offset count)
 {
     item mine = Op::identity();
@@ -491,7 +491,7 @@ extern "C" __global__ void reduction_join(const item *__restrict__ partials, ite
         fewer[blockIdx.x] = mine;
 }
 
-// The answer: one block reduces what is left.
+// Computes the answer: one block combines the remaining partial results.
 extern "C" __global__ void reduction_finish(const item *__restrict__ partials, element *__restrict__ y,
                                             long long *__restrict__ at, offset count)
 {
@@ -505,8 +505,8 @@ extern "C" __global__ void reduction_finish(const item *__restrict__ partials, e
 #endif
 
 #if defined(REDUCTION_ONE_PASS_ATOMICS) || defined(REDUCTION_ONE_PASS) || !defined(REDUCTION_ONE)
-// A thread's item of the whole array: a grid-stride loop of PER_SM blocks per SM, with IN_FLIGHT loads in flight per
-// thread.
+// Returns a thread's item of the whole array: a grid-stride loop of PER_SM blocks per SM, with IN_FLIGHT loads in
+// flight per thread.
 __device__ __forceinline__ item reduce_grid_stride(const element *x, offset N)
 {
     const offset step = grid_threads<BLOCK>();
@@ -530,10 +530,10 @@ __device__ __forceinline__ item reduce_grid_stride(const element *x, offset N)
 #if defined(REDUCTION_ONE_PASS_ATOMICS) || !defined(REDUCTION_ONE)
 // One pass: each block combines its result with the answer, atomically.
 //
-// Against shuffle: no partial results in memory and no kernel to reduce them, but another launch must set the answer
-// beforehand. Blocks come in any order, so the last bits of a sum of floats differ from run to run. In PTX atom.add.f32
-// on global memory flushes denormals, with or without -ftz: a block's sum or an answer that is one counts as 0. The
-// argmax needs a third launch, which separates value and index.
+// Compared with shuffle: no partial results in memory and no kernel to combine them, but another launch must set the
+// answer before. Blocks run in any order, so the last bits of a sum of floats differ from run to run. In PTX,
+// atom.add.f32 on global memory flushes denormals, with or without -ftz: a denormal sum of a block or a denormal answer
+// counts as 0. The argmax needs a third launch, which separates value and index.
 extern "C" __global__ void reduction_one_pass_atomics(const element *__restrict__ x, element *y, long long *at,
                                                       offset N)
 {
@@ -554,14 +554,14 @@ extern "C" __global__ void reduction_end(element *y, long long *at)
 #endif
 
 #if defined(REDUCTION_ONE_PASS) || defined(REDUCTION_VECTORISED) || !defined(REDUCTION_ONE)
-// The last block to finish reduces the partial results of all blocks, in a fixed order, and leaves `done` at 0 for the
+// The last block to finish combines the partial results of all blocks, in a fixed order, and resets `done` to 0 for the
 // next launch.
 __device__ __forceinline__ void finish_last(item mine, item *partials, unsigned *done, element *y, long long *at)
 {
     __shared__ bool last;
     if (threadIdx.x == 0) {
         partials[blockIdx.x] = mine;
-        __threadfence(); // the partial result is there before the count says so
+        __threadfence(); // the partial result must be visible before the count
         last = is_last_block(done);
         __threadfence();
     }
@@ -580,7 +580,8 @@ __device__ __forceinline__ void finish_last(item mine, item *partials, unsigned 
 #if defined(REDUCTION_ONE_PASS) || !defined(REDUCTION_ONE)
 // One pass: the last block to finish reduces the partial results of all.
 //
-// Against one_pass_atomics: one launch, since the counter returns to 0 by itself, and the same bits every time.
+// Compared with one_pass_atomics: one launch, because the kernel resets the counter itself, and the same bits every
+// time.
 extern "C" __global__ void reduction_one_pass(const element *__restrict__ x, item *partials, unsigned *done,
                                               element *__restrict__ y, long long *__restrict__ at, offset N)
 {
@@ -597,7 +598,7 @@ template <class O> __device__ __forceinline__ typename O::item combine_quad(type
     return O::combine(mine, O::make(q.w, at + 3));
 }
 
-// Of a sum, two pairs: one addition in the chain from quad to quad in place of four.
+// A sum adds two pairs: one addition in the chain from quad to quad instead of four.
 template <> __device__ __forceinline__ Sum::item combine_quad<Sum>(Sum::item mine, quad q, offset at)
 {
     return mine + (((Sum::item)q.x + (Sum::item)q.y) + ((Sum::item)q.z + (Sum::item)q.w));
@@ -605,8 +606,8 @@ template <> __device__ __forceinline__ Sum::item combine_quad<Sum>(Sum::item min
 
 // Vectorized loads of four elements, IN_FLIGHT of them in flight per thread.
 //
-// Against one_pass: a quarter of the requests for the same sectors, and four times the bytes in flight per load. The
-// first block's first threads take the elements before the first whole vector and behind the last one.
+// Compared with one_pass: a quarter of the requests for the same sectors, and four times the bytes in flight per load.
+// The first threads of the first block process the elements before the first whole vector and after the last one.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     reduction_vectorised(const element *__restrict__ x, item *partials, unsigned *done, element *__restrict__ y,
                          long long *__restrict__ at, offset N)
@@ -620,7 +621,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         mine = Op::make(x[threadIdx.x], threadIdx.x);
     if (blockIdx.x == 0 && tail + threadIdx.x < N)
         mine = Op::combine(mine, Op::make(x[tail + threadIdx.x], tail + threadIdx.x));
-    const offset chunk = CHUNKS ? ceil_div(count, grid_threads<BLOCK>()) * BLOCK : BLOCK; // that a block begins with
+    // elements with which a block begins
+    const offset chunk = CHUNKS ? ceil_div(count, grid_threads<BLOCK>()) * BLOCK : BLOCK;
     const offset begin = blockIdx.x * chunk, step = CHUNKS ? BLOCK : grid_threads<BLOCK>();
     const offset end = CHUNKS && begin + chunk < count ? begin + chunk : count;
     offset i = begin + threadIdx.x;

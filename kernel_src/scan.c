@@ -10,7 +10,7 @@ enum { STRETCH = 1 << 16, LINE = 1024 };
 
 typedef struct before {
     double value;
-    uint64_t whole; /* of integers */
+    uint64_t whole; /* the number as an integer */
 } before;
 
 typedef struct scan {

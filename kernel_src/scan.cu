@@ -1,18 +1,18 @@
 // scan.cu - the prefix sums of N numbers, floats or integers, inclusive or exclusive, eight ways.
 //
-// y[i] = x[0] + ... + x[i], or up to x[i - 1] with EXCLUSIVE. Each kernel is a step from the one before; its comment
-// says what changed and which counters should show it. N is any number of elements, 0 included, and may pass 2^32:
-// indexes are 64 bits wide where a whole array is meant and 32 within a block's tile. x and y may be one array.
-// Addresses need not be aligned to more than an element; words of 16 bytes are used where they are.
+// y[i] = x[0] + ... + x[i], or up to x[i - 1] with EXCLUSIVE. Each kernel improves the kernel before it. Its comment
+// names the change and the counters that should show it. N may be any number of elements, also 0 or more than 2^32:
+// indexes have 64 bits for a whole array and 32 bits within a block's tile. x and y may be the same array. Addresses
+// need only the alignment of an element; if they are aligned to 16 bytes, the kernels use words of 16 bytes.
 //
-// Integers are added modulo 2^32, so their answer is one. Floats are added in an order that depends on the kernel and
-// its tuning parameters, but (save for scan_decoupled_lookback) not on time, so that the same launch gives the same bits. What
-// follows an infinity or a NaN is what IEEE 754 makes of it; what stands before one is untouched. A partial sum past
-// the largest finite number is an infinity, so where elements of both signs are that large the answer depends on the
-// order. Denormals are kept. A sum of nothing but zeros is a zero of either sign.
+// Integers are added modulo 2^32, so there is only one answer. Floats are added in an order that depends on the kernel
+// and its tuning parameters. In all kernels except scan_decoupled_lookback this order does not depend on time, so the
+// same launch gives the same bits. After an infinity or a NaN, sums follow IEEE 754; sums before it are not affected. A
+// partial sum above the largest finite number is an infinity, so if elements of both signs are that large, the answer
+// depends on the order. Denormals are kept. A sum of zeros alone is a zero of either sign.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro SCAN_<NAME> is set, or where SCAN_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro SCAN_<NAME> is set, or if SCAN_ONE is not set.
 
 #include "common.cuh"
 
@@ -26,13 +26,14 @@
 #define BLOCK 256 // threads of a block, whole warps
 #endif
 #ifndef PACKED
-#define PACKED 1 // brent_kung: 1: the n-th thread has the n-th pair; 0: the thread whose item it is
+// brent_kung: 1: the n-th thread adds the n-th pair; 0: the thread with the same index as the item adds it
+#define PACKED 1
 #endif
 #ifndef ITEMS
 #define ITEMS 8 // three_phase: consecutive items of a thread; a power of two, at most 32
 #endif
 #ifndef PAD
-#define PAD 1 // three_phase: words left free after each 32
+#define PAD 1 // three_phase: words left free after each 32 words
 #endif
 #ifndef QUADS
 #define QUADS 4 // quads per thread: items per thread / 4
@@ -41,7 +42,7 @@
 #define STAGES 3 // waves: tiles in flight per block
 #endif
 #ifndef PER_SM
-#define PER_SM 1 // blocks that an SM must have room for
+#define PER_SM 1 // blocks that must fit on an SM
 #endif
 
 #define WARPS (BLOCK / WARP)
@@ -56,7 +57,8 @@ typedef Plus<value> Op;
 
 // ---- what a scan stores ----
 
-// A policy: what the answer at an item is made of, the aggregate of the items before it or that with the item itself.
+// A policy: makes the answer at an item from the sum of the items before it, without the item (exclusive) or with it
+// (inclusive).
 struct Inclusive {
     static __device__ __forceinline__ value at(value before, value item)
     {
@@ -90,10 +92,11 @@ __device__ __forceinline__ void store_item(value *y, offset first, unsigned i, o
 }
 
 #if defined(SCAN_KOGGE_STONE) || !defined(SCAN_ONE)
-// One item per thread in shared memory; in step k each adds the one 2^k before it (Kogge and Stone, 1973).
+// One item per thread in shared memory. In step k each thread adds the item 2^k places before its own (Kogge and Stone,
+// 1973).
 //
-// log2 BLOCK steps of BLOCK additions, N log N of them in all. Reading and writing the same array takes two barriers
-// per step.
+// log2 BLOCK steps of BLOCK additions, so N log N additions in all. A step reads and writes the same array, which takes
+// two barriers.
 extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     __shared__ value s[BLOCK];
@@ -117,7 +120,7 @@ extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__r
 #if defined(SCAN_KOGGE_STONE_DOUBLE_BUFFER) || !defined(SCAN_ONE)
 // Two arrays in turn: a step reads one and writes the other.
 //
-// Against kogge_stone: one barrier per step for twice the shared memory.
+// Compared with kogge_stone: one barrier per step, for twice the shared memory.
 extern "C" __global__ void scan_kogge_stone_double_buffer(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     __shared__ value buffers[2][BLOCK];
@@ -140,8 +143,8 @@ extern "C" __global__ void scan_kogge_stone_double_buffer(const value *x, value 
 #endif
 
 #if defined(SCAN_BRENT_KUNG) || !defined(SCAN_ONE)
-// Calls step(i) for the last item i of each 2 * stride items, where i + reach lies in the section. With `packed` the
-// n-th thread does so for the n-th of them, else the thread whose item it is.
+// Calls step(i) for the last item i of each 2 * stride items, if i + reach is in the section. With `packed` the n-th
+// thread calls it for the n-th of these items. Otherwise the thread whose index is the item's index calls it.
 template <bool packed, class Step> __device__ __forceinline__ void each_pair(unsigned stride, unsigned reach, Step step)
 {
     if (packed) {
@@ -155,13 +158,14 @@ template <bool packed, class Step> __device__ __forceinline__ void each_pair(uns
     }
 }
 
-// Two items per thread: sums up a tree (up-sweep), then back down it (down-sweep; Brent and Kung, 1982).
+// Two items per thread. The kernel computes sums up a tree (up-sweep), then back down it (down-sweep; Brent and Kung,
+// 1982).
 //
-// Against kogge_stone: some 2 N additions in place of N log N, in twice as many steps. Where each item stays its own
-// thread's (PACKED = 0) every warp is at work for a few lanes in every step; where the n-th pair is the n-th thread's,
-// whole warps rest. It costs the same in shared memory: the words of a step lie strides apart, and what the one pays in
-// requests the other pays in bank conflicts. BLOCK = 256, N = 65536: 49,536 loads without a conflict, or 12,160 with up
-// to 16 lanes at a bank; 49,536 wavefronts in both.
+// Compared with kogge_stone: about 2 N additions instead of N log N, in twice as many steps. If each thread adds its
+// own item (PACKED = 0), every warp works for a few lanes in every step. If the n-th thread adds the n-th pair, whole
+// warps are idle. Both cost the same in shared memory, because the words of a step are strides apart: PACKED = 0 has
+// more requests, and PACKED = 1 has bank conflicts instead. For BLOCK = 256 and N = 65536 there are 49,536 loads
+// without a conflict, or 12,160 loads with up to 16 lanes per bank. Both are 49,536 wavefronts.
 extern "C" __global__ void scan_brent_kung(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     enum { SECTION = 2 * BLOCK };
@@ -171,11 +175,12 @@ extern "C" __global__ void scan_brent_kung(const value *x, value *y, value *__re
 #pragma unroll
     for (unsigned i = t; i < SECTION; i += BLOCK)
         s[i] = first + i < N ? x[first + i] : 0;
-    for (unsigned stride = 1; stride < SECTION; stride *= 2) { // up: s[i] becomes the sum of the 2 strides before it
+    // up: s[i] becomes the sum of the 2 strides that end at it
+    for (unsigned stride = 1; stride < SECTION; stride *= 2) {
         __syncthreads();
         each_pair<PACKED>(stride, 0, [&](unsigned i) { s[i] += s[i - stride]; });
     }
-    for (unsigned stride = SECTION / 4; stride > 0; stride /= 2) { // down: half a subtree takes in what is before it
+    for (unsigned stride = SECTION / 4; stride > 0; stride /= 2) { // down: half a subtree adds the sum before it
         __syncthreads();
         each_pair<PACKED>(stride, stride, [&](unsigned i) { s[i + stride] += s[i]; });
     }
@@ -190,8 +195,8 @@ extern "C" __global__ void scan_brent_kung(const value *x, value *y, value *__re
 
 // ---- warps and blocks ----
 
-// The aggregate of the warps before this thread's (its warp's exclusive prefix), and of all warps. warps[] holds one
-// aggregate per warp, written before a barrier.
+// Returns the aggregate of the warps before this thread's warp (the exclusive prefix of its warp). *all becomes the
+// aggregate of all warps. warps[] has one aggregate per warp, which must have been written before a barrier.
 template <unsigned count> __device__ __forceinline__ value prefix_of_warp(const value *warps, value *all)
 {
     const unsigned lane = lane_id(), warp = warp_id();
@@ -202,13 +207,14 @@ template <unsigned count> __device__ __forceinline__ value prefix_of_warp(const 
 }
 
 #if defined(SCAN_THREE_PHASE) || !defined(SCAN_ONE)
-// ITEMS consecutive items per thread (a blocked arrangement), in three phases: each thread scans its own items, the
-// threads' aggregates are scanned, each thread adds the aggregate of those before it.
+// ITEMS consecutive items per thread (a blocked arrangement), in three phases. Each thread scans its own items. Then
+// the threads' aggregates are scanned. Then each thread adds the aggregate of the threads before it.
 //
-// Against brent_kung: N additions in the first phase, N in the third, and the steps with barriers only for the sums.
-// The section goes through shared memory in both directions, from a striped arrangement, in which loads are coalesced,
-// to a blocked one and back (CUB's BLOCK_LOAD_TRANSPOSE). Threads read words ITEMS apart, in few banks; an unused word
-// after each 32 (PAD = 1) spreads them over all banks.
+// Compared with brent_kung: N additions in the first phase and N in the third, and the steps with barriers only process
+// the threads' sums. The section goes through shared memory in both directions. There it changes from a striped
+// arrangement, in which global accesses are coalesced, to a blocked one and back (CUB's BLOCK_LOAD_TRANSPOSE). Threads
+// read words ITEMS apart, which are in few banks. An unused word after each 32 words (PAD = 1) spreads them over all
+// banks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_three_phase(const value *x, value *y, value *__restrict__ sums, offset N)
 {
@@ -250,9 +256,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- tiles in registers ----
 //
-// A warp has `quads` times 128 consecutive items, a lane the four at 4 * lane of each 128 (a warp-striped arrangement
-// of vectors): loads and stores are coalesced vectors of 16 bytes, and nothing goes through shared memory. Shuffles
-// compute the prefix of each quad.
+// A warp has `quads` times 128 consecutive items. A lane has the four items at 4 * lane of each 128 (a warp-striped
+// arrangement of vectors). So loads and stores are coalesced vectors of 16 bytes, and no item goes through shared
+// memory. Shuffles compute the prefix of each quad.
 
 // The index in the tile of this lane's quad number k.
 template <unsigned quads> __device__ __forceinline__ unsigned quad_index(unsigned k)
@@ -332,7 +338,7 @@ __device__ __forceinline__ void store_tile(value *y, const quad (&q)[quads], con
 }
 
 #if defined(SCAN_SUMS) || !defined(SCAN_ONE)
-// An exclusive scan of the aggregates of sections, in place: one block, tile after tile.
+// Makes an exclusive scan of the sections' aggregates, in place: one block, one tile after the other.
 extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, offset count)
 {
     __shared__ value warps[2][SUMS_BLOCK / WARP];
@@ -345,7 +351,7 @@ extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, 
         value total = warp_prefixes(q, prefix);
         if (lane_id() == 0)
             warps[turn][warp_id()] = total;
-        __syncthreads(); // one a tile: the next one's sums are put elsewhere
+        __syncthreads(); // one barrier per tile suffices, because the next tile uses the other array for its sums
         value sum = carry + prefix_of_warp<SUMS_BLOCK / WARP>(warps[turn], &all);
         carry += all;
 #pragma unroll
@@ -366,7 +372,7 @@ extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, 
 #endif
 
 #if defined(SCAN_ADD) || !defined(SCAN_ONE)
-// Adds its prefix to each element of a section of y.
+// Adds to each element of a section of y the prefix of that section.
 extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restrict__ sums, unsigned section, offset N)
 {
     const offset first = tile_begin(section);
@@ -377,11 +383,12 @@ extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restri
 #endif
 
 #if defined(SCAN_HIERARCHICAL) || !defined(SCAN_ONE)
-// Reduce, then scan: the first kernel only computes its tile's aggregate, the third scans the tile from a known prefix.
+// Reduce, then scan: the first kernel computes only the aggregate of its tile, and the third kernel scans the tile from
+// a known prefix.
 //
-// Against three_phase and the others, whose first kernel scans and whose third reads and writes y once more: three
-// passes over memory in place of four. Warps scan by shuffles, words are 16 bytes, and no item goes through shared
-// memory.
+// Compared with three_phase and the kernels before it, whose first kernel scans and whose third kernel reads and writes
+// y again: three passes over memory instead of four. Warps scan by shuffles, words are 16 bytes, and no item goes
+// through shared memory.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_tile_sums(const value *__restrict__ x, value *__restrict__ sums, offset N)
 {
@@ -419,25 +426,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- one pass: blocks that wait for blocks ----
+// ---- one pass: blocks that wait for other blocks ----
 
 #if defined(SCAN_STREAM) || !defined(SCAN_ONE)
-// One kernel: each block waits for the prefix of the one before it, adds its own aggregate, and passes it on (chained
-// scan).
+// One kernel: each block waits for the prefix of the block before it, adds its own aggregate, and passes the sum on
+// (chained scan).
 //
-// Against hierarchical: two passes over memory, one launch (and one that sets the flags to 0). A block must not wait
-// for one that has no SM yet, and nobody says in which order blocks start; so each takes its number when it runs. The
-// sum must be seen before the flag that says it is there: a fence between them, on both sides. With them the flag
-// orders the sum, which may then be stored plainly; and only of a plain store does `kiln check` notice that the
-// writer's fence is missing. All N / TILE handovers come one after the other, each a way to the L2 and back, and that
-// chain is what it takes.
+// Compared with hierarchical: two passes over memory and one launch (and another that sets the flags to 0). A block
+// must not wait for a block that has no SM yet. The order in which blocks start is not specified, so each block takes
+// its number when it runs. The sum must be visible before its flag. Therefore a fence is between them, on the writer's
+// and on the reader's side. The fences order the sum by the flag, so the sum itself may be an ordinary store. And only
+// with an ordinary store does `kiln check` notice if the writer's fence is missing. The N / TILE handovers follow each
+// other, each takes a way to the L2 and back, and this chain determines the time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_stream(const value *x, value *y, value *sums, volatile unsigned *flags, offset N)
 {
     __shared__ value warps[WARPS], handed;
     __shared__ unsigned number;
     if (threadIdx.x == 0)
-        number = atomicAdd((unsigned *)flags, 1); // flags[n] is tile n - 1's; flags[0] counts the blocks that run
+        number = atomicAdd((unsigned *)flags, 1); // flags[n] belongs to tile n - 1; flags[0] counts the running blocks
     __syncthreads();
     const unsigned tile = number;
     const offset first = (offset)tile * TILE;
@@ -469,7 +476,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(SCAN_DECOUPLED_LOOKBACK) || defined(SCAN_WAVES) || !defined(SCAN_ONE)
-// A number of 32 bits as its bits, and back.
+// Convert a number of 32 bits to its bits, and back.
 __device__ __forceinline__ unsigned bits_of(unsigned value)
 {
     return value;
@@ -490,10 +497,10 @@ template <> __device__ __forceinline__ float value_of<float>(unsigned bits)
     return __uint_as_float(bits);
 }
 
-// A note is what CUB calls a tile's status word: a tag that says what it is, and a value, in one word that is written
-// at once, so that no fence is needed between them. Tags are counted up from launch to launch, so notes need not be
-// cleared between launches. Tags repeat after 2^31 launches of scan_decoupled_lookback and 2^32 waves of scan_waves; by
-// then a note has been overwritten: by the next launch of as many tiles, or two waves later.
+// A note is what CUB calls a tile's status word: a tag that tells the kind of the value, and the value. Both are in one
+// word that is written at once, so no fence is needed between them. Tags increase from launch to launch, so notes need
+// not be cleared between launches. Tags repeat after 2^31 launches of scan_decoupled_lookback and 2^32 waves of
+// scan_waves. By then another launch with as many tiles has overwritten the note, or a wave two waves later has.
 __device__ __forceinline__ void leave(unsigned long long *note, unsigned tag, value sum)
 {
     *(volatile unsigned long long *)note = (unsigned long long)tag << 32 | bits_of(sum);
@@ -508,20 +515,20 @@ __device__ __forceinline__ unsigned read_note(const unsigned long long *note, va
 #endif
 
 #if defined(SCAN_DECOUPLED_LOOKBACK) || !defined(SCAN_ONE)
-// What launches leave for the next one: all blocks read it, the last block to finish changes it.
+// The state that a launch leaves for the next one. All blocks read it, and the last block to finish changes it.
 struct turnstile {
     unsigned launches, tickets, left;
 };
 
-// The look-back of one warp: the sum of all tiles before `tile`, from a window of 32 notes at a time, the nearest
-// window first, until a note is found that holds an inclusive prefix.
+// The look-back of one warp: returns the sum of all tiles before `tile`. It reads a window of 32 notes at a time, the
+// nearest window first, until it finds a note with an inclusive prefix.
 __device__ __forceinline__ value look_back(const unsigned long long *notes, offset tile, unsigned tag)
 {
     const unsigned lane = lane_id();
     value before = 0;
     for (offset end = tile; end > 0; end -= WARP) {
         value sum = 0;
-        unsigned state = tag + 1; // before the first tile: nothing, and all of it
+        unsigned state = tag + 1; // lanes before the first tile have the inclusive prefix 0
         if (lane < end)
             do {
                 state = read_note(notes + (end - 1 - lane), &sum);
@@ -535,12 +542,12 @@ __device__ __forceinline__ value look_back(const unsigned long long *notes, offs
     return before;
 }
 
-// Each block publishes its tile's aggregate as soon as it has it, and looks back over the aggregates of the tiles
-// before until it finds an inclusive prefix (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
+// Each block publishes its tile's aggregate as soon as it has it. Then it adds the aggregates of the tiles before it,
+// backwards, until it finds an inclusive prefix (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
 // look-back", 2016).
 //
-// Against stream: no block waits for a chain of others; it adds as many aggregates as it needs. How far it looks back
-// depends on timing, and so does the order of additions.
+// Compared with stream: no block waits for a chain of other blocks; it adds as many aggregates as it needs. How far it
+// looks back depends on timing, and so does the order of additions.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_decoupled_lookback(const value *x, value *y, unsigned long long *notes, turnstile *turn, offset N)
 {
@@ -553,7 +560,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         ticket = atomicAdd(&turn->tickets, 1);
     }
     __syncthreads();
-    const unsigned tag = 2 * launch + 2, tile = ticket; // tag: the tile's aggregate; tag + 1: its inclusive prefix
+    const unsigned tag = 2 * launch + 2, tile = ticket; // tag marks the tile's aggregate, tag + 1 its inclusive prefix
     const offset first = (offset)tile * TILE;
     quad q[QUADS];
     value prefix[QUADS], all;
@@ -582,12 +589,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(SCAN_WAVES) || !defined(SCAN_ONE)
-// What is known of the launches before.
+// The state that one launch leaves for the next.
 struct board {
     unsigned waves, left;
 };
 
-// Tiles in flight lie in shared memory, each thread's quads in places that no other thread reads.
+// Tiles in flight are in shared memory. Each thread's quads are in places that no other thread reads.
 __device__ __forceinline__ void request_tile(quad *slot, const value *x, offset first, offset N, bool aligned)
 {
     slot += threadIdx.x;
@@ -602,10 +609,10 @@ __device__ __forceinline__ void request_tile(quad *slot, const value *x, offset 
         for (unsigned k = 0; k < QUADS; ++k)
             slot[k * BLOCK] = q[k];
     }
-    copy_async_commit(); // also of nothing: groups are counted
+    copy_async_commit(); // also an empty group, because groups are counted
 }
 
-// Waits until all tiles asked for are there but the last STAGES - 1, and takes one.
+// Waits until all requested tiles except the last STAGES - 1 have arrived, and takes one.
 __device__ __forceinline__ void take_tile(quad (&q)[QUADS], const quad *slot)
 {
     copy_async_wait<STAGES - 1>();
@@ -614,13 +621,13 @@ __device__ __forceinline__ void take_tile(quad (&q)[QUADS], const quad *slot)
         q[k] = slot[k * BLOCK + threadIdx.x];
 }
 
-// PER_SM blocks an SM, all of them there at once, a tile each, wave after wave; every block reads the sums of all tiles
-// of its wave and adds up those before its own, and all of them for the next wave.
+// PER_SM blocks per SM, all resident together. Each block takes one tile per wave. It reads the sums of all tiles of
+// its wave. It adds the sums before its own tile, and all of them for the next wave.
 //
-// Against decoupled_lookback: no tickets, no chain, and additions in an order that does not depend on time. Blocks
-// stay, so STAGES tiles are always under way to shared memory; and a block says the sum of its next tile before it
-// finishes the present one, so that the others' are there when it looks for them. In return all blocks must be there at
-// once, which is what a cooperative launch promises.
+// Compared with decoupled_lookback: there are no tickets and no chain, and the order of additions does not depend on
+// time. Blocks stay resident, so STAGES tiles are always being copied to shared memory. A block publishes the sum of
+// its next tile before it finishes the current one, so the other blocks find the sum when they need it. In return all
+// blocks must be resident together, which a cooperative launch guarantees.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     scan_waves(const value *x, value *y, unsigned long long *notes, board *shown, offset N)
 {
@@ -628,7 +635,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     __shared__ value warps[2][WARPS], befores[2][WARPS], alls[2][WARPS];
     const unsigned t = threadIdx.x, lane = lane_id(), warp = warp_id();
     const offset step = grid_threads<TILE>(), tiles = ceil_div(N, TILE);
-    const offset mine = (tiles - blockIdx.x + gridDim.x - 1) / gridDim.x; // tiles of this block
+    const offset mine = (tiles - blockIdx.x + gridDim.x - 1) / gridDim.x; // number of tiles of this block
     const bool aligned = is_aligned<sizeof(quad)>(x, y);
     const unsigned waves_before = *(volatile unsigned *)&shown->waves;
     offset first = tile_begin(TILE), wanted = first;
@@ -638,7 +645,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     quad q[QUADS], next[QUADS];
     value prefix[QUADS], next_prefix[QUADS], in_block = 0, carry = 0;
     unsigned tag = waves_before, slot = 0;
-    for (offset wave = 0; wave <= mine; ++wave) { // takes its tile of this wave, and finishes that of the one before
+    // each iteration loads this wave's tile and finishes the tile of the previous wave
+    for (offset wave = 0; wave <= mine; ++wave) {
         const unsigned turn = wave & 1;
         if (wave < mine) {
             take_tile(next, slots + slot * QUADS * BLOCK);
@@ -669,8 +677,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
         ++tag;
         value next_in_block = 0;
         if (wave < mine) {
-            // This is written over a note of two waves ago. Everybody has read that: I have read the notes of one wave
-            // ago, and who wrote those had read it.
+            // This overwrites a note of two waves ago. Every block has read that note: this block has read the notes of
+            // the previous wave, and each block read the older notes before it wrote its own.
             value all;
             next_in_block = prefix_of_warp<WARPS>(warps[turn], &all);
             if (t == 0)

@@ -1,5 +1,5 @@
-// split.cuh - single precision on tensor cores: a float as the sum of three bf16 parts, and the six products of parts
-// that make a product of floats (TENSOR.md).
+// split.cuh - single precision on tensor cores: a float is the sum of three bf16 parts, and six products of parts make
+// a product of floats (TENSOR.md).
 
 #ifndef SPLIT_CUH
 #define SPLIT_CUH
@@ -7,14 +7,14 @@
 #include "common.cuh"
 #include "tensor.cuh"
 
-// Whether a number can be split: zero, or a magnitude in [2^-102, 2^127).
+// Returns whether a number can be split: it is zero, or its magnitude is in [2^-102, 2^127).
 __device__ __forceinline__ bool is_carried(float x)
 {
     unsigned magnitude = __float_as_uint(x) & 0x7fffffff;
     return magnitude == 0 || magnitude - 0x0c800000 < 0x7f000000 - 0x0c800000;
 }
 
-// Some numbers' next part, and what is left of them, exactly.
+// Splits off the next part of some numbers. x keeps the exact remainders.
 template <unsigned count> __device__ __forceinline__ void take_part(unsigned (&pairs)[count / 2], float (&x)[count])
 {
 #pragma unroll
@@ -25,8 +25,9 @@ template <unsigned count> __device__ __forceinline__ void take_part(unsigned (&p
         x[i] -= __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000 : pairs[i / 2] << 16);
 }
 
-// Splits a matrix into its three bf16 parts, each rows x stride, the stride a multiple of 8. A block of 128 threads has
-// a piece of a row, a thread four numbers. What cannot be split becomes NaN, so that every product with it does.
+// Splits a matrix into its three bf16 parts. Each part is rows x stride, and the stride is a multiple of 8. A block of
+// 128 threads has a piece of a row, four numbers per thread. A number that cannot be split becomes NaN, so every
+// product with it is NaN.
 __device__ __forceinline__ void split_matrix(const float *__restrict__ matrix, uint2 *__restrict__ parts, unsigned rows,
                                              unsigned cols, unsigned stride)
 {
@@ -52,9 +53,9 @@ __device__ __forceinline__ void split_matrix(const float *__restrict__ matrix, u
     }
 }
 
-// A warp group's 64 x n: sum = the product of `steps` x 16 of K, of which shared memory has the parts of A one after the
-// other, `part_a` bytes apart, and those of B; the next 16 of K lie step_a and step_b bytes further on. The six products,
-// the smaller ones first. With b_rows, B lies by rows.
+// Computes a warp group's 64 x n sums over `steps` x 16 of K by six products, the smaller ones first. Shared memory has
+// the parts of A, `part_a` bytes apart, and the parts of B. The next 16 of K are step_a and step_b bytes further on.
+// With b_rows, B lies by rows.
 template <bool b_rows, unsigned n>
 __device__ __forceinline__ void multiply_parts(float (&sum)[n / 2], offset a, unsigned part_a, unsigned step_a, offset b,
                                                unsigned part_b, unsigned step_b, unsigned steps)

@@ -1,17 +1,17 @@
-// spmv.cu - y = A x for a sparse matrix A, in the formats that were invented for it.
+// spmv.cu - y = A x for a sparse matrix A, in the common formats of sparse matrices.
 //
-// A product reads each entry of A once: 4 bytes of value and, in most formats, 4 of column, then x at that column. So
-// the bound is memory bandwidth, and what differs is who reads what: whether the lanes of a warp read neighbours,
-// whether they are done at the same time, and what is stored beside the values.
+// A product reads each entry of A once: 4 bytes of value, in most formats 4 bytes of column, and x at that column. So
+// the bound is memory bandwidth. The kernels differ in three points: whether the lanes of a warp read neighbours,
+// whether they finish at the same time, and which data is stored beside the values.
 //
-// What the answer is: the sum of the products of a row, in an order that depends on the kernel and its tuning
-// parameters. The same launch gives the same bits, save for the kernels that add with atomics (spmv_coo_atomic,
-// spmv_coo_segmented, and the variants that use the latter for a rest). A row without entries gives 0. Infinities and
-// NaN go through as IEEE 754 has it; formats that pad (ELL, sliced ELL, DIA, BCSR) multiply a 0 by an element of x that
-// the row does not have, so that an infinity or NaN there spoils the row. Offsets and columns have 32 bits.
+// The answer: the sum of the products of a row, in an order that depends on the kernel and its tuning parameters. The
+// same launch gives the same bits, except for the kernels that add with atomics (spmv_coo_atomic, spmv_coo_segmented,
+// and the variants that use the latter for some entries). A row without entries gives 0. Infinities and NaN follow IEEE
+// 754. Formats that pad (ELL, sliced ELL, DIA, BCSR) multiply a 0 by an element of x that the row does not have, so an
+// infinity or NaN there makes the row NaN. Offsets and columns have 32 bits.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro SPMV_<NAME> is set, or where SPMV_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro SPMV_<NAME> is set, or if SPMV_ONE is not set.
 
 #include "common.cuh"
 
@@ -25,7 +25,7 @@
 #define UNROLL 2 // entries of a row in flight per lane
 #endif
 #ifndef ITEMS
-#define ITEMS 8 // merge: steps of the path per thread; segmented: entries per lane
+#define ITEMS 8 // merge: steps of the merge path per thread; segmented: entries per lane
 #endif
 #ifndef HEIGHT
 #define HEIGHT 32 // rows of a slice
@@ -46,10 +46,10 @@
 #define WARPS 8 // bins: warps that share a group
 #endif
 #ifndef AHEAD
-#define AHEAD 4 // bins: chunks of a warp that are on their way
+#define AHEAD 4 // bins: chunks of a warp that are in flight
 #endif
 #ifndef STREAMING
-#define STREAMING 1 // 1: the matrix is marked as used once (ld.cs), so that x stays in the caches
+#define STREAMING 1 // 1: loads of the matrix have the hint "used once" (ld.cs), so that x stays in the caches
 #endif
 
 typedef unsigned u32;
@@ -59,7 +59,7 @@ __device__ __forceinline__ float product(const u32 *index, const float *values, 
     return load<STREAMING>(values + at) * __ldg(x + load<STREAMING>(index + at));
 }
 
-// The sum over the `lanes` neighbours that share a row; all of them get it.
+// Returns the sum over the `lanes` neighbours that share a row. All of them get it.
 template <unsigned lanes> __device__ __forceinline__ float row_sum(float mine)
 {
 #pragma unroll
@@ -68,7 +68,7 @@ template <unsigned lanes> __device__ __forceinline__ float row_sum(float mine)
     return mine;
 }
 
-// The entries first, first + step, ... before end; UNROLL of them are in flight.
+// Returns the sum over the entries first, first + step, ... before `end`. UNROLL of them are in flight.
 template <unsigned step>
 __device__ __forceinline__ float strided_sum(const u32 *index, const float *values, const float *x, u32 first, u32 end)
 {
@@ -89,7 +89,7 @@ __device__ __forceinline__ float strided_sum(const u32 *index, const float *valu
 
 // ---- CSR ----
 
-// A thread a row. Lanes read places that lie a row apart, and a warp is done when its longest row is.
+// One thread per row. Lanes read places that are a row apart, and a warp takes as long as its longest row.
 #if defined SPMV_CSR_THREAD || !defined SPMV_ONE
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_csr_thread(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows)
@@ -100,8 +100,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// VECTOR lanes a row: they read neighbours. Good where rows have some VECTOR entries or more; lanes past the end of a
-// shorter row do nothing.
+// VECTOR lanes per row, which read neighbours. This is good if rows have about VECTOR entries or more, because lanes
+// after the end of a shorter row are idle.
 #if defined SPMV_CSR_WARP || !defined SPMV_ONE
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_csr_warp(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows)
@@ -117,11 +117,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 // Merge path (Merrill, Garland: "Merge-based parallel sparse matrix-vector multiplication", SC 2016): the ends of rows
-// and the entries are two sorted lists; each step along their merge either adds an entry or finishes a row. All threads
-// take ITEMS steps, so that the work is even whatever the rows are like, empty rows and one row with everything
-// included. A row that goes on into the next block's share is completed by spmv_merge_fixup.
+// and the entries are two sorted lists. Each step along their merge either adds an entry or finishes a row. All threads
+// take ITEMS steps. So the work is even for any matrix, also with empty rows or with all entries in one row. If a row
+// continues into the next block's share, spmv_merge_fixup completes it.
 
-// How many row ends lie before the point where `diagonal` steps have been taken; ends[r] is where row r ends.
+// Returns how many row ends are among the first `diagonal` steps. ends[r] is the end of row r.
 __device__ __forceinline__ u32 merge_search(u32 diagonal, const u32 *ends, u32 rows, u32 entries)
 {
     u32 low = diagonal > entries ? diagonal - entries : 0, high = min(diagonal, rows);
@@ -136,7 +136,7 @@ __device__ __forceinline__ u32 merge_search(u32 diagonal, const u32 *ends, u32 r
 }
 
 #if defined SPMV_CSR_MERGE || !defined SPMV_ONE
-// carry_rows[b], carry_sums[b]: the row that block b did not finish, and what it has of it.
+// carry_rows[b], carry_sums[b]: the row that block b did not finish, and the block's sum for it.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_csr_merge(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows,
                    u32 entries, u32 *carry_rows, float *carry_sums)
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __syncthreads();
     u32 row_begin = corner[0], row_stop = corner[1], entry_begin = begin - row_begin, entry_stop = stop - row_stop;
     u32 tile_rows = row_stop - row_begin, tile_entries = entry_stop - entry_begin;
-    // The end of the row that the next block goes on with is needed as well: it stops the walk.
+    // The end of the row that the next block continues is needed too: it stops the loop.
     for (u32 i = threadIdx.x; i <= tile_rows; i += BLOCK)
         ends[i] = row_begin + i < rows ? row_ends[row_begin + i] - entry_begin : 0xffffffffu;
 #pragma unroll
@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 diagonal = min(threadIdx.x * ITEMS, tile_rows + tile_entries);
     u32 row = merge_search(diagonal, ends, tile_rows, tile_entries), entry = diagonal - row, first = row;
     float sum = 0, first_sum = 0;
-    bool finished = false; // this thread has come to the end of a row
+    bool finished = false; // whether this thread has finished a row
 #pragma unroll
     for (u32 k = 0; k < ITEMS; k++) {
         if (diagonal + k < tile_rows + tile_entries) {
@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             }
         }
     }
-    // What threads have of the rows that they did not finish: a scan of sums that starts anew with each row.
+    // The sums of the rows that threads did not finish: a segmented scan, which restarts with each row.
     float carry = sum;
     u32 carry_row = row;
 #pragma unroll
@@ -201,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __syncthreads();
     float left = __shfl_up_sync(ALL_LANES, carry, 1), from_warps = 0;
     u32 left_row = __shfl_up_sync(ALL_LANES, carry_row, 1);
-    // Of the warps before this one, what they have of the row that this warp begins with; the nearest is added last.
+    // Adds the sums that earlier warps have for this warp's first row. The nearest warp's sum is added last.
     u32 warp_first = __shfl_sync(ALL_LANES, first, 0);
     for (unsigned w = 0; w < warp_id(); w++)
         if (warp_rows[w] == warp_first)
@@ -218,8 +218,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// A thread a block of the launch before: the first of the blocks that ended in a row adds what all of them had of it.
-// The order is that of the blocks, so that the bits are the same in every run.
+// One thread per block of the previous launch. For each row, the first block that ended in it adds the sums of all
+// blocks for this row, in the order of the blocks. So the bits are the same in every run.
 extern "C" __global__ void __launch_bounds__(256)
     spmv_merge_fixup(const u32 *carry_rows, const float *carry_sums, float *y, u32 blocks, u32 rows)
 {
@@ -237,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // ---- COO: each entry with its row ----
 
 #if defined SPMV_COO_ATOMIC || !defined SPMV_ONE
-// A thread an entry; all entries of a row meet in one word.
+// One thread per entry. All entries of a row are added to one word by atomics.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_coo_atomic(const u32 *row_of, const u32 *index, const float *values, const float *x, float *y, u32 entries)
 {
@@ -248,8 +248,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_COO_SEGMENTED || !defined SPMV_ONE
-// A warp adds up the entries of a row in registers, 32 at a time over ITEMS steps, and adds to memory once for each run of
-// entries of one row that ends in them. Entries may have any order; the longer such runs, the better.
+// A warp adds the entries of a row in registers, 32 at a time over ITEMS steps. It adds to memory once for each run of
+// entries of the same row that ends in them. Entries may have any order, but long runs are faster.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_coo_segmented(const u32 *row_of, const u32 *index, const float *values, const float *x, float *y, u32 entries)
 {
@@ -263,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         rows[k] = at < entries ? load<STREAMING>(row_of + at) : none;
         products[k] = at < entries ? product(index, values, x, at) : 0;
     }
-    float open = 0;      // each lane's part of the row that is not at its end yet
+    float open = 0;      // each lane's part of the row that has not ended yet
     u32 open_row = none; // the same in all lanes
 #pragma unroll
     for (unsigned k = 0; k < ITEMS; k++) {
@@ -303,8 +303,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_POPULAR || !defined SPMV_ONE
-// The columns of A are numbered by how often they occur, so that the elements of x that most entries need lie side by
-// side and stay in each multiprocessor's L1. This kernel puts x in that order; spmv_coo_segmented does the rest.
+// The columns of A are numbered by how often they occur. So the elements of x that most entries need are neighbours,
+// and stay in each multiprocessor's L1. This kernel brings x into that order, and spmv_coo_segmented does the product.
 extern "C" __global__ void __launch_bounds__(BLOCK) spmv_renumber(const u32 *order, const float *x, float *renumbered, u32 columns)
 {
     u32 i = blockIdx.x * BLOCK + threadIdx.x;
@@ -313,9 +313,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) spmv_renumber(const u32 *ord
 }
 #endif
 
-// ---- ELL and its kin: entry j of many rows side by side, a thread a row ----
+// ---- ELL and related formats: entry j of many rows are neighbours; one thread per row ----
 
-// The sum of `width` entries that lie `step` apart.
+// Returns the sum over `width` entries that are `step` places apart.
 __device__ __forceinline__ float column_sum(const u32 *index, const float *values, const float *x, offset first,
                                             u32 step, u32 width)
 {
@@ -335,7 +335,7 @@ __device__ __forceinline__ float column_sum(const u32 *index, const float *value
 }
 
 #if defined SPMV_ELL || !defined SPMV_ONE
-// All rows are as wide as the longest.
+// All rows have the width of the longest row.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_ell(const u32 *index, const float *values, const float *x, float *y, u32 rows, u32 width)
 {
@@ -345,10 +345,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// JDS: the rows are sorted by length, the longest first; order[i] is the number of the i-th. Neighbouring threads have
-// rows of about the same length, so that few lanes wait.
+// JDS: the rows are sorted by length, the longest first; order[i] is the number of the i-th row. Neighbouring threads
+// have rows of similar lengths, so few lanes wait.
 #if defined SPMV_JDS_CSR || !defined SPMV_ONE
-// Each row's entries still lie side by side, so lanes read places that are a row apart.
+// The entries of each row are contiguous, so lanes read places that are a row apart.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_jds_csr(const u32 *order, const u32 *offsets, const u32 *index, const float *values, const float *x, float *y,
                  u32 rows)
@@ -360,7 +360,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_JDS_TRANSPOSED || !defined SPMV_ONE
-// Entry j of all rows that have one lie side by side, from starts[j] on: no padding, and lanes read neighbours.
+// The entries j of all rows that have one are contiguous, from starts[j] on. So there is no padding, and lanes read
+// neighbours.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_jds_transposed(const u32 *order, const u32 *starts, const u32 *index, const float *values, const float *x,
                         float *y, u32 rows, u32 largest)
@@ -383,8 +384,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined SPMV_SELL || !defined SPMV_ONE
-// Slices of HEIGHT rows, each an ELL of its own that is as wide as its longest row. Sorted in windows of sigma rows,
-// rows of a slice are about as long as each other: little padding, and x is read in about the old order.
+// Slices of HEIGHT rows. Each slice is a separate ELL with the width of its longest row. Rows are sorted by length
+// within windows of sigma rows, so the rows of a slice have similar lengths. Therefore there is little padding, and x
+// is read in nearly the original order.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_sell(const u32 *order, const u32 *starts, const u32 *index, const float *values, const float *x, float *y,
               u32 rows)
@@ -397,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- DIA: whole diagonals, no columns at all ----
+// ---- DIA: whole diagonals, without column numbers ----
 
 #if defined SPMV_DIA || !defined SPMV_ONE
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -409,7 +411,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float sum = 0;
 #pragma unroll UNROLL
     for (u32 d = 0; d < diagonals; d++) {
-        u32 column = row + (u32)diagonal[d]; // below 0 it wraps to more than there are
+        u32 column = row + (u32)diagonal[d]; // below 0 it wraps around to a number above all columns
         if (column < columns)
             sum += load<STREAMING>(values + (offset)d * rows + row) * __ldg(x + column);
     }
@@ -420,7 +422,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- BCSR: dense blocks of BLOCK_ROWS x BLOCK_COLUMNS: one column number for a whole block ----
 
 #if defined SPMV_BCSR || !defined SPMV_ONE
-// VECTOR lanes a row of the matrix; each takes every VECTOR-th block of its row of blocks.
+// VECTOR lanes per row of the matrix. Each takes every VECTOR-th block of its row of blocks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_bcsr(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows, u32 columns)
 {
@@ -433,7 +435,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             u32 column = load<STREAMING>(index + b) * BLOCK_COLUMNS;
 #pragma unroll
             for (u32 k = 0; k < BLOCK_COLUMNS; k++)
-                if (column + k < columns) // the last block may stand out
+                if (column + k < columns) // the last block may extend beyond the matrix
                     sum += load<STREAMING>(dense + k) * __ldg(x + column + k);
         }
     }
@@ -446,8 +448,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- CSR with 16-bit columns ----
 
 #if defined SPMV_DELTA || !defined SPMV_ONE
-// As spmv_csr_warp, with a column as its distance from the diagonal: 6 bytes an entry in place of 8. Entries that are
-// further away are left to spmv_coo_segmented.
+// Like spmv_csr_warp, but a column is stored as its distance from the diagonal: 6 bytes per entry instead of 8.
+// spmv_coo_segmented processes the entries that are further away.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_delta(const u32 *offsets, const short *distance, const float *values, const float *x, float *y, u32 rows)
 {
@@ -466,23 +468,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- bins: entries scattered over the matrix, and no access to memory that is ----
+// ---- bins: entries are scattered over the matrix, but accesses to memory are not ----
 
-// Where columns have no order, each entry reads 32 bytes of x for the sake of 4, and these fill the way from the L2. With
-// the entries in bins (kernel_src/sparse/binned.c; Beamer, Asanovic, Patterson, "Reducing Pagerank communication via
-// propagation blocking", IPDPS 2017) a first kernel has a panel of x in shared memory, multiplies, and writes each product
-// where a second one wants it, which has the sums of some rows in shared memory. All that either reads or writes of memory
-// lies side by side: 16.5 bytes an entry.
+// If columns have no order, each entry reads 32 bytes of x and uses 4 of them, and these reads saturate the path from
+// the L2. Here the entries are in bins (kernel_src/sparse/binned.c; Beamer, Asanovic, Patterson, "Reducing Pagerank
+// communication via propagation blocking", IPDPS 2017). A first kernel holds a panel of x in shared memory, multiplies,
+// and writes each product to the place where the second kernel reads it. The second kernel holds the sums of some rows
+// in shared memory. All accesses of both kernels to memory are contiguous: 16.5 bytes per entry.
 
 #if defined SPMV_BINS || !defined SPMV_ONE
-// Four entries of one octet, on their way from memory.
+// Four entries of one octet, being loaded from memory.
 struct Four {
     float4 value;
     uint2 columns; // 16 bits each
     u32 octet;
 };
 
-// The last panel that begins at or before an octet.
+// Returns the last panel that begins at or before an octet.
 __device__ __forceinline__ u32 panel_of(const u32 *starts, u32 panels, u32 octet)
 {
     u32 low = 0, high = panels;
@@ -496,8 +498,8 @@ __device__ __forceinline__ u32 panel_of(const u32 *starts, u32 panels, u32 octet
     return low;
 }
 
-// All blocks have the same number of octets to multiply, of as many panels as these lie in. While entries
-// are multiplied, the next ones are on their way.
+// Each block multiplies the same number of octets, which may belong to several panels. While entries are multiplied,
+// the next ones are loaded.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_bins_multiply(const u32 *panel_starts, const unsigned short *columns, const float *values, const u32 *to,
                        const float *x, float *products, u32 panels, u32 width, u32 octets, u32 all_columns)
@@ -525,7 +527,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             continue;
         offset quad = 2 * (offset)begin + threadIdx.x, last = 2 * (offset)stop;
         fetch(quad, last);
-        __syncthreads(); // nobody reads the panel before
+        __syncthreads(); // no thread reads the previous panel any more
         u32 whole = width % 4 == 0 ? here / 4 * 4 : 0; // panels begin at a multiple of 16 bytes
         for (u32 i = threadIdx.x; i < whole / 4; i += BLOCK)
             panel_quads[i] = load_quad(x + base + 4 * i);
@@ -553,7 +555,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// Adds a product to its line for each lane; the lines of lanes whose bit 15 is not set differ.
+// Adds a product to its line, for each lane. Lanes whose bit 15 is not set have different lines.
 __device__ __forceinline__ void add_apart(float *sums, u32 slot, float product, bool anyone_twice)
 {
     const u32 nobody = 0x7fff;
@@ -571,13 +573,13 @@ __device__ __forceinline__ void add_apart(float *sums, u32 slot, float product, 
     }
 }
 
-// A block a group. Each of its warps has sums of its own, and takes every WARPS-th chunk, from the back to the front,
-// since what was written last is still in the L2.
+// One block per group. Each of its warps has its own sums and takes every WARPS-th chunk, from the last to the first,
+// because the products that were written last are still in the L2.
 extern "C" __global__ void __launch_bounds__(WARPS *WARP)
     spmv_bins_add(const u32 *group_starts, const u32 *group_lines, const unsigned short *slots, const float *products,
                   float *y, float *partial, u32 rows)
 {
-    extern __shared__ float all_sums[]; // WARPS times LINES
+    extern __shared__ float all_sums[]; // WARPS times LINES sums
     u32 group = blockIdx.x, begin = group_starts[group], chunks = group_starts[group + 1] - begin;
     float4 product[AHEAD], next_product[AHEAD];
     uint2 slot[AHEAD], next_slot[AHEAD];
@@ -629,7 +631,7 @@ extern "C" __global__ void __launch_bounds__(WARPS *WARP)
     }
 }
 
-// A warp a row that was cut into pieces; the whole block where there are many.
+// One warp per row that was cut into pieces, or the whole block if there are many pieces.
 extern "C" __global__ void __launch_bounds__(256)
     spmv_bins_join(const u32 *cut_rows, const u32 *cut_starts, const float *partial, float *y, u32 cut)
 {

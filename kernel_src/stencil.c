@@ -16,7 +16,7 @@ typedef struct grid {
     size_t nx, ny, nz;
     field from, to;
     double *lines;    /* for each worker: five rows of the input, two zeros around each, and a row of the result */
-    size_t line_room; /* of a row */
+    size_t line_room; /* numbers of one line */
 } grid;
 
 enum { LINES = 6, PAD = 1 };

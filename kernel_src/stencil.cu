@@ -2,18 +2,18 @@
 //
 //     out = centre / 4 + (left + right + up + down + below + above) / 8
 //
-// What lies outside the grid counts as zero. x runs fastest in memory, z slowest. The two factors are powers of two, so
-// that, but for products that are denormal, only the six additions round. All kernels add in the same order: their
-// results are the same bits.
+// Points outside the grid count as zero. x runs fastest in memory, z slowest. The two factors are powers of two. So
+// only the six additions round, except for denormal products. All kernels add in the same order, so their results have
+// the same bits.
 //
-// A point is read by seven threads and need only come from memory once, so the least traffic is 8 bytes a point. What a
-// kernel is about is where the other six reads are served: by the L2, by the L1, by shared memory or by registers.
+// Seven threads read a point, and it need only come from memory once. So the least traffic is 8 bytes per point. The
+// kernels differ in the memory that serves the other six reads: the L2, the L1, shared memory or registers.
 //
-// All extents below 2^31 are legal, 0 and 1 included, and none has to be a multiple of a tile. Offsets are 64 bits
-// wide. Blocks are numbered in one dimension, x fastest, so that blocks that run at the same time are neighbours.
+// All extents below 2^31 are legal, also 0, and none has to be a multiple of a tile. Offsets have 64 bits. Blocks are
+// numbered in one dimension, x fastest, so that blocks that run at the same time are neighbours.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro STENCIL_<NAME> is set, or where STENCIL_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro STENCIL_<NAME> is set, or if STENCIL_ONE is not set.
 
 #include "common.cuh"
 
@@ -27,25 +27,27 @@
 #define BLOCK_Z 1 // naive: along z
 #endif
 #ifndef ROWS
-#define ROWS 2 // register_tiled, coarsened, staged, temporal: rows, neighbours along y, that a thread makes
+#define ROWS 2 // register_tiled, coarsened, staged, temporal: neighbouring rows along y per thread
 #endif
 #ifndef CHUNK
-#define CHUNK 32 // planes that a thread walks through along z
+#define CHUNK 32 // planes per thread along z
 #endif
 #ifndef VECTOR
-#define VECTOR 4 // coarsened, staged (4), temporal: points side by side along x that a thread makes: 1 (not temporal), 2 or 4
+// neighbouring points along x per thread: 1, 2 or 4 in coarsened, 2 or 4 in temporal, 4 in staged
+#define VECTOR 4
 #endif
 #ifndef STAGES
 #define STAGES 4 // staged: planes in shared memory, at least 3
 #endif
 #ifndef PREFETCH
-#define PREFETCH 2 // coarsened, temporal: planes beyond the one being read that are on their way to the L2
+// coarsened, temporal: planes after the one that is being read whose prefetch to the L2 is in flight
+#define PREFETCH 2
 #endif
 #ifndef UNROLL
-#define UNROLL 1 // steps along z that are written out
+#define UNROLL 1 // steps along z that are unrolled
 #endif
 
-// The tile of a block, numbered x fastest.
+// The tile of a block. Tiles are numbered with x fastest.
 struct Tile {
     unsigned x, y, z;
 };
@@ -64,10 +66,10 @@ __device__ __forceinline__ float combine(float centre, float left, float right, 
 }
 
 #if defined(STENCIL_NAIVE) || !defined(STENCIL_ONE)
-// A thread a point, seven loads.
+// One thread per point, seven loads.
 //
-// Left and right share the sectors of the centre; up and down are served by the L1 where the block is high enough;
-// below and above lie a plane away, and come from the L2 as long as three planes of all blocks under way fit in it.
+// Left and right share the sectors of the centre. The L1 serves up and down if the block is high enough. Below and
+// above are a plane away, and come from the L2 as long as three planes of all running blocks fit in it.
 extern "C" __global__ void stencil_naive(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny,
                                          unsigned nz)
 {
@@ -82,10 +84,10 @@ extern "C" __global__ void stencil_naive(const float *__restrict__ in, float *__
 #endif
 
 #if defined(STENCIL_PENCIL) || !defined(STENCIL_ONE)
-// A thread walks CHUNK planes along z and keeps the three points of its column in registers.
+// A thread goes through CHUNK planes along z and keeps the three points of its column in registers.
 //
-// Against naive: five loads a point in place of seven, and each plane passes from the L2 to an SM once, not three
-// times.
+// Compared with naive: five loads per point instead of seven, and each plane goes from the L2 to an SM once instead of
+// three times.
 extern "C" __global__ void stencil_pencil(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
                                           unsigned ny, unsigned nz)
 {
@@ -107,10 +109,10 @@ extern "C" __global__ void stencil_pencil(const float *__restrict__ in, float *_
 #endif
 
 #if defined(STENCIL_REGISTER_TILED) || !defined(STENCIL_ONE)
-// A thread makes ROWS points, neighbours along y, in each plane.
+// A thread makes ROWS neighbouring points along y in each plane.
 //
-// Against pencil: up and down are registers too, but for the first and the last row: 3 + 2 / ROWS loads a point. A
-// thread has ROWS loads of the next plane under way at once.
+// Compared with pencil: up and down are in registers too, except for the first and the last row: 3 + 2 / ROWS loads per
+// point. A thread has ROWS loads of the next plane in flight at once.
 extern "C" __global__ void stencil_register_tiled(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
                                                   unsigned ny, unsigned nz)
 {
@@ -150,10 +152,11 @@ extern "C" __global__ void stencil_register_tiled(const float *__restrict__ in, 
 #endif
 
 #if defined(STENCIL_SHARED_REGISTER) || !defined(STENCIL_ONE)
-// The current plane lies in shared memory with a rim of one point, the planes below and above in registers.
+// The current plane is in shared memory with a rim of one point. The planes below and above are in registers.
 //
-// Against pencil: one load from global memory a point, and those of the rim; left, right, up and down come from shared
-// memory, a pass each. It costs a barrier a plane, with two buffers, one being filled while the other is read.
+// Compared with pencil: one load from global memory per point, and the loads of the rim. Left, right, up and down come
+// from shared memory, one wavefront each. A plane costs one barrier: there are two buffers, and one is filled while the
+// other is read.
 extern "C" __global__ void stencil_shared_register(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
                                                    unsigned ny, unsigned nz)
 {
@@ -175,7 +178,7 @@ extern "C" __global__ void stencil_shared_register(const float *__restrict__ in,
             now[0][tx + 1] = x < nx && y > 0 ? in[i - nx] : 0.0f;
         if (ty == BLOCK_Y - 1)
             now[BLOCK_Y + 1][tx + 1] = x < nx && y + 1 < ny ? in[i + nx] : 0.0f;
-        __syncthreads(); // the other buffer was last read before the one of the plane before
+        __syncthreads(); // the other buffer was last read before the previous plane's barrier
         if (inside)
             out[i] = combine(centre, now[ty + 1][tx], now[ty + 1][tx + 2], now[ty][tx + 1], now[ty + 2][tx + 1], below,
                              above);
@@ -188,22 +191,22 @@ extern "C" __global__ void stencil_shared_register(const float *__restrict__ in,
 #if defined(STENCIL_COARSENED) || defined(STENCIL_STAGED) || defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
 typedef vec<float, VECTOR> Word;
 
-// VECTOR points side by side; one access where rows are aligned to as many.
+// VECTOR neighbouring points. If rows are aligned to VECTOR points, one access transfers all.
 struct Vector {
     float at[VECTOR];
 };
 
-// A thread's points of a plane: ROWS rows, and those before and after.
+// A thread's points of a plane: ROWS rows, and the rows before and after them.
 struct Plane {
     Vector row[ROWS], before, after;
 };
 
-// Where a thread reads: VECTOR columns from x on, rows from y - 1 to y + ROWS.
+// The points that a thread reads: VECTOR columns from x on, rows from y - 1 to y + ROWS.
 struct Reader {
     const float *from; // row y of the next plane to be read
-    offset stride;     // of planes
+    offset stride;     // distance between planes
     unsigned nx, ny, nz;
-    int x, y, z;       // z: of the next plane
+    int x, y, z;       // z: the next plane
     bool aligned;
 };
 
@@ -231,7 +234,7 @@ __device__ __forceinline__ Vector read_vector(const Reader &reader, int row)
     return v;
 }
 
-// Reads the next plane and moves on. What lies outside the grid is zero.
+// Reads the next plane and advances. Points outside the grid are zero.
 __device__ __forceinline__ void read_plane(Reader &reader, Plane &plane)
 {
 #pragma unroll
@@ -243,9 +246,8 @@ __device__ __forceinline__ void read_plane(Reader &reader, Plane &plane)
     ++reader.z;
 }
 
-// Sets a thread's rows of the plane that lies `ahead` planes beyond the next one on their way to the L2, if it is one
-// of the planes before `end`. Where it has arrived by then, loads wait for the L2 alone; what is on its way takes no
-// registers.
+// Begins to prefetch a thread's rows of a plane to the L2, `ahead` planes after the next one, if it comes before `end`.
+// If the plane has arrived when it is read, loads wait only for the L2. A prefetch in flight needs no registers.
 __device__ __forceinline__ void prefetch_plane(const Reader &reader, unsigned ahead, unsigned end)
 {
     if ((unsigned)reader.z + ahead >= end || (unsigned)reader.x >= reader.nx)
@@ -275,7 +277,7 @@ __device__ __forceinline__ bool rows_aligned(const float *in, const float *out, 
     return nx % VECTOR == 0 && is_aligned<4 * VECTOR>(in, out);
 }
 
-// One row of a step. `left` and `right` are the points beside the vector.
+// Computes one row of a step. `left` and `right` are the points beside the vector.
 __device__ __forceinline__ Vector step(const Vector &centre, float left, float right, const Vector &up,
                                        const Vector &down, const Vector &below, const Vector &above)
 {
@@ -290,14 +292,14 @@ __device__ __forceinline__ Vector step(const Vector &centre, float left, float r
 #endif
 
 #if defined(STENCIL_COARSENED) || !defined(STENCIL_ONE)
-// VECTOR x ROWS points a thread in each plane; left and right come from the neighbouring lanes, and PREFETCH planes are
-// on their way from memory to the L2.
+// VECTOR x ROWS points per thread in each plane. Left and right come from the neighbouring lanes, and PREFETCH planes
+// are being copied from memory to the L2.
 //
-// Against register_tiled: 1 + 2 / ROWS loads for VECTOR points, of 4 VECTOR bytes each, and a shuffle or two in place
-// of the loads of left and right. Few instructions a byte, many bytes under way: memory sets the pace. On an H200 a
-// thread of one row gains 7 % by the prefetch, one of two rows, which has more loads under way, next to nothing.
-// Holding the plane after the next in registers in its place is slower than either: it costs the warps that hide the
-// L2.
+// Compared with register_tiled: 1 + 2 / ROWS loads for VECTOR points, of 4 VECTOR bytes each, and one or two shuffles
+// instead of the loads of left and right. A byte needs few instructions and many bytes are in flight, so memory is the
+// bound. On an H200 the prefetch gains 7 % for threads of one row. Threads of two rows have more loads in flight and
+// gain almost nothing. Holding the plane after the next in registers instead is slower than both, because fewer warps
+// remain to hide the latency of the L2.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     stencil_coarsened(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny, unsigned nz)
 {
@@ -307,16 +309,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     Reader reader = {in + (tile.z * ((offset)nx * ny) + (offset)y * nx + x) - (offset)nx * ny,
                      (offset)nx * ny, nx, ny, nz, (int)x, (int)y, (int)tile.z - 1, rows_aligned(in, out, nx)};
     float *to = out + (tile.z * reader.stride + (offset)y * nx + x);
-    // Lane 0 reads what is left of the warp, lane 31 what is right of it.
+    // Lane 0 reads the points left of the warp, lane 31 the points right of it.
     bool edge = lane == 0 ? x > 0 && x <= nx : lane == 31 && x + VECTOR < nx;
     const float *beside = to - out + in + (lane == 0 ? -1 : VECTOR);
 
-    const unsigned needed = min(end + 1, nz); // planes from here on are not
+    const unsigned needed = min(end + 1, nz); // later planes are not needed
 
     Plane below, centre, above; // planes z - 1, z, z + 1
 #pragma unroll
     for (unsigned k = 1; k < PREFETCH; ++k)
-        prefetch_plane(reader, 2 + k, needed); // for which no round asks
+        prefetch_plane(reader, 2 + k, needed); // the planes that the loop does not prefetch
     read_plane(reader, below);
     read_plane(reader, centre);
 #pragma unroll UNROLL
@@ -348,30 +350,32 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(STENCIL_STAGED) || !defined(STENCIL_ONE)
-// A block's tile of a plane, with its rim, is copied from global to shared memory without passing through registers,
-// and STAGES - 2 planes are on their way while one is worked on.
+// A block's tile of a plane with its rim is copied from global to shared memory without registers. STAGES - 2 planes
+// are being copied while one is processed.
 //
-// Against coarsened: what is under way costs shared memory and no registers, so tiles can be as high as BLOCK_Y * ROWS
-// rows, of which only the two of the rim are read twice: each point passes from the L2 to an SM little more than once.
-// On an H200 that does not pay: 609 us in place of 543 for two steps at 512^3.
+// Compared with coarsened: copies in flight need shared memory instead of registers. So tiles can be as high as BLOCK_Y
+// * ROWS rows, and only the two rows of the rim are read twice: each point goes from the L2 to an SM little more than
+// once. On an H200 this does not pay: 609 us instead of 543 for two steps at 512^3.
 //
-// A warp is a row of 32 lanes, each with four points; below, above and, within a thread, up and down are registers; a
+// A warp is a row of 32 lanes with four points each. Below and above are in registers, and within a thread also up and
+// down. A plane costs one barrier.
 // barrier a plane.
 static_assert(VECTOR == 4, "four points a lane");
-#define STAGED_WIDTH 136 // a row of the tile in shared memory: 32 quads, a point on either side, aligned to quads
+// a row of the tile in shared memory: 32 quads and one point on either side, aligned to quads
+#define STAGED_WIDTH 136
 #define STAGED_ROWS (BLOCK_Y * ROWS + 2)
 static_assert(2 * (STAGED_ROWS - 2) <= 32 * BLOCK_Y, "a thread copies one point of the rim at most");
 static_assert(STAGES >= 3, "the current plane, the one above, and one on its way");
 
-// Plane z of the tile at x0, y0 and its rim begin their way to shared memory, WIDTH points at a time. A warp copies a
-// row, whole lines of memory; the points beside the rows come one by one, since quads would make two sectors of each
-// line's end. The corners are not needed.
+// Begins to copy plane z of the tile at x0, y0 and its rim to shared memory, WIDTH points at a time. A warp copies a
+// row in complete lines of memory. The points beside the rows are copied one by one, because quads would read two sectors
+// at each end. The corners are not needed.
 template <int WIDTH>
 __device__ __forceinline__ void stage(float *to, const float *in, int x0, int y0, int z, int nx, int ny, int nz)
 {
     const int lane = threadIdx.x, thread = threadIdx.y * 32 + lane;
     const bool plane_inside = (unsigned)z < (unsigned)nz;
-    const float *from = in + ((long long)z * ny + y0 - 1) * nx + x0; // row 0 of the tile is the rim's
+    const float *from = in + ((long long)z * ny + y0 - 1) * nx + x0; // row 0 of the tile belongs to the rim
 #pragma unroll
     for (int row = threadIdx.y; row < STAGED_ROWS; row += BLOCK_Y) {
         bool row_inside = plane_inside && (unsigned)(y0 - 1 + row) < (unsigned)ny;
@@ -397,14 +401,14 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     const int x = x0 + lane * 4, y = y0 + threadIdx.y * ROWS, end = (int)min(tile.z + CHUNK, nz);
     const bool aligned = rows_aligned(in, out, nx);
     auto slot = [&](int z) { return (float *)ring + (z - z0 + 1) % STAGES * (STAGED_WIDTH * STAGED_ROWS); };
-    auto begin = [&](int z) { // nobody needs planes past `end`
+    auto begin = [&](int z) { // planes after `end` are not needed
         if (z <= end && aligned)
             stage<4>(slot(z), in, x0, y0, z, nx, ny, nz);
         else if (z <= end)
             stage<1>(slot(z), in, x0, y0, z, nx, ny, nz);
         copy_async_commit();
     };
-    const int width = STAGED_WIDTH, mine = (threadIdx.y * ROWS + 1) * width + 4 + lane * 4; // in a slot
+    const int width = STAGED_WIDTH, mine = (threadIdx.y * ROWS + 1) * width + 4 + lane * 4; // in a slot of the ring
     auto read = [](const float *from) {
         Vector v;
         unpack(v.at, load_quad(from));
@@ -415,7 +419,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     for (int i = 0; i < STAGES; ++i)
         begin(z0 - 1 + i);
     copy_async_wait<STAGES - 2>();
-    __syncthreads(); // planes z0 - 1 and z0 are there
+    __syncthreads(); // planes z0 - 1 and z0 have arrived
     Vector below[ROWS], centre[ROWS], above[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -425,7 +429,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     float *to = out + ((offset)z0 * nx * ny + (offset)y * nx + x);
     for (int z = z0; z < end; ++z) {
         copy_async_wait<STAGES - 3>();
-        __syncthreads(); // plane z + 1 is there, and plane z - 1 is read no more: its place is free
+        __syncthreads(); // plane z + 1 has arrived, and no thread reads plane z - 1 any more, so its slot is free
         begin(z - 1 + STAGES);
         const float *now = slot(z) + mine, *next = slot(z + 1) + mine;
         Vector before = read(now - width), after = read(now + ROWS * width);
@@ -456,15 +460,15 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
 #endif
 
 #if defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
-// Two steps in one pass (or one, where `steps` is 1): the points between the steps never leave the SM.
+// Two steps in one pass (or one, if `steps` is 1). The points between the steps never leave the SM.
 //
-// Against coarsened: half the traffic a step, twice the arithmetic a byte. A block makes the first step on a tile that
-// is larger than its own by a rim, which its neighbours make once more: a row above and below, and a lane on either
-// side of each warp, whose outer points come out wrong and are used by nobody. Rows of the first step that another warp
-// needs go through shared memory, two buffers and a barrier a plane. All else is in registers: three planes of the
-// input, three of the first step.
+// Compared with coarsened: half the traffic per step, and twice the arithmetic per byte. A block makes the first step
+// on a tile that is larger than its own by a rim. The neighbouring blocks compute this rim too: a row above and below,
+// and a lane on either side of each warp. The outer points of these lanes are wrong, and no thread uses them. Rows of
+// the first step that another warp needs go through shared memory, with two buffers and one barrier per plane.
+// Everything else is in registers: three planes of the input and three of the first step.
 //
-// A warp is a row of lanes, of which 30 write; a block is BLOCK_Y warps one above the other.
+// A warp is a row of lanes, of which 30 write. A block is BLOCK_Y warps, one above the other.
 #if VECTOR < 2
 #error "a lane of the rim holds two points: one that comes out wrong, and one that its neighbour needs"
 #endif
@@ -483,22 +487,22 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
                      rows_aligned(in, out, nx)};
     float *to = out + (z0 * stride + (long long)y * nx + x);
 
-    const unsigned needed = min((unsigned)end + 2, nz); // planes from here on are not
+    const unsigned needed = min((unsigned)end + 2, nz); // later planes are not needed
 
-    // Planes z - 1, z, z + 1 of the first step; z and z + 1, and the one that is read, z + 2, of the input.
+    // Planes z - 1, z, z + 1 of the first step; planes z, z + 1 and z + 2 of the input, of which z + 2 is being read.
     Vector below[ROWS], centre[ROWS], above[ROWS];
     Plane last, next, ahead;
 #pragma unroll
     for (unsigned k = 1; k < PREFETCH; ++k)
-        prefetch_plane(reader, 2 + k, needed); // for which no round asks
+        prefetch_plane(reader, 2 + k, needed); // the planes that the loop does not prefetch
     read_plane(reader, last);
     read_plane(reader, next);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
         below[r] = centre[r] = Vector{};
 
-    // In the round of z the first step's plane z + 1 is made from the input, then the second step's plane z from it.
-    // The first two rounds only fill the registers.
+    // The iteration for z makes plane z + 1 of the first step from the input, then plane z of the second step from it.
+    // The first two iterations only fill the registers.
 #pragma unroll UNROLL
     for (int z = z0 - 2; z < end; ++z) {
         if (PREFETCH > 0)
@@ -511,7 +515,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
             float left = shuffle_up(c.at[VECTOR - 1], 1), right = shuffle_down(c.at[0], 1);
             above[r] = step(c, left, right, r > 0 ? next.row[r > 0 ? r - 1 : 0] : next.before,
                             r + 1 < ROWS ? next.row[r + 1 < ROWS ? r + 1 : 0] : next.after, last.row[r], ahead.row[r]);
-            bool inside = plane_inside && (unsigned)(y + r) < ny; // outside the grid the first step is zero as well
+            bool inside = plane_inside && (unsigned)(y + r) < ny; // outside the grid the first step is zero too
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
                 above[r].at[i] = inside && (unsigned)(x + i) < nx ? above[r].at[i] : 0.0f;
@@ -524,7 +528,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
                     firsts[z & 1][warp][i][lane] = centre[0].at[i];
                     lasts[z & 1][warp + 1][i][lane] = centre[ROWS - 1].at[i];
                 }
-                __syncthreads(); // the other buffer was last read before the one of the plane before
+                __syncthreads(); // the other buffer was last read before the previous plane's barrier
 #pragma unroll
                 for (int i = 0; i < VECTOR; ++i) {
                     up.at[i] = warp > 0 ? lasts[z & 1][warp][i][lane] : 0.0f;

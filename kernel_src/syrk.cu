@@ -1,16 +1,17 @@
 // syrk.cu - C = A A' in single precision, five ways. A is N x K, C is N x N and symmetric, both dense and row-major.
 //
-// An element of C is the dot product of two rows of A, so both operands are read along K: what matmul reads along a row
-// of B, with neighbouring lanes on neighbouring elements, lies here a whole row apart. The first three kernels are
-// about that: in global memory it costs sectors, in shared memory bank conflicts. The last two are about symmetry: half
-// of the products need not be made. All of C is written, both triangles, and both halves are the same bits.
+// An element of C is the dot product of two rows of A, so both operands are read along K. In matmul, neighbouring lanes
+// read neighbouring elements of a row of B. Here the corresponding elements are a whole row apart, which costs sectors
+// in global memory and bank conflicts in shared memory. The first three kernels address this. The last two use the
+// symmetry: half of the products need not be computed. All kernels write both triangles of C, and both have the same
+// bits.
 //
-// All sizes below 2^31 are legal, 0 and 1 included, and none has to be a multiple of a tile. Offsets are 64 bits wide.
+// All sizes below 2^31 are legal, also 0, and none has to be a multiple of a tile. Offsets have 64 bits.
 //
-// All kernels add in order of k, from 0 on, by a fused multiply-add a term: their results are the same bits.
+// All kernels add in order of k, from 0 on, with one fused multiply-add per term. So their results have the same bits.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
-// A kernel is compiled where its own macro SYRK_<NAME> is set, or where SYRK_ONE is not.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor, or for a compiler without
+// definitions. A kernel is compiled if its own macro SYRK_<NAME> is set, or if SYRK_ONE is not set.
 
 #include "common.cuh"
 
@@ -18,7 +19,7 @@
 #define BLOCK_X 32 // strided: threads of a block across
 #endif
 #ifndef BLOCK_Y
-#define BLOCK_Y 8 // strided: and down
+#define BLOCK_Y 8 // strided: threads of a block down
 #endif
 #ifndef TILE
 #define TILE 32 // side of the square of C that a block makes
@@ -33,20 +34,20 @@
 #define THREAD_M 4 // coarsened: rows of C that a thread makes; a multiple of 4
 #endif
 #ifndef THREAD_N
-#define THREAD_N 4 // coarsened: columns, likewise
+#define THREAD_N 4 // coarsened: columns of C that a thread makes; a multiple of 4
 #endif
 #ifndef LANES_M
 #define LANES_M 8 // coarsened: a warp is LANES_M x 32 / LANES_M threads
 #endif
 #ifndef UNROLL
-#define UNROLL 8 // steps along K that are written out
+#define UNROLL 8 // steps along K that are unrolled
 #endif
 
 #if defined(SYRK_STRIDED) || !defined(SYRK_ONE)
-// A thread an element of C, both rows straight from global memory.
+// One thread per element of C. Both rows come directly from global memory.
 //
-// The lanes of a warp read one element of each of BLOCK_X rows, K apart: a sector for every lane, of which 4 bytes of
-// 32 are asked for. The other 28 are asked for by the next seven steps, if the L1 has kept the sector until then.
+// The lanes of a warp read one element of each of BLOCK_X rows, K apart: one sector per lane, of which 4 of 32 bytes
+// are used. The next seven steps use the other 28 bytes, if the L1 still has the sector by then.
 extern "C" __global__ void syrk_strided(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     unsigned col = blockIdx.x * BLOCK_X + threadIdx.x, row = blockIdx.y * BLOCK_Y + threadIdx.y;
@@ -62,8 +63,8 @@ extern "C" __global__ void syrk_strided(const float *__restrict__ A, float *__re
 #endif
 
 #if defined(SYRK_TILED) || defined(SYRK_TILED_PADDED) || defined(SYRK_TRIANGLE) || !defined(SYRK_ONE)
-// The sum of a thread of a block of TILE x TILE: row row0 + threadIdx.y of A times row col0 + threadIdx.x. WIDTH is the
-// distance between rows of the tiles in shared memory.
+// Returns the sum of a thread in a block of TILE x TILE: row row0 + threadIdx.y of A times row col0 + threadIdx.x.
+// WIDTH is the distance between rows of the tiles in shared memory.
 template <unsigned WIDTH>
 __device__ __forceinline__ float tile_sum(const float *__restrict__ A, unsigned N, unsigned K, unsigned row0,
                                           unsigned col0)
@@ -87,11 +88,12 @@ __device__ __forceinline__ float tile_sum(const float *__restrict__ A, unsigned 
 #endif
 
 #if defined(SYRK_TILED) || !defined(SYRK_ONE)
-// Tiles of both operands in shared memory, read from global memory along K, TILE lanes side by side.
+// Tiles of both operands are in shared memory. TILE neighbouring lanes read them from global memory along K.
 //
-// Against strided: every sector is used whole and each element is read N / TILE times in place of N. But now the lanes
-// read a column of a tile, cols[x][k]: rows of TILE = 32 elements begin in the same bank, and a request takes 32 passes
-// (8 with TILE = 16, of which every second row begins in the same bank, and 2 with 8).
+// Compared with strided: all bytes of every sector are used, and each element is read N / TILE times instead of N
+// times. But now the lanes read a column of a tile, cols[x][k]. Rows of TILE = 32 elements begin in the same bank, so a
+// request takes 32 wavefronts. With TILE = 16 every second row begins in the same bank, and a request takes 8. With 8
+// it takes 2.
 extern "C" __global__ void syrk_tiled(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     float sum = tile_sum<TILE>(A, N, K, blockIdx.y * TILE, blockIdx.x * TILE);
@@ -102,10 +104,11 @@ extern "C" __global__ void syrk_tiled(const float *__restrict__ A, float *__rest
 #endif
 
 #if defined(SYRK_TILED_PADDED) || !defined(SYRK_ONE)
-// Rows of the tiles are PAD elements further apart.
+// The rows of the tiles are PAD elements further apart.
 //
-// Against tiled: with an odd distance, the elements of a column lie in different banks, and each read takes one pass.
-// Where TILE is below 32, a warp writes several rows at once, and these now overlap by PAD banks: two passes a store.
+// Compared with tiled: with an odd distance, the elements of a column are in different banks, and each read takes one
+// wavefront. If TILE is below 32, a warp writes several rows at once. These now overlap by PAD banks, so a store takes
+// two wavefronts.
 extern "C" __global__ void syrk_tiled_padded(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     float sum = tile_sum<TILE + PAD>(A, N, K, blockIdx.y * TILE, blockIdx.x * TILE);
@@ -116,8 +119,9 @@ extern "C" __global__ void syrk_tiled_padded(const float *__restrict__ A, float 
 #endif
 
 #if defined(SYRK_TRIANGLE) || defined(SYRK_COARSENED) || !defined(SYRK_ONE)
-// Tiles of the lower triangle, diagonal included, are numbered row by row: row r begins with number r (r + 1) / 2.
-// The square root may be rounded up to the next row where a row ends, hence the second look.
+// Returns the row and column of a tile. The tiles of the lower triangle and the diagonal are numbered row by row: row r
+// begins with number r (r + 1) / 2. Near the end of a row, the square root may be rounded up to the next row, so the
+// result is checked.
 __device__ __forceinline__ void lower_tile(unsigned number, unsigned &row, unsigned &col)
 {
     row = (unsigned)((sqrt(8.0 * number + 1.0) - 1.0) / 2.0);
@@ -130,10 +134,11 @@ __device__ __forceinline__ void lower_tile(unsigned number, unsigned &row, unsig
 #endif
 
 #if defined(SYRK_TRIANGLE) || !defined(SYRK_ONE)
-// Only blocks on and below the diagonal; one below it writes its tile twice, the second time turned.
+// Only the blocks on and below the diagonal run. A block below the diagonal writes its tile twice, the second time
+// transposed.
 //
-// Against tiled_padded: half the products and half the reads. The tile is turned in shared memory, so that the second
-// write is as coalesced as the first.
+// Compared with tiled_padded: half the products and half the reads. The tile is transposed in shared memory, so the
+// second write is coalesced too.
 extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     __shared__ float turned[TILE][TILE + 1];
@@ -153,19 +158,21 @@ extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__r
 #endif
 
 #if defined(SYRK_COARSENED) || !defined(SYRK_ONE)
-// THREAD_M x THREAD_N results a thread, the operands of a step in registers, reads of 16 bytes everywhere, the next
-// tiles and the next operands always on their way, as in matmul's kernel of that name.
+// THREAD_M x THREAD_N results per thread. The operands of a step are in registers, all reads have 16 bytes, and the
+// next tiles and operands are always being loaded, as in matmul's kernel of the same name.
 //
-// Against triangle: THREAD_M + THREAD_N elements of shared memory for THREAD_M THREAD_N multiply-adds in place of two
-// for one: the arithmetic sets the pace. Both tiles are rows of A, so both are turned on their way into shared memory,
-// and what a thread needs of step k lies side by side. A thread's results are squares of 4 x 4, which it can write by
+// Compared with triangle: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N elements of shared memory, instead
+// of two elements for one multiply-add. So arithmetic is the bound. Both tiles are rows of A, so both are transposed on
+// their way into shared memory, and the elements of step k that a thread needs are neighbours. A thread's results are
+// squares of 4 x 4. It can write them by rows and, for the other triangle, by columns, 16 bytes at a time in both
+// cases. So no further transposition is needed.
 // rows and, for the other triangle, by columns, 16 bytes at a time both ways: nothing has to be turned again.
 
 #define THREADS ((TILE / THREAD_M) * (TILE / THREAD_N))
 #define LANES_N (32 / LANES_M)
 #define WARPS_N (TILE / (LANES_N * THREAD_N))
-// Tiles in shared memory are k-major. A thread writes four k of one row; the gap after every fourth k spreads the 32
-// rows and k that a warp writes at once over all 32 banks, and keeps quads aligned.
+// Tiles in shared memory are k-major. A thread writes four k of one row. The gap after every fourth k spreads the rows
+// and k that a warp writes at once over all 32 banks, and keeps quads aligned.
 #define AT_K(k) ((k) * TILE + (k) / 4 * (128 / TILE_K))
 #define TILE_FLOATS AT_K(TILE_K)
 #define LOADS (TILE * TILE_K / 4 / THREADS)
@@ -175,7 +182,7 @@ static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come i
 static_assert(TILE % (LANES_M * THREAD_M) == 0 && TILE % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
 static_assert(LOADS * THREADS * 4 == TILE * TILE_K, "every thread must load the same number of quads");
 
-// A thread's share of one tile on its way from global to shared memory.
+// A thread's part of one tile, in registers between global and shared memory.
 struct Staged {
     float4 quad[LOADS];
 };
@@ -213,7 +220,7 @@ __device__ __forceinline__ void land(float *tile, const Staged &staged)
     }
 }
 
-// A thread's share of one column of each tile.
+// The elements that a thread needs from one column of each tile.
 struct Strip {
     float a[THREAD_M], b[THREAD_N];
 };
@@ -257,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     unsigned row_tile, col_tile;
     lower_tile(blockIdx.x, row_tile, col_tile);
     const unsigned row0 = row_tile * TILE, col0 = col_tile * TILE;
-    // The tile of rows reaches further down than the one of columns.
+    // The tile of rows extends further down than the tile of columns.
     const bool inside = row0 + TILE <= N, whole_a = inside && K % 4 == 0 && is_aligned<16>(A),
                whole_c = inside && N % 4 == 0 && is_aligned<16>(C);
 
@@ -287,8 +294,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             }
 #pragma unroll UNROLL
             for (unsigned k = 0; k < TILE_K; ++k) {
-                if (k == TILE_K - 1 && more) { // on to the next tiles before the last products of these
-                    // One barrier is enough: the pair written here was last read before the one of the step before.
+                if (k == TILE_K - 1 && more) { // go to the next tiles before the last products of these
+                    // One barrier is enough: the pair that is written here was last read before the previous step's
+                    // barrier.
                     reading ^= 1;
                     float *pair = base + reading * 2 * TILE_FLOATS;
                     land(pair, rows);
@@ -298,7 +306,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     b = pair + TILE_FLOATS + n;
                 }
                 if (k < TILE_K - 1 || more)
-                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads run under the products
+                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads overlap with the products
 #pragma unroll
                 for (unsigned i = 0; i < THREAD_M; ++i)
 #pragma unroll

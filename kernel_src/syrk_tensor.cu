@@ -1,9 +1,10 @@
-// syrk_tensor.cu - C = A A' in single precision on tensor cores, as exact as syrk.cu. A is N x K, C is N x N and
-// symmetric, both dense and row-major; any sizes below 2^31, as there, from K = 512 on.
+// syrk_tensor.cu - C = A A' in single precision on tensor cores, as exact as syrk.cu from K = 512 on. A is N x K, C is
+// N x N and symmetric, both dense and row-major, with any sizes below 2^31, as in syrk.cu.
 //
-// Numbers are split into three bf16 parts, as in matmul_tensor.cu, with the same errors and the same way round what
-// cannot be split (TENSOR.md). What is different: both operands are rows of A, so its parts are made once, one tensor
-// map's memory serves both sides, and both are read along K. And half of the tiles need not be made.
+// Numbers are split into three bf16 parts as in matmul_tensor.cu, with the same errors and the same treatment of
+// numbers that cannot be split (TENSOR.md). There are two differences. Both operands are rows of A, so its parts are
+// made once, both tensor maps use the same memory, and both operands are read along K. And half of the tiles need not
+// be computed.
 
 #include "async.cuh"
 #include "common.cuh"
@@ -32,25 +33,26 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define ROWS (64 * CONSUMERS)          // of C, of a block
-#define ACROSS (ROWS / TILE_N)         // tiles as wide as one is high
+#define ROWS (64 * CONSUMERS)          // rows of C per block
+#define ACROSS (ROWS / TILE_N)         // tiles side by side that are together as wide as one tile is high
 #define PART_A (ROWS * TILE_K * 2)     // bytes of one part of a step's rows
-#define PART_B (TILE_N * TILE_K * 2)   // and of its columns
+#define PART_B (TILE_N * TILE_K * 2)   // bytes of one part of a step's columns
 #define STAGE_BYTES (3 * (PART_A + PART_B))
-#define GROUP_REGISTERS (CONSUMERS == 2 ? 232 : 160) // of a thread that multiplies; what others leave
+// registers of a thread that multiplies: the rest after the other warps
+#define GROUP_REGISTERS (CONSUMERS == 2 ? 232 : 160)
 #define OTHER_REGISTERS (CONSUMERS == 2 ? 40 : 32)
 
 static_assert(CONSUMERS == 2 || CONSUMERS == 3, "registers are shared out for these");
 static_assert(TILE_K == 32 || TILE_K == 64, "a row of a box is 64 or 128 bytes");
 static_assert(ROWS % TILE_N == 0, "the number of a tile is computed from this");
 
-// Where a tile of C begins.
+// The first row and column of a tile of C.
 struct Corner {
     unsigned row, col;
 };
 
-// Tiles on and below the diagonal: row r of them has the first ACROSS (r + 1), as far as C goes. `walk` rows are walked
-// down before the next column, so that blocks that run at the same time share rows of A in the L2.
+// Returns a tile on or below the diagonal: row r has the first ACROSS (r + 1) tiles, as far as C extends. The order
+// goes down `walk` rows before the next column, so that blocks that run at the same time share rows of A in the L2.
 __device__ __forceinline__ Corner lower_tile(unsigned number, unsigned N, unsigned walk)
 {
     const unsigned rows = ceil_div(N, ROWS), cols = ceil_div(N, TILE_N);
@@ -64,7 +66,7 @@ __device__ __forceinline__ Corner lower_tile(unsigned number, unsigned N, unsign
             break;
         number -= tiles;
     }
-    const unsigned whole = min(ACROSS * (first + 1), cols); // columns that all rows of the group have
+    const unsigned whole = min(ACROSS * (first + 1), cols); // number of columns that all rows of the group have
     if (number < whole * height)
         return {(first + number % height) * ROWS, number / height * TILE_N};
     number -= whole * height;
@@ -76,7 +78,7 @@ __device__ __forceinline__ Corner lower_tile(unsigned number, unsigned N, unsign
     }
 }
 
-// One thread: a step of all parts of the rows and the columns a stage.
+// One thread copies a step per stage: all parts of the rows and of the columns.
 __device__ __forceinline__ void copy_parts(const tensor_map &map_rows, const tensor_map &map_cols, char *stages,
                                            barrier *full, barrier *empty, Corner corner, unsigned steps)
 {
@@ -93,8 +95,8 @@ __device__ __forceinline__ void copy_parts(const tensor_map &map_rows, const ten
     }
 }
 
-// Two neighbours of a row of C, as far as they are on or below the diagonal, and their mirror images: what is above it
-// are the same bits. Eight lanes with neighbouring rows write a sector of an image.
+// Writes two neighbours of a row of C, if they are on or below the diagonal, and their mirror images. So both triangles
+// have the same bits. Eight lanes with neighbouring rows write a sector of the mirror image.
 __device__ __forceinline__ void write_both(float *C, unsigned N, bool paired, unsigned row, unsigned col, float first,
                                            float second)
 {
@@ -110,7 +112,7 @@ __device__ __forceinline__ void write_both(float *C, unsigned N, bool paired, un
         C[(offset)(col + 1) * N + row] = second;
 }
 
-// A warp: 16 x TILE_N of C by plain multiply-adds, for numbers that cannot be split.
+// A warp computes 16 x TILE_N of C by ordinary multiply-adds, because some numbers cannot be split.
 __device__ __noinline__ void make_plain(const float *A, float *C, unsigned N, unsigned K, Corner corner)
 {
     for (unsigned i = lane_id(); i < 16 * TILE_N; i += WARP) {
@@ -128,14 +130,14 @@ __device__ __noinline__ void make_plain(const float *A, float *C, unsigned N, un
 
 // Six products of bf16 parts by wgmma, for the tiles on and below the diagonal.
 //
-// Against coarsened: half of the tiles there too, at the rate of the tensor cores divided by six. One warp of the first
-// group copies; the groups that multiply take its registers for their sums, which they need twice: those in the tensor
-// core, of one step, and their total, rounded to the nearest.
+// Compared with coarsened: half of the tiles are computed there too, here at a sixth of the rate of the tensor cores.
+// One warp of the first group copies. The groups that multiply take that group's registers for their two sets of sums:
+// one step's sums in the tensor core, and their total, rounded to nearest.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     syrk_tensor_bf16x6(const __grid_constant__ tensor_map map_rows, const __grid_constant__ tensor_map map_cols,
                        const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K, unsigned walk)
 {
-    extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes lie at multiples of 1024
+    extern __shared__ __align__(1024) char ring[]; // boxes with a swizzle of 128 bytes begin at multiples of 1024
     __shared__ barrier full[STAGES], empty[STAGES];
     const Corner corner = lower_tile(blockIdx.x, N, walk);
     const unsigned steps = ceil_div(K, TILE_K), group = warp_id() / 4;
@@ -173,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #pragma unroll
     for (unsigned i = 0; i < TILE_N / 2; ++i)
         carried &= total[i] == total[i];
-    const Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // this warp's 16 rows
+    const Corner mine = {corner.row + (warp_id() - 4) * 16, corner.col}; // the 16 rows of this warp
     if (!__all_sync(ALL_LANES, carried)) {
         make_plain(A, C, N, K, mine);
         return;

@@ -1,8 +1,8 @@
-// tensor.cuh - tensor cores by their instructions: types of elements, fragments from and to shared memory (ldmatrix,
-// stmatrix), products of a warp (mma.sync, from sm_80 on) and of a warp group (wgmma, sm_90a alone).
+// tensor.cuh - functions for tensor cores: types of elements, loads and stores of fragments in shared memory (ldmatrix,
+// stmatrix), and products. A warp multiplies by mma.sync from sm_80 on, and a warp group by wgmma on sm_90a only.
 //
-// All products add to sums in single precision. The sums of a tile are spread over the lanes in the same way in both
-// (lane = 4 row + column / 2 in a square of 8 x 8): of 16 rows and 8 columns, a lane has
+// All products add to sums in single precision. Both kinds of product spread the sums of a tile over the lanes in the
+// same way (lane = 4 row + column / 2 in a square of 8 x 8). In a tile of 16 rows and 8 columns, a lane has:
 //     d[0], d[1]: row lane / 4,     columns 2 (lane % 4) and the next
 //     d[2], d[3]: row lane / 4 + 8, the same columns
 // A step along K is always 32 bytes of both operands: 16 elements of 16 bits, 32 of 8, 8 of 32.
@@ -12,7 +12,7 @@
 
 #include "common.cuh"
 
-// Elements, as they are in memory.
+// The types of elements in memory.
 struct f16 {
     unsigned short bits;
 };
@@ -23,12 +23,12 @@ struct f8e4m3 {
     unsigned char bits;
 };
 struct tf32 {
-    float value; // of which the tensor core reads the sign, the exponent and the first 10 bits of the fraction
+    float value; // the tensor core reads its sign, exponent and first 10 fraction bits
 };
 
 // ---- results ----
 
-// Two sums in the type of the result, rounded to nearest even, the first in the lower half.
+// Converts two sums to the type of the result, rounded to nearest even. The first one is in the lower half of the word.
 __device__ __forceinline__ unsigned pack_pair(f16, float first, float second)
 {
     unsigned pair;
@@ -63,7 +63,7 @@ template <class T> __device__ __forceinline__ void store_one(T *to, float value)
     to->bits = (unsigned short)pack_pair(T(), value, value);
 }
 
-// One element, and two neighbours, as floats.
+// Load one element, or two neighbours, as floats.
 __device__ __forceinline__ float load_one(const float *from)
 {
     return *from;
@@ -93,8 +93,8 @@ template <class T> __device__ __forceinline__ float2 load_pair(const T *from)
     return {load_one(&first), load_one(&second)};
 }
 
-// Writes two neighbours of a row of an M x N matrix, those that are inside; `paired`: no row ends between two, and they
-// are aligned.
+// Writes two neighbours of a row to an M x N matrix, as far as they are inside it. `paired`: no row ends between two
+// neighbours, and pairs are aligned.
 template <class T>
 __device__ __forceinline__ void store_inside(T *matrix, unsigned row, unsigned col, unsigned M, unsigned N, bool paired,
                                              float first, float second)
@@ -113,9 +113,9 @@ __device__ __forceinline__ void store_inside(T *matrix, unsigned row, unsigned c
 
 // ---- fragments ----
 
-// Four squares of 8 rows of 16 bytes. Lane i gives the address of row i % 8 of square i / 8, a multiple of 16 bytes; of
-// square s each lane gets, in to[s], the 4 bytes number lane % 4 of row lane / 4. The addresses of a square's rows
-// should differ in bits 4 to 6, so that no two lie in the same banks.
+// Loads four squares of 8 rows of 16 bytes. Lane i gives the address of row i % 8 of square i / 8, a multiple of 16
+// bytes. In to[s] each lane gets the 4 bytes number lane % 4 of row lane / 4 of square s. The addresses of a square's
+// rows should differ in bits 4 to 6, so that all rows are in different banks.
 __device__ __forceinline__ void load_fragments(unsigned (&to)[4], unsigned address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -124,7 +124,8 @@ __device__ __forceinline__ void load_fragments(unsigned (&to)[4], unsigned addre
                  : "memory");
 }
 
-// The same with each square of 8 x 8 elements of 16 bits turned over: rows of the matrix in memory are columns here.
+// Reads fragments as the function above, but transposes each square of 8 x 8 elements of 16 bits: rows of the matrix in
+// memory become columns.
 __device__ __forceinline__ void load_fragments_turned(unsigned (&to)[4], unsigned address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -133,7 +134,7 @@ __device__ __forceinline__ void load_fragments_turned(unsigned (&to)[4], unsigne
                  : "memory");
 }
 
-// The way back, from sm_90 on.
+// Stores fragments, from sm_90 on.
 __device__ __forceinline__ void store_fragments(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
@@ -143,8 +144,8 @@ __device__ __forceinline__ void store_fragments(unsigned address, unsigned a, un
 
 // ---- products of a warp: d (16 x 8) += a (16 x 32 bytes) b (32 bytes x 8) ----
 //
-// a[0..3]: squares of rows 0 to 7 and 8 to 15 with the first 16 bytes, then the same with the second. b0, b1: columns
-// with the first and the second 16 bytes.
+// a[0..3]: the squares of rows 0 to 7 and 8 to 15 with the first 16 bytes, then the same squares with the second 16
+// bytes. b0, b1: the columns with the first and the second 16 bytes.
 #define MMA_OF(T, SHAPE, KIND)                                                                                         \
     __device__ __forceinline__ void multiply(T, float(&d)[4], const unsigned(&a)[4], unsigned b0, unsigned b1)         \
     {                                                                                                                  \
@@ -161,27 +162,27 @@ MMA_OF(tf32, "m16n8k8", "tf32")
 
 // ---- products of a warp group, sm_90a: d (64 x n) += a (64 x 32 bytes) b (32 bytes x n) ----
 //
-// All 128 threads call. Warp w of the group has rows 16 w to 16 w + 15, and d[4 j] to d[4 j + 3] are its columns 8 j to
-// 8 j + 7. Operands lie in shared memory, where descriptors say how; a may be in registers, as of a product of a warp.
-// The product runs on its own:
-//     wgmma_fence();                      before the first product, and where registers of d or a were written
+// All 128 threads call these functions. Warp w of the group has rows 16 w to 16 w + 15, and d[4 j] to d[4 j + 3] are
+// its columns 8 j to 8 j + 7. Operands are in shared memory, and descriptors give their layout. a may also be in
+// registers, in the layout of a warp's product. The product runs asynchronously:
+//     wgmma_fence();                      before the first product, and after writes to registers of d or a
 //     wgmma<bf16, 256>::multiply(...);    several, to the same or other sums
-//     wgmma_commit(); wgmma_wait<0>();    before d is read, and a's registers or the shared memory written
-// Whoever reads d before the wait, or has it moved to other registers, makes the compiler wait after each product
-// (warnings C7509 to C7520 of ptxas).
+//     wgmma_commit(); wgmma_wait<0>();    before d is read, and before a's registers or the shared memory are written
+// If a thread reads d before the wait, or the compiler moves d to other registers, the compiler waits after each
+// product (warnings C7509 to C7520 of ptxas).
 
 __device__ __forceinline__ void wgmma_fence()
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// Makes a group of the products since the last call.
+// Makes one group of the products since the last call.
 __device__ __forceinline__ void wgmma_commit()
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until all groups are done but the latest `pending`.
+// Waits until all groups except the latest `pending` have ended.
 template <unsigned pending> __device__ __forceinline__ void wgmma_wait()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
@@ -195,19 +196,20 @@ template <unsigned count> __device__ __forceinline__ void wgmma_keep(float (&d)[
         asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// A descriptor of an operand in shared memory, all numbers in units of 16 bytes:
-//     bits 0 to 13    where it begins
+// Returns the descriptor of an operand in shared memory. All numbers are in units of 16 bytes:
+//     bits 0 to 13    the address
 //     bits 16 to 29   the leading distance
 //     bits 32 to 45   the stride
-//     bits 49 to 51   the base offset: 0 where swizzled boxes begin at multiples of 1024 (512, 256) bytes
-//     bits 62 and 63  the swizzle: 1 of 128, 2 of 64, 3 of 32 bytes, 0 none. It must be that of the tensor map
-// A box of a tensor map with this swizzle is made of blocks of 8 rows of `swizzle` bytes. What the distances mean:
-//     elements along K are neighbours (A by rows, B by columns): the stride is from 8 rows to the next 8 rows, 8 x
-//         swizzle bytes in one box; the leading distance is not used. The next 32 bytes of K begin 32 bytes further on,
-//         whatever the swizzle does to them, because it acts on address bits.
-//     elements along M or N are neighbours (B by rows; 16-bit types alone): a row of the box is one k and swizzle / 2
-//         elements. The stride is from 8 k to the next 8 k, 8 x swizzle bytes; the leading distance is from one box to
-//         the next one along N. The next 16 k begin 16 rows further on, 16 x swizzle bytes.
+//     bits 49 to 51   the base offset: 0 if swizzled boxes begin at multiples of 1024 (512, 256) bytes
+//     bits 62 and 63  the swizzle: 1 for 128 bytes, 2 for 64, 3 for 32, 0 for none; the tensor map must have the same
+// A box of a tensor map with this swizzle consists of blocks of 8 rows of `swizzle` bytes. The meaning of the
+// distances:
+// - Elements along K are neighbours (A by rows, B by columns): the stride is the distance from 8 rows to the next 8
+//   rows, 8 x swizzle bytes in one box. The leading distance is not used. The next 32 bytes of K begin 32 bytes further
+//   on with any swizzle, because the swizzle acts on address bits.
+// - Elements along M or N are neighbours (B by rows; 16-bit types only): a row of the box is one k and swizzle / 2
+//   elements. The stride is the distance from 8 k to the next 8 k, 8 x swizzle bytes. The leading distance is the
+//   distance from one box to the next along N. The next 16 k begin 16 rows further on, 16 x swizzle bytes.
 template <unsigned swizzle>
 __device__ __forceinline__ offset matrix_descriptor(unsigned address, unsigned leading, unsigned stride)
 {
@@ -215,13 +217,13 @@ __device__ __forceinline__ offset matrix_descriptor(unsigned address, unsigned l
     return (offset)(address >> 4 & 0x3fff) | (offset)(leading >> 4) << 16 | (offset)(stride >> 4) << 32 | kind << 62;
 }
 
-// The same operand, so many bytes further on.
+// Returns the descriptor of the operand that begins `bytes` bytes further on.
 __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned bytes)
 {
     return descriptor + (bytes >> 4);
 }
 
-// Operands of an assembler text: registers 0 to n / 2 - 1, and the sums that they are.
+// Operands of an assembler text: the registers 0 to n / 2 - 1, and the sums in them.
 #define WGMMA_R16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
 #define WGMMA_R32                                                                                                      \
     WGMMA_R16                                                                                                          \
@@ -263,7 +265,7 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 
 template <class T, unsigned n> struct wgmma;
 
-// Where `add` is 0, d is overwritten in place of added to. With b_rows, B lies by rows (see matrix_descriptor).
+// If `add` is 0, d is overwritten instead of added to. With b_rows, B lies by rows (see matrix_descriptor).
 #define WGMMA_16_BIT(T, KIND, n, c, p0, p1, p2, p3, p4, p5, p6)                                                        \
     template <> struct wgmma<T, n> {                                                                                   \
         template <bool b_rows>                                                                                         \
@@ -285,7 +287,7 @@ template <class T, unsigned n> struct wgmma;
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"((int)b_rows));            \
         }                                                                                                              \
     };
-// Other types take B by columns alone.
+// Other types take B by columns only.
 #define WGMMA_OTHER(T, SHAPE, KIND, n, c, p0, p1, p2)                                                                  \
     template <> struct wgmma<T, n> {                                                                                   \
         template <bool b_rows>                                                                                         \

@@ -1,22 +1,22 @@
 // transpose.cu - T = the transpose of each of BATCH matrices A, M x N each, dense and row-major, 4-byte elements: nine
-// ways, two of which only copy and so bound the others.
+// ways. Two of them only copy; their times bound the others.
 //
-// Nothing is computed, so all that counts is how the bytes travel. A warp's 32 elements along a row are one request of
-// four sectors; along a column they are 32 requests' worth. A transpose needs one of each, so each kernel differs from
-// the one before in where the turn from rows to columns happens: at global memory (naive), in shared memory (tiled),
-// without bank conflicts there (tiled_padded, swizzled), with more of it on its way at a time (tiled_unrolled,
-// vectorised). Elements are words of 32 bits that arrive as they were, floats among them: NaNs, -0 and all.
+// There is no arithmetic, so the time depends only on the accesses. A warp's 32 elements along a row are one request of
+// four sectors; along a column they are a request of 32 sectors. A transpose needs one of each. The kernels differ in
+// the place where rows become columns. In naive this is global memory, and in tiled shared memory. tiled_padded and
+// swizzled avoid bank conflicts there, and tiled_unrolled and vectorised have more bytes in flight at a time. Elements
+// are words of 32 bits whose bits are kept, also for floats: NaN, -0 and others.
 //
-// M and N may be anything below 2^31, 0 and 1 included; edges are checked. Matrices may have more than 2^32 elements:
-// offsets are 64 bits wide. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
+// M and N may be any numbers below 2^31, also 0; edges are checked. Matrices may have more than 2^32 elements, because
+// offsets have 64 bits. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
 //
-// The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its
-// own macro TRANSPOSE_<NAME> is set, or where TRANSPOSE_ONE is not: a sweep compiles this file once a configuration.
+// The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
+// macro TRANSPOSE_<NAME> is set, or if TRANSPOSE_ONE is not set. A sweep compiles this file once per configuration.
 
 #include "common.cuh"
 
 #ifndef BLOCK_X
-#define BLOCK_X 32 // threads of a block across; the width of the tile where a thread has one element
+#define BLOCK_X 32 // threads of a block across; also the width of the tile if a thread has one element
 #endif
 #ifndef BLOCK_Y
 #define BLOCK_Y 16 // and down
@@ -25,7 +25,7 @@
 #define ITEMS 4 // copy_row, copy_column: elements of a thread
 #endif
 #ifndef PAD
-#define PAD 1 // tiled_padded, tiled_unrolled: unused elements behind each row of the tile (or each 32 elements)
+#define PAD 1 // tiled_padded, tiled_unrolled: unused elements after each row of the tile (or after each 32 elements)
 #endif
 #ifndef TILE
 #define TILE 32 // tiled_unrolled, swizzled: side of the square tile
@@ -40,24 +40,25 @@
 #define TILE_N 64 // vectorised: columns; a multiple of 32
 #endif
 #ifndef THREADS
-#define THREADS 256 // vectorised: of a block
+#define THREADS 256 // vectorised: threads of a block
 #endif
 #ifndef DOWN
-#define DOWN 0 // vectorised: 1: neighbouring blocks take tiles below each other, 0: beside each other
+#define DOWN 0 // vectorised: 1: neighbouring blocks take tiles below each other; 0: beside each other
 #endif
 #ifndef STREAM
-#define STREAM 0 // vectorised: 1: stores, 2: loads, 3: both are marked as used once
+#define STREAM 0 // vectorised: hint "used once": 1: for stores, 2: for loads, 3: for both
 #endif
 
-// Where a block works: its matrices, and the first row and column of A's tile.
+// The part of the work of a block: its matrices, and the first row and column of A's tile.
 struct Place {
     const unsigned *a;
     unsigned *t;
     unsigned row, col;
 };
 
-// The tile number blockIdx.x of `height` x `width` tiles over BATCH matrices of M x N. A division is some twenty
-// instructions, as many as the rest of a kernel that moves one element a thread: one matrix alone saves the first.
+// Returns the place of tile blockIdx.x among the `height` x `width` tiles of BATCH matrices of M x N. A division takes
+// about twenty instructions, as many as the rest of a kernel with one element per thread. If there is only one matrix,
+// the function saves the first division.
 __device__ __forceinline__ Place place(const unsigned *A, unsigned *T, unsigned M, unsigned N, unsigned height,
                                        unsigned width, bool down)
 {
@@ -69,11 +70,10 @@ __device__ __forceinline__ Place place(const unsigned *A, unsigned *T, unsigned 
 }
 
 #if defined(TRANSPOSE_NAIVE_COLUMN) || !defined(TRANSPOSE_ONE)
-// A thread an element, neighbours along a row of T: the write is coalesced, the read is not.
+// One thread per element, neighbours along a row of T: the write is coalesced, the read is not.
 //
-// Each warp reads 32 sectors of 32 bytes and wants 4 bytes of each: 12.5 % of what a request moves is used, and the
-// rest only if the block (or the L2) comes by again before it is evicted. The store is the 4 sectors a request of a
-// copy.
+// Each warp reads 32 sectors of 32 bytes and needs 4 bytes of each, so a request uses 12.5 % of its bytes. The rest is
+// used only if the block reads it again before the L1 or L2 evicts it. A store has 4 sectors per request, like a copy.
 extern "C" __global__ void transpose_naive_column(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                                   unsigned N)
 {
@@ -85,10 +85,11 @@ extern "C" __global__ void transpose_naive_column(const unsigned *__restrict__ A
 #endif
 
 #if defined(TRANSPOSE_NAIVE_ROW) || !defined(TRANSPOSE_ONE)
-// A thread an element, neighbours along a row of A: the read is coalesced, the write is not.
+// One thread per element, neighbours along a row of A: the read is coalesced, the write is not.
 //
-// Against naive_column the counters change sides: 4 sectors a request read, 32 written. A write waits for nobody, and
-// the L2 gathers the pieces of a sector where it can; but a sector that leaves it in part costs the memory a read too.
+// Compared with naive_column, the counters change sides: 4 sectors per request are read, 32 written. No thread waits
+// for a write, and the L2 combines the pieces of a sector if it can. But if a sector leaves the L2 incomplete, memory
+// must also read it.
 extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                                unsigned N)
 {
@@ -99,12 +100,12 @@ extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, u
 }
 #endif
 
-// What the two copies read has been turned before, by transpose_naive_row, so that their answer is checked like any
-// other's: X and T are BATCH matrices of N x M. A thread has ITEMS elements, a block apart, as many on their way.
+// The input of the two copies was transposed before by transpose_naive_row, so their answer is checked like any other:
+// X and T are BATCH matrices of N x M. A thread has ITEMS elements, a block apart, and all are in flight together.
 
 #if defined(TRANSPOSE_COPY_ROW) || !defined(TRANSPOSE_ONE)
-// The upper bound: a transpose that need not turn anything. Neighbours along a row for reading and writing: 4 sectors a
-// request on both sides.
+// The upper bound: a copy instead of a transpose. Neighbours along a row for reading and writing: 4 sectors per request
+// on both sides.
 extern "C" __global__ void transpose_copy_row(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
                                               unsigned N)
 {
@@ -121,7 +122,7 @@ extern "C" __global__ void transpose_copy_row(const unsigned *__restrict__ X, un
 #endif
 
 #if defined(TRANSPOSE_COPY_COLUMN) || !defined(TRANSPOSE_ONE)
-// The lower bound: neighbours along a column for reading and writing, 32 sectors a request on both sides.
+// The lower bound: neighbours along a column for reading and writing, 32 sectors per request on both sides.
 extern "C" __global__ void transpose_copy_column(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
                                                  unsigned N)
 {
@@ -138,15 +139,16 @@ extern "C" __global__ void transpose_copy_column(const unsigned *__restrict__ X,
 #endif
 
 #if defined(TRANSPOSE_TILED) || defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
-// Where element `number` of the tile, counted along its rows, lies: with `pad` unused elements behind each row, or
-// behind each 32 elements where rows are shorter, so that the writes of a warp stay contiguous.
+// Returns the offset of element `number` of the tile, counted along its rows. There are `pad` unused elements after
+// each row, or after each 32 elements if rows are shorter, so that the writes of a warp stay contiguous.
 template <unsigned pad> __device__ __forceinline__ constexpr unsigned in_tile(unsigned number)
 {
     return number + number / (BLOCK_X < 32 ? 32 : BLOCK_X) * pad;
 }
 
-// A tile of BLOCK_Y x BLOCK_X elements goes through shared memory, a thread an element: written by rows of A, read by
-// rows of T. The threads are numbered anew for the second half, so that neighbours are neighbours there too.
+// Moves a tile of BLOCK_Y x BLOCK_X elements through shared memory, one element per thread: writes it by rows of A and
+// reads it by rows of T. The threads are numbered differently in the second half, so that neighbouring threads have
+// neighbours there too.
 template <unsigned pad>
 __device__ __forceinline__ void through_tile(const unsigned *A, unsigned *T, unsigned M, unsigned N)
 {
@@ -165,10 +167,10 @@ __device__ __forceinline__ void through_tile(const unsigned *A, unsigned *T, uns
 #endif
 
 #if defined(TRANSPOSE_TILED) || !defined(TRANSPOSE_ONE)
-// Against naive: both sides of global memory are coalesced, 4 sectors a request where BLOCK_X and BLOCK_Y are 32 (as
-// wide as BLOCK_X when reading, as BLOCK_Y when writing). In exchange the read of shared memory goes down a column:
-// rows of 32 elements begin in the same bank, so the BLOCK_Y lanes of a column meet in one, BLOCK_Y wavefronts in place
-// of one. (Of rows of 16 or 8 only every second or fourth begins there.)
+// Compared with naive: both accesses of global memory are coalesced, 4 sectors per request if BLOCK_X and BLOCK_Y are
+// 32 (a read is BLOCK_X wide, a write BLOCK_Y). But the read of shared memory goes down a column. Rows of 32 elements
+// begin in the same bank, so the BLOCK_Y lanes of a column are all in one bank and take BLOCK_Y wavefronts instead of
+// one. (With rows of 16 or 8 elements, only every second or fourth row begins there.)
 extern "C" __global__ void transpose_tiled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                            unsigned N)
 {
@@ -177,9 +179,9 @@ extern "C" __global__ void transpose_tiled(const unsigned *__restrict__ A, unsig
 #endif
 
 #if defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
-// Against tiled: PAD elements behind each row shift the next one by as many banks. A warp reads 32 / BLOCK_Y columns,
-// so with PAD = 32 / BLOCK_Y its elements lie in 32 different banks and the conflict counter is 0; with any other PAD
-// some lie in the same one. Global memory sees no difference.
+// Compared with tiled: PAD elements after each row shift the next row by PAD banks. A warp reads 32 / BLOCK_Y columns.
+// So with PAD = 32 / BLOCK_Y its elements are in 32 different banks, and the conflict counter is 0. With any other PAD
+// some elements are in the same bank. Accesses of global memory do not change.
 extern "C" __global__ void transpose_tiled_padded(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                                   unsigned N)
 {
@@ -188,11 +190,11 @@ extern "C" __global__ void transpose_tiled_padded(const unsigned *__restrict__ A
 #endif
 
 #if defined(TRANSPOSE_TILED_UNROLLED) || !defined(TRANSPOSE_ONE)
-// A square tile with fewer threads than elements: each reads TILE / BLOCK_Y elements before it writes the first.
+// A square tile with fewer threads than elements: each thread reads TILE / BLOCK_Y elements before it writes the first.
 //
-// Against tiled_padded without conflicts: the same sectors and wavefronts, but that many loads are on their way at a
-// time in each thread, and there are fewer index computations, barriers and blocks an element. What waits for memory
-// waits once.
+// Compared with tiled_padded without conflicts: the same sectors and wavefronts. But each thread has that many loads in
+// flight at a time, and there are fewer index computations, barriers and blocks per element. A thread waits for memory
+// only once.
 extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__ A, unsigned *__restrict__ T,
                                                     unsigned M, unsigned N)
 {
@@ -219,20 +221,21 @@ extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__
 #endif
 
 #if defined(TRANSPOSE_SWIZZLED) || !defined(TRANSPOSE_ONE)
-// The element at (y, x) of the tile lies at column x ^ y: a column of the tile is spread over all banks without
+// Element (y, x) of the tile is stored at column x ^ y, so a column of the tile is spread over all banks without
 // padding.
 //
-// Against tiled_unrolled: no conflicts either, no shared memory is left unused, rows stay aligned; TILE must be a power
-// of two. With DIAGONAL, blocks that run side by side take tiles along a diagonal, a row and a column further each:
-// with tiles along a row of A they begin to write in one column of T, TILE rows of M elements apart, which on older
-// devices fell on the same few memory channels where M is a power of two. Today's devices hash addresses over channels.
+// Compared with tiled_unrolled: there are no conflicts either, no shared memory is unused, and rows stay aligned. TILE
+// must be a power of two. With DIAGONAL, blocks that run at the same time take tiles along a diagonal, each one row and
+// one column further. Tiles along a row of A would begin to write in one column of T, TILE rows of M elements apart. On
+// older devices, if M is a power of two, these addresses fell on the same few memory channels. Today's devices hash
+// addresses over channels.
 extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                               unsigned N)
 {
     __shared__ unsigned tile[TILE][TILE];
     static_assert((TILE & (TILE - 1)) == 0 && TILE % BLOCK_Y == 0, "TILE must be a power of two, a multiple of BLOCK_Y");
     Place at = place(A, T, M, N, TILE, TILE, false);
-    if (DIAGONAL) { // each column of tiles is turned down by its number, so that every tile still comes once
+    if (DIAGONAL) { // each column of tiles is rotated down by its number, so every tile still comes exactly once
         unsigned tiles_m = ceil_div(M, TILE);
         at.row = (at.row / TILE + at.col / TILE) % tiles_m * TILE;
     }
@@ -258,25 +261,26 @@ extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, un
 #endif
 
 #if defined(TRANSPOSE_VECTORISED) || !defined(TRANSPOSE_ONE)
-// Four elements an access everywhere: a thread reads squares of 4 x 4 as four rows of 16 bytes, turns each in its
-// registers, and puts it into the tile, which lies there transposed, as four rows of 16 bytes.
+// Four elements per access everywhere. A thread reads squares of 4 x 4 as four rows of 16 bytes, transposes each in its
+// registers, and writes it as four rows of 16 bytes to the tile, which is stored transposed.
 //
-// Against swizzled: a quarter of the requests on both sides of global and of shared memory, and a whole share of the
-// tile, 16 elements a square, on its way before the first is waited for. A request of a warp is 16 sectors. Where rows
-// of A do not begin at multiples of 16 bytes (N % 4), a thread reads four rows of one column instead, an element an
-// access; where rows of T do not (M % 4), it writes single elements. The tile is the same, and so are its conflicts: 0.
+// Compared with swizzled: a quarter of the requests to global and to shared memory. A thread's whole share of the tile,
+// 16 elements per square, is in flight before the first result is used. A request of a warp is 16 sectors. If rows of A
+// do not begin at multiples of 16 bytes (N % 4), a thread reads four rows of one column instead, one element per
+// access. If rows of T do not (M % 4), it writes single elements. The tile is the same in these cases, and it has no
+// bank conflicts.
 
 #define QUADS_M (TILE_M / 4)
 #define QUADS_N (TILE_N / 4)
-#define SQUARES (QUADS_M * QUADS_N / THREADS) // of a thread
+#define SQUARES (QUADS_M * QUADS_N / THREADS) // squares per thread
 
 static_assert(TILE_M % 32 == 0 && TILE_N % 32 == 0, "rows of the tile must fill the banks");
 static_assert(SQUARES * THREADS == QUADS_M * QUADS_N, "every thread must have the same number of squares");
 
-// Row n of the tile holds column n of A, in quads; quad r of it lies where r ^ spread(n) says. Eight lanes, which is
-// what shared memory serves at a time in accesses of 16 bytes, must find eight different places (mod 8), whether they
-// write quad r of rows 0, 4, ..., 28 (squares) or of rows 0, 1, ..., 7 (single columns), or read eight quads of one
-// row.
+// Row n of the tile holds column n of A, in quads. Quad r of the row is at place r ^ spread(n). Shared memory serves
+// eight lanes at a time for accesses of 16 bytes. These eight lanes must access eight different places (mod 8) in three
+// cases. For squares they write quad r of rows 0, 4, ..., 28. For single columns they write quad r of rows 0, 1, ...,
+// 7. Or they read eight quads of one row.
 __device__ __forceinline__ unsigned spread(unsigned n)
 {
     return (n ^ n / 4) % 8;

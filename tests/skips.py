@@ -59,6 +59,7 @@ MACHINE = {
     "nvcc": ("nvcc or ptxas of a CUDA toolkit", lambda: shutil.which("nvcc") is not None and shutil.which("ptxas") is not None),
     "headers": ("CUDA headers of libraries that are not among the wheels", NO),
     "data": ("recorded spaces of other projects, beside the tree", NO),
+    "format": ("clang-format 14, which newer systems do not have", lambda: runs("apt-cache", "show", "clang-format-14")),
     "extra": ("a Python module that no package of the system has", NO),
     "build": ("another build, in which it runs", NO),
     "terminal": ("pseudo-terminals (/dev/pts)", opens_terminal),

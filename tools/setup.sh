@@ -26,8 +26,9 @@ done
 say() { echo "setup: $*" >&2; }
 
 # ---- Debian packages ----
-packages=
+packages= if_there= # the second ones are left out where apt does not know them
 want() { packages="$packages $1"; }
+knows() { apt-cache show "$1" >/dev/null 2>&1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 has_library() { has pkg-config && pkg-config --exists "$1"; }
 mpi_works() { echo '#include <mpi.h>' | mpicc -x c -fsyntax-only - 2>/dev/null; }
@@ -76,7 +77,8 @@ if [ $test = 1 ]; then
     $python -c 'import numpy' 2>/dev/null || want python3-numpy
     $python -c 'import pathlib, sysconfig; exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' \
         2>/dev/null || want python3-dev
-    has clang-format-14 || want clang-format-14 # version 14 on every system: versions differ in what they write
+    # Version 14 on every system, because versions differ in what they write. Newer systems have no such package.
+    has clang-format-14 || if_there="clang-format-14"
     has clang-tidy || want clang-tidy
     has cppcheck || want cppcheck
     has gcovr || want gcovr # tools/coverage.sh
@@ -111,11 +113,12 @@ if [ $check = 1 ]; then
     exit
 fi
 
-if [ -n "$packages" ]; then
+[ -n "$packages" ] || [ -z "$if_there" ] || knows "$if_there" || if_there=
+if [ -n "$packages$if_there" ]; then
     root=
     if [ "$(id -u)" != 0 ]; then
         if ! has sudo; then
-            say "these packages are missing; as root, run: apt-get install$packages"
+            say "these packages are missing; as root, run: apt-get install$packages $if_there"
             exit 1
         fi
         root=sudo
@@ -126,6 +129,9 @@ if [ -n "$packages" ]; then
     if [ -z "$(find /var/lib/apt/lists -name '*Packages*' -mtime -1 2>/dev/null | head -n1)" ]; then
         $root apt-get -q update >&2
     fi
+    for package in $if_there; do
+        if knows "$package"; then want "$package"; else say "there is no package $package here"; fi
+    done
     # shellcheck disable=SC2086  # a list of words
     $root apt-get -q install -y --no-install-recommends ca-certificates $packages >&2
 fi

@@ -58,7 +58,7 @@ void kiln__arena_free(kiln__arena *arena);
 /* ---- errors: the first one wins ---- */
 
 struct kiln_error {
-    const kiln_allocator *mem; /* NULL for the one static out-of-memory error */
+    const kiln_allocator *mem; /* NULL for the single static out-of-memory error */
     kiln_allocator mem_copy;
     kiln_status status;
     int cuda;
@@ -72,8 +72,9 @@ kiln_status kiln__fail(const kiln_allocator *mem, kiln_error **error, kiln_statu
     KILN__PRINTF(4, 5);
 kiln_status kiln__fail_cuda(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda,
                             const char *format, ...) KILN__PRINTF(5, 6);
-kiln_status kiln__fail_memory(kiln_error **error);      /* allocates nothing */
-#if defined __clang_analyzer__ || defined KILN_ANALYZER /* they see one file: a failure is never KILN_OK */
+kiln_status kiln__fail_memory(kiln_error **error); /* allocates nothing */
+/* each analyzer reads a single file, so it must be told that a failure is never KILN_OK */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER
 #define kiln__fail(mem, error, status, ...) (kiln__fail(mem, error, status, __VA_ARGS__), (status))
 #define kiln__fail_memory(error) (kiln__fail_memory(error), KILN_ERROR_MEMORY)
 #endif
@@ -206,7 +207,7 @@ typedef struct kiln__source {
 
 typedef struct kiln__pos {
     const kiln__source *source; /* NULL: no place */
-    unsigned line, column;      /* from 1; column in bytes */
+    unsigned line, column;      /* both from 1; the column counts bytes */
 } kiln__pos;
 
 /* Collects errors. Each becomes "file:line:column: message\n  the line\n  ^". */
@@ -229,19 +230,20 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
 
 /* ---- files ---- */
 
-/* Opens a file for reading, and never waits. It refuses everything but a regular file, and the message tells the kind
- * ("is a FIFO (named pipe), not a regular file"). `resolved` is true if the path is the result of realpath() at the
- * time of its check. The function then refuses a path that contains a symbolic link now. */
+/* Opens a file for reading, and never waits. It refuses everything but a regular file, and the message tells the kind,
+ * such as "is a folder, not a regular file". `resolved` is true if the path is the result of realpath() at the time
+ * of its check. The function then refuses a path that contains a symbolic link now. */
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *fd, kiln_error **error);
 /* The same check without opening, for files that a library opens itself: closing a descriptor of ours would drop this
  * process's locks on the file. A path where nothing exists passes. */
 kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_error **error);
-const char *kiln__file_kind(unsigned mode); /* of st_mode: "a folder" */
+const char *kiln__file_kind(unsigned mode); /* `mode` is st_mode; returns text such as "a folder" */
 /* Reads a whole file (at most `limit` bytes, 0: 1 GiB) into *data, followed by a NUL. */
 kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t limit, char **data, size_t *length,
                             kiln_error **error);
 kiln_status kiln__file_read_resolved(const kiln_allocator *mem, const char *path, size_t limit, char **data,
-                                     size_t *length, kiln_error **error); /* as `resolved` above */
+                                     /* for a path whose links are resolved; does not follow links */
+                                     size_t *length, kiln_error **error);
 /* Reads a file only if its resolved path lies in one of the folders. The folders must be resolved already. */
 kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, const char *const *folders, size_t count,
                                   size_t limit, char **data, size_t *length, kiln_error **error);
@@ -280,7 +282,7 @@ bool kiln__path_below(const char *path, const char *folder); /* the same for two
 
 typedef struct kiln__target {
     int arch; /* 90 */
-    /* 'a' in sm_90a: code for this architecture alone; 'f' in sm_100f: code for its family; otherwise 0 */
+    /* 'a' in sm_90a (code for this architecture only), 'f' in sm_100f (code for its family), otherwise 0 */
     char kind;
 } kiln__target;
 #define KILN__TARGET_TEXT 24
@@ -336,8 +338,9 @@ static inline uint32_t kiln__hash_short(const char *text, size_t length)
 
 uint64_t kiln__now_ns(void);                /* monotonic */
 double kiln__seconds_since(uint64_t start); /* a time of kiln__now_ns() */
-uint64_t kiln__deadline_in(double seconds); /* a time of kiln__now_ns(); 0: none, for <= 0 and for 30 years */
-int64_t kiln__today_ns(void);               /* since 1970, by the clock that may be set */
+/* a time of kiln__now_ns(), or 0 (no deadline) for at most 0 s and for 30 years or more */
+uint64_t kiln__deadline_in(double seconds);
+int64_t kiln__today_ns(void); /* since 1970, by the clock that may be set */
 
 /* ---- threads (thread.c) ---- */
 
@@ -346,14 +349,15 @@ int kiln__thread_start(pthread_t *thread, void *(*run)(void *user), void *user);
 
 /* ---- the machine (host.c) ---- */
 
-unsigned kiln__cpu_count(void);            /* cores this process may run on */
-void kiln__host_describe(kiln__text *out); /* its name, system, and processor: "a1, Linux 6.1 x86_64, 64 x AMD EPYC" */
+unsigned kiln__cpu_count(void); /* cores this process may run on */
+/* name, system and processor of the host: "a1, Linux 6.1 x86_64, 64 x AMD EPYC" */
+void kiln__host_describe(kiln__text *out);
 /* Returns the kind of the network file system ("NFS", "Lustre") of a folder, on which locks and shared memory may not
  * reach other machines. Returns NULL if it is not a known network file system. */
 const char *kiln__network_disk(const char *folder);
-/* Binds the calling thread, and the threads that it starts later, to those of its cores that are near a PCI device.
- * Returns their number. Returns 0 and changes nothing if it is not known which cores are near, if all are near, or if
- * the thread may use none of the near ones (*far is then true). `list` is the file in /sys with the near cores,
+/* Restricts the calling thread, and the threads that it starts later, to the cores near a PCI device among its current
+ * cores. Returns their number. Returns 0 and changes nothing if it is not known which cores are near, if all are near,
+ * or if the thread may use none of the near ones (*far is then true). `list` is the file in /sys with the near cores,
  * "0-15,32-47" (local_cpulist of the device). */
 unsigned kiln__host_go_near(const char *list, bool *far);
 uint64_t kiln__host_memory(void);      /* bytes of physical memory, as limited by a cgroup */

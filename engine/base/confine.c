@@ -34,7 +34,7 @@
 
 /* ---- Landlock (kernel 5.13 and later); declared here, because <linux/landlock.h> may be absent or older ---- */
 
-#ifndef __NR_landlock_create_ruleset /* the same numbers on every architecture */
+#ifndef __NR_landlock_create_ruleset /* these numbers are the same on every architecture */
 #define __NR_landlock_create_ruleset 444
 #define __NR_landlock_add_rule 445
 #define __NR_landlock_restrict_self 446
@@ -72,7 +72,7 @@ static bool allow(int rules, const char *path, uint64_t more)
 
 static bool use_landlock(const kiln__confinement *want, char *how, size_t room)
 {
-    /* All rights that each version can take away; all of them are taken. */
+    /* The rights that each version of Landlock can restrict. Kiln restricts all of them. */
     static const uint64_t files[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
     long version = syscall(__NR_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
     if (version < 1) {
@@ -187,31 +187,34 @@ typedef struct filter {
     unsigned short count;
 } filter;
 
-static void put(filter *f, struct sock_filter line)
+static void add_line(filter *f, struct sock_filter line)
 {
     if (f->count < KILN__COUNT(f->lines))
         f->lines[f->count] = line;
     f->count++; /* install() refuses a filter that is too long */
 }
 
-static void put_return(filter *f, uint32_t answer) { put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer)); }
+static void put_return(filter *f, uint32_t answer)
+{
+    add_line(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer));
+}
 
 /* The beginning of both filters: other calling conventions, whose numbers mean other calls, are refused. */
 static void put_head(filter *f)
 {
-    put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
-    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCH, 1, 0));
+    add_line(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
+    add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCH, 1, 0));
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
-    put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
+    add_line(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
 #ifdef __x86_64__ /* the numbers of x32 */
-    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
+    add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
 #endif
 }
 
 static void answer_call(filter *f, long number, uint32_t answer)
 {
-    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1));
+    add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1));
     put_return(f, answer);
 }
 
@@ -219,9 +222,9 @@ static void answer_call(filter *f, long number, uint32_t answer)
  * argument. */
 static void allow_values(filter *f, long number, unsigned argument, const uint32_t *values, unsigned count)
 {
-    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, (uint8_t)(2 * count + 2)));
-    put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                        (uint32_t)offsetof(struct seccomp_data, args) + 8 * argument));
+    add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, (uint8_t)(2 * count + 2)));
+    add_line(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                             (uint32_t)offsetof(struct seccomp_data, args) + 8 * argument));
     for (unsigned i = 0; i < count; i++)
         answer_call(f, (long)values[i], SECCOMP_RET_ALLOW);
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
@@ -230,12 +233,12 @@ static void allow_values(filter *f, long number, unsigned argument, const uint32
 /* A call is allowed if an argument has none of the bits `none` and all of the bits `all`. */
 static void allow_bits(filter *f, long number, unsigned argument, uint32_t none, uint32_t all)
 {
-    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 6));
-    put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                        (uint32_t)offsetof(struct seccomp_data, args) + 8 * argument));
-    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, none, 3, 0));
-    put(f, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, all));
-    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, all, 0, 1));
+    add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 6));
+    add_line(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                             (uint32_t)offsetof(struct seccomp_data, args) + 8 * argument));
+    add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, none, 3, 0));
+    add_line(f, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, all));
+    add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, all, 0, 1));
     put_return(f, SECCOMP_RET_ALLOW);
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
 }

@@ -102,7 +102,7 @@ static int open_named(kiln__output *out, mode_t mode)
 {
     for (int i = 0; i < NAME_TRIES && temporary_name(out, &out->temporary); i++) {
         int fd = open(out->temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST) /* it exists: a killed process left it, or another machine uses it */
+        if (fd >= 0 || errno != EEXIST) /* the file exists: a killed process left it, or another machine uses it */
             return fd;
     }
     return -1;
@@ -174,7 +174,8 @@ kiln_status kiln__output_finish(kiln__output *out, kiln_error **error)
     mode_t mode;
     if (fsync(out->fd) != 0)
         return fail_writing(out, errno, error);
-    kiln_status status = check_target(out->mem, out->path, &out->replaces, &mode, error); /* it may have changed */
+    /* the target may have changed */
+    kiln_status status = check_target(out->mem, out->path, &out->replaces, &mode, error);
     if (status != KILN_OK) {
         kiln__output_drop(out);
         return status;
@@ -232,7 +233,7 @@ kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsi
             *slash = '\0';
         if (*copy && mkdir(copy, (mode_t)mode) != 0) {
             int why = errno;
-            struct stat info; /* in a read-only parent mkdir may not say EEXIST */
+            struct stat info; /* mkdir in a read-only parent may fail with another error than EEXIST */
             bool there = stat(copy, &info) == 0;
             if (!there || !S_ISDIR(info.st_mode)) {
                 status = there ? kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, not a folder", copy,

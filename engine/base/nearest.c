@@ -41,7 +41,7 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
     const char *nearest = NULL;
     unsigned least = (unsigned)(strlen(name) / 3 + 1) + 1;
     if (strlen(name) < 2)
-        least = 1; /* all one-letter names have distance 1: accept only the other case */
+        least = 1; /* all one-letter names have distance 1, so accept only the same letter in the other case */
     for (size_t i = 0; i < count; i++) {
         unsigned d = names[i] ? distance(name, names[i]) : least;
         if (d < least) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chars.h"
 #include "base.h"
 
 bool kiln__target_parse(const char *text, kiln__target *target)
@@ -14,12 +15,13 @@ bool kiln__target_parse(const char *text, kiln__target *target)
         text += 8;
     if (*text < '1' || *text > '9')
         return false;
-    for (; *text >= '0' && *text <= '9' && arch <= MOST; text++)
+    for (; kiln__is_digit(*text) && arch <= MOST; text++)
         arch = 10 * arch + (*text - '0');
     char kind = *text;
     if (arch < 10 || arch > MOST || (kind && ((kind != 'a' && kind != 'f') || text[1])))
         return false;
-    if ((kind == 'a' && arch < 90) || (kind == 'f' && arch < 100)) /* there is none */
+    /* these kinds do not exist before these architectures */
+    if ((kind == 'a' && arch < 90) || (kind == 'f' && arch < 100))
         return false;
     *target = (kiln__target){arch, kind};
     return true;

@@ -21,8 +21,9 @@ void kiln__wire_begin(kiln__text *out, uint32_t kind);
 void kiln__wire_number(kiln__text *out, uint64_t number);
 void kiln__wire_real(kiln__text *out, double number);
 void kiln__wire_bytes(kiln__text *out, const void *bytes, size_t length);
-void kiln__wire_string(kiln__text *out, const char *text); /* with its NUL, so the reader may point into it */
-void kiln__wire_end(kiln__text *out);                      /* sets the header's length */
+/* writes the NUL too, so the reader may point into the message */
+void kiln__wire_string(kiln__text *out, const char *text);
+void kiln__wire_end(kiln__text *out); /* sets the header's length */
 
 /* ---- reading: after the first field that does not fit, every read fails ---- */
 typedef struct kiln__wire {
@@ -52,8 +53,8 @@ typedef struct kiln__child kiln__child;
 typedef struct kiln__place {
     void *self;
     char name[96];                                                              /* for messages: "rank 3 (node7)" */
-    int (*start)(void *self, kiln__child *child, const char *const *arguments); /* as kiln__child_start() */
-    int (*end)(void *self, kiln__child *child);                                 /* as kiln__child_end() */
+    int (*start)(void *self, kiln__child *child, const char *const *arguments); /* like kiln__child_start() */
+    int (*end)(void *self, kiln__child *child);                                 /* like kiln__child_end() */
     /* returns true if nothing can be started there any more, and its children are lost */
     bool (*gone)(void *self);
 } kiln__place;
@@ -62,7 +63,7 @@ struct kiln__child {
     pid_t pid;
     int socket; /* -1: no process */
     int pidfd;
-    int wake;                 /* stop waiting when it becomes readable; -1: none */
+    int wake;                 /* a descriptor: a wait stops when it becomes readable; -1: none */
     const kiln__place *place; /* NULL: this machine; never changed by the functions below */
     /* its standard output goes to the standard output of this process; otherwise it is discarded */
     bool shows;
@@ -81,8 +82,9 @@ typedef enum kiln__io {
 /* Starts the program arguments[0] in its own process group, with no signal blocked or ignored. It never forks without
  * exec. Returns 0 or an errno. It does not change `wake`, `place` and `shows`. */
 int kiln__child_start(kiln__child *child, const char *const *arguments);
-/* Ends it and returns its status as waitpid() gives it; -1: not known, or no process. The second function first waits a
- * short time for a process that closed its socket, so that the status is its own and not our kill. */
+/* Ends the child and returns its status from waitpid(), or -1 if the status is unknown or there is no process. The
+ * second function first waits a short time for a process that closed its socket, so that the status is its own and not
+ * our kill. */
 int kiln__child_end(kiln__child *child);
 int kiln__child_end_closed(kiln__child *child);
 /* True if it ended, or sent something unexpected, while no answer was awaited. */
@@ -91,7 +93,7 @@ bool kiln__child_is_gone(const kiln__child *child);
 void kiln__child_describe(int how, char *text, size_t room);
 
 /* Deadlines are absolute times of kiln__now_ns(); 0: none. */
-kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline); /* until there is something to read */
+kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline); /* waits until there is something to read */
 kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline);
 /* The caller frees *body. */
 kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem, uint64_t deadline, uint32_t *kind,
@@ -101,7 +103,7 @@ kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem
  * and `in` are zero before the first call for a message, and keep its progress. */
 typedef struct kiln__incoming {
     kiln__message_header header;
-    size_t got; /* of header and body together */
+    size_t got; /* bytes of header and body that have arrived */
     char *body; /* the caller frees it, also if the message stays incomplete */
 } kiln__incoming;
 kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *message, size_t *sent);
@@ -110,7 +112,7 @@ kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator
 /* ---- another program, run to its end (process.c) ---- */
 typedef struct kiln__process {
     const char *const *arguments; /* ends with NULL; the first is looked for in PATH. No shell sees them. */
-    const char *folder;           /* in which it works */
+    const char *folder;           /* folder in which the child runs */
     const char *output;           /* a new file for its standard output */
     double seconds;               /* 0: no limit */
     const volatile int *stop;     /* NULL, or nonzero once the caller wants it to end */
@@ -121,6 +123,6 @@ typedef enum kiln__ended { KILN__ENDED_ITSELF, KILN__ENDED_LATE, KILN__ENDED_STO
 int kiln__process_run(const kiln__process *program, int *how, kiln__ended *ended);
 /* A new folder for this user alone, in $TMPDIR or /tmp; NULL, and errno. */
 const char *kiln__folder_private(kiln__arena *arena);
-void kiln__folder_remove(const char *path); /* with all in it; links are not followed */
+void kiln__folder_remove(const char *path); /* removes the folder and its contents; does not follow links */
 
 #endif

@@ -30,7 +30,7 @@ static bool differs_from_choice(const kiln_choice *choice, const kiln__known *kn
 }
 
 /* Returns whether a variant may be an answer. A variant that is no contender may be one only if it was named. A variant
- * that the spec no longer has is none. */
+ * that the spec no longer has does not count. */
 static bool may_answer(const kiln__best_search *s, const char *variant)
 {
     const kiln__variant *found = kiln__spec_variant(s->spec, variant);
@@ -239,6 +239,7 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     kiln__settings sizes = kiln__settings_copy(&made->arena, config->sizes);
     b->params = params.items;
     b->param_count = params.count;
+    b->size_set = config->size_set;
     b->sizes = sizes.items;
     b->size_count = sizes.count;
     if (candidate) {
@@ -361,7 +362,8 @@ static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *v
     size_t count = 0;
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
-    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* with the values as the spec has them */
+    /* all values come from the current spec */
+    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++)
         if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
             fixed[count++] = open->params.items[p];
     if (status == KILN_OK)
@@ -407,7 +409,7 @@ static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_
         kiln__config_free(config);
         return status;
     }
-    if (s->cut) { /* this says more than "the defaults are not valid" */
+    if (s->cut) { /* this reason is more precise than "the defaults are not valid" */
         kiln_error_free(why);
         why = s->cut;
         s->cut = NULL;

@@ -18,14 +18,15 @@ struct kiln_knowledge {
 kiln_status kiln__known_collect(kiln_store *store, const kiln_store_filter *filter, kiln__known_list *list,
                                 kiln_error **error);
 
-/* A candidate for one problem. Candidates are sorted, the best first; each is validated when its turn comes. */
+/* A candidate for one problem. Candidates are sorted, the best first. Each one is validated only when all better ones
+ * were refused. */
 typedef struct kiln__candidate {
     const kiln__known *known;
     kiln_best_from from;
     int device_distance; /* 0: the same compute capability */
     double distance;     /* distance of the sizes; if `inputs` is not 0, distance of the features */
     size_t inputs;       /* number of known inputs that judged it; 0: features did not judge it */
-    double slowdown;     /* its mean slowdown at these inputs: its time divided by the best time */
+    double slowdown;     /* mean slowdown at these inputs: the time divided by the best time */
     /* the slowdown, which is lower for the default configuration: it gets the benefit of the doubt */
     double rank;
 } kiln__candidate;
@@ -36,7 +37,7 @@ typedef struct kiln__best_search {
     const kiln_choice *choice;
     kiln__config *asked;     /* a configuration with the requested sizes */
     kiln__arena arena;       /* memory of the features */
-    kiln__settings features; /* features of the requested input; none if they are unknown or not needed */
+    kiln__settings features; /* features of the requested input; empty if they are unknown or not needed */
     kiln__known_list list;   /* samples of the spec from the store and the caller */
     kiln__candidate *items;
     size_t count, at;
@@ -56,8 +57,8 @@ kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *s
                                  kiln_error **error);
 
 /* Judges the configurations of the known inputs that are nearest to `features`. These candidates get the kind
- * KILN_BEST_SIMILAR, or stay those of another device. The candidates must be in the order of the list. Returns false if
- * there is no memory. */
+ * KILN_BEST_SIMILAR, unless they belong to another device. The candidates must be in the order of the list. Returns
+ * false if there is no memory. */
 bool kiln__best_similar(kiln__best_search *search);
 /* Computes the distance of two inputs: Euclidean, over the logarithms of their features. Returns false if the features
  * have other names. */

@@ -16,7 +16,7 @@ enum { NEAREST = 3, UNKNOWN = 4 };
 
 /* A known input: the samples of one spec, device and set of sizes, which are neighbours in the list. */
 typedef struct input {
-    size_t first, end; /* its range in the list of candidates */
+    size_t first, end; /* range of this input's samples in the list of candidates */
     double distance;
     int device_distance;
     kiln__how how; /* the most reliable kind of time that it has; other kinds are not compared */
@@ -169,7 +169,7 @@ bool kiln__best_similar(kiln__best_search *s)
             kiln__candidate *candidate = &s->items[k];
             bool first = is_usable(candidate) && candidate->known->how == inputs[i].how;
             for (size_t before = 0; before < i && first;
-                 before++) /* only its sample at its nearest input stays a candidate */
+                 before++) /* only the sample at its nearest input stays a candidate */
                 first = !find_sample(s, &inputs[before], candidate->known);
             if (!first)
                 continue;

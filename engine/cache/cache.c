@@ -189,7 +189,7 @@ static bool read_entry(kiln__cache *cache, const kiln__cache_key *key, kiln__uni
     bool hit = whole && stored.length == key->length && memcmp(stored.material, key->material, key->length) == 0;
     if (hit) {
         if (time(NULL) - info.st_mtim.tv_sec > TOUCH_SECONDS)
-            (void)futimens(fd, NULL); /* this fails on a read-only file system; only gc uses the time */
+            (void)futimens(fd, NULL); /* this fails on a read-only file system, but only gc uses the time */
         found.block = block;
         found.mem = cache->mem;
         *unit = found;

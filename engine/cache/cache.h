@@ -20,7 +20,7 @@ void kiln__cache_close(kiln__cache *cache);
 /* Makes writes faster: an entry is not synced to the disk before it is renamed. After a power failure it may be damaged,
  * which is a miss. Call this right after opening. */
 void kiln__cache_write_fast(kiln__cache *cache);
-void kiln__cache_stop_writing(kiln__cache *cache); /* from now on the cache only reads */
+void kiln__cache_stop_writing(kiln__cache *cache); /* from then on, the cache only reads */
 const char *kiln__cache_folder(const kiln__cache *cache);
 bool kiln__cache_is_writable(const kiln__cache *cache); /* false also if the folder was refused */
 

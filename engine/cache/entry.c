@@ -12,6 +12,7 @@
  * A missing part has length 0 and takes no bytes, not even a NUL. The parser treats the bytes as untrusted. */
 #include <string.h>
 
+#include "chars.h"
 #include "cache_internal.h"
 
 /* The first bytes of an entry. A conversion of line ends, or a text mode, would damage them and so be noticed. */
@@ -183,7 +184,7 @@ void kiln__cache_id(const kiln__cache_key *key, char id[KILN__CACHE_ID + 1])
 bool kiln__cache_is_id(const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++)
-        if (!((name[i] >= '0' && name[i] <= '9') || (name[i] >= 'a' && name[i] <= 'f')))
+        if (!(kiln__is_digit(name[i]) || (name[i] >= 'a' && name[i] <= 'f')))
             return false;
     return length == KILN__CACHE_ID;
 }

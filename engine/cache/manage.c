@@ -169,7 +169,7 @@ kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each
             char id[KILN__CACHE_ID + 1];
             bool whole = load_entry(cache, &list.items[i], &block, &key, &unit);
             if (!whole && !block) {
-                struct stat now; /* it is gone, or cannot be trusted */
+                struct stat now; /* the entry no longer exists, or cannot be trusted */
                 if (fstatat(cache->fd, shown.id, &now, AT_SYMLINK_NOFOLLOW) != 0)
                     continue;
             }
@@ -281,7 +281,7 @@ kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *rem
                 count++;
                 total -= entry->bytes;
             } else if (faccessat(cache->fd, entry->id, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
-                total -= entry->bytes; /* another process removed it */
+                total -= entry->bytes; /* another process removed the entry */
             }
         }
         if (removed)

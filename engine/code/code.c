@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chars.h"
 #include "config.h"
 
 #define SOURCE_LIMIT ((size_t)16 << 20) /* bytes of one source file */
@@ -18,14 +19,14 @@ struct kiln__code_job {
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
-    const char **places;        /* for each kernel the place in the spec that names it, such as "x.yaml:12:3" */
+    const char **places;        /* for each kernel the place in the spec that names the kernel, such as "x.yaml:12:3" */
     kiln__includes includes;
     char headers[33]; /* digest of the CUDA headers that the source names */
     struct macro *macros;
     size_t macro_count;
     const char *prefix; /* prefix of the macros' names */
     kiln__unit unit;
-    kiln__code_job *next; /* of the engine's jobs that were left */
+    kiln__code_job *next; /* next of the engine's jobs that were abandoned */
     bool lines;           /* PTX with source lines is wanted: the simulated device uses them in faults and counts */
 };
 
@@ -55,11 +56,11 @@ static bool collect_kernels(const kiln__step *steps, size_t count, const kiln__s
         const kiln__step *step = &steps[i];
         bool ok = true;
         if (step->kind == KILN__STEP_LAUNCH) {
-            kiln__text name = {.mem = arena->mem};
-            ok = kiln__template_fill(step->as.launch.kernel, scope, &name, diag) && !name.failed;
-            char *kept = ok ? kiln__arena_strdup(arena, kiln__text_get(&name)) : NULL;
+            kiln__text filled = {.mem = arena->mem};
+            const char *name = kiln__launch_kernel(step, scope, &filled, diag);
+            const char *kept = name ? kiln__arena_strdup(arena, name) : NULL;
             ok = kept && add_name(arena, list, kept);
-            kiln__text_free(&name);
+            kiln__text_free(&filled);
         } else if (step->kind == KILN__STEP_REPEAT) {
             ok = collect_kernels(step->as.repeat.steps, step->as.repeat.step_count, scope, arena, list, diag);
         } else if (step->kind == KILN__STEP_WHILE) {
@@ -103,22 +104,17 @@ static kiln__pos find_place(const kiln__step *steps, size_t count, const kiln__s
     kiln__pos pos = {0};
     for (size_t i = 0; i < count && !pos.source; i++) {
         const kiln__step *step = &steps[i];
-        kiln__text name = {.mem = mem};
+        kiln__text filled = {.mem = mem};
+        const char *name = step->kind == KILN__STEP_LAUNCH ? kiln__launch_kernel(step, scope, &filled, NULL) : NULL;
         if (step->kind == KILN__STEP_REPEAT)
             pos = find_place(step->as.repeat.steps, step->as.repeat.step_count, scope, mem, kernel);
         else if (step->kind == KILN__STEP_WHILE)
             pos = find_place(step->as.loop.steps, step->as.loop.step_count, scope, mem, kernel);
-        else if (step->kind == KILN__STEP_LAUNCH && kiln__template_fill(step->as.launch.kernel, scope, &name, NULL) &&
-                 strcmp(kiln__text_get(&name), kernel) == 0)
+        else if (name && strcmp(name, kernel) == 0)
             pos = kiln__template_pos(step->as.launch.kernel);
-        kiln__text_free(&name);
+        kiln__text_free(&filled);
     }
     return pos;
-}
-
-static bool is_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 /* Collects the names of functions after __global__ in a text. */
@@ -131,7 +127,7 @@ static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
         while (end > text && (end[-1] == ' ' || end[-1] == '\n'))
             end--;
         const char *word = end;
-        while (word > text && is_name(word[-1]))
+        while (word > text && kiln__is_name_part(word[-1]))
             word--;
         if (*at == '(' && (size_t)(end - word) == sizeof bounds - 1 && memcmp(word, bounds, sizeof bounds - 1) == 0) {
             at += strcspn(at, ")");
@@ -139,7 +135,7 @@ static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
             at += strcspn(at, "(;{");
             for (end = at; end > text && (end[-1] == ' ' || end[-1] == '\n');)
                 end--;
-            for (word = end; word > text && is_name(word[-1]);)
+            for (word = end; word > text && kiln__is_name_part(word[-1]);)
                 word--;
         }
         char *name = *at == '(' && end > word ? kiln__arena_strndup(arena, word, (size_t)(end - word)) : NULL;
@@ -266,17 +262,11 @@ static kiln_status make_macros(const kiln__config *config, kiln__code_job *job, 
  * then have one source and compile once. A text that builds names from pieces, by a joined line or by ##, may name any
  * macro. */
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-           (c & 0x80);
-}
-
 static bool contains_name(const char *text, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = text; (at = strstr(at, name)) != NULL; at++)
-        if ((at == text || !is_word(at[-1])) && !is_word(at[length]))
+        if ((at == text || !kiln__is_word_part(at[-1])) && !kiln__is_word_part(at[length]))
             return true;
     return false;
 }
@@ -290,7 +280,7 @@ static bool may_build_names(const char *text)
         if (end > text && end[-1] == '\r')
             end--;
         end -= end - text >= 3 && strncmp(end - 3, "?\?/", 3) == 0 ? 3 : end > text && end[-1] == '\\' ? 1 : 0;
-        if (end != at && *end != '\r' && end > text && is_word(end[-1]) && is_word(at[1]))
+        if (end != at && *end != '\r' && end > text && kiln__is_word_part(end[-1]) && kiln__is_word_part(at[1]))
             return true;
     }
     return false;
@@ -379,6 +369,37 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     return status;
 }
 
+/* Fails for a kernel whose name occurs nowhere in the source and its headers, so that a misspelt name is told before
+ * anything is compiled. Two kinds of names are left to the compiler: those that a source may build from tokens, and
+ * qualified names, which a header of the toolkit may have. */
+static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
+{
+    const kiln__compile_request *request = &job->request;
+    bool builds = may_build_names(request->source);
+    for (size_t i = 0; i < request->include_count; i++)
+        builds = builds || may_build_names(request->includes[i].text);
+    for (size_t n = 0; n < request->name_count && !builds; n++) {
+        const char *name = request->names[n];
+        const char *plain = kiln__arena_strndup(&job->arena, name, strcspn(name, "<( "));
+        if (!plain)
+            return kiln__fail_memory(error);
+        bool known = !*plain || strstr(plain, "::") || contains_name(request->source, plain);
+        for (size_t i = 0; i < request->include_count && !known; i++)
+            known = contains_name(request->includes[i].text, plain);
+        if (known)
+            continue;
+        kiln__text why = {.mem = job->engine->mem};
+        explain_names(job, &job->arena, &why);
+        kiln_status status = why.failed || job->arena.failed
+                                 ? kiln__fail_memory(error)
+                                 : kiln__fail(job->engine->mem, error, KILN_ERROR_COMPILE, "%s",
+                                              kiln__text_get(&why) + strspn(kiln__text_get(&why), "\n"));
+        kiln__text_free(&why);
+        return status;
+    }
+    return KILN_OK;
+}
+
 /* ---- the source ---- */
 
 static kiln_status collect_includes(kiln_engine *engine, const kiln__config *config, const char *path, const char *text,
@@ -413,6 +434,13 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED,
                               "the name of a source contains a control character");
+    if (config->variant->source_text) {
+        path = kiln__arena_printf(&job->arena, "%s/%s", config->variant->source_folder, name);
+        if (!path)
+            return kiln__fail_memory(error);
+        job->request.name = name;
+        return collect_includes(engine, config, path, config->variant->source_text, job, error);
+    }
     kiln_status status = kiln__engine_find_source(engine, spec->folder, name, &job->arena, &path, error);
     if (status != KILN_OK)
         return status;
@@ -621,6 +649,8 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
         status = note_places(config, job, error);
     if (status == KILN_OK)
         status = write_source(job, error);
+    if (status == KILN_OK)
+        status = check_kernel_names(job, error);
     if (status == KILN_OK)
         status = make_key(engine, job, error);
     if (status != KILN_OK) {
@@ -866,7 +896,8 @@ void kiln__code_leave(kiln__code_job *job, bool unfinished)
             kiln__code_free(&code);
         return;
     }
-    job->request.name = job->key.source = kiln__arena_strdup(&job->arena, job->key.source); /* it was the spec's */
+    /* the text belonged to the spec */
+    job->request.name = job->key.source = kiln__arena_strdup(&job->arena, job->key.source);
     if (!job->key.source) {
         kiln__code_cancel(job);
         return;

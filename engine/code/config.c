@@ -49,8 +49,9 @@ static kiln_status find_variant(kiln_engine *engine, const kiln_spec *spec, cons
                               spec->variant_count, error);
 }
 
-/* Finds the value in the param's list that is equal to `value` after conversion. Integers become floats; 0, 1 and words
- * become booleans; numbers become names that look like numbers. NULL: the list has no such value. */
+/* Finds the value in the param's list that is equal to `value` after conversion. An integer may become a float. 0, 1
+ * and words may become booleans. A number may become a name that looks like a number. NULL: the list has no such value.
+ */
 static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
 {
     for (size_t i = 0; i < param->count; i++)
@@ -220,21 +221,32 @@ kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *size
     return status == KILN_OK && out->failed ? kiln__fail_memory(error) : status;
 }
 
-/* Takes the chosen set of sizes (on a simulated device `tiny` by default), applies the choice, and reads extents of
- * files. */
+const char *kiln__launch_kernel(const kiln__step *launch, const kiln__scope *scope, kiln__text *filled,
+                                kiln__diag *diag)
+{
+    const kiln__template *name = launch->as.launch.kernel;
+    if (kiln__template_expr_count(name) == 0 && !strpbrk(kiln__template_text(name), "{}"))
+        return kiln__template_text(name);
+    return kiln__template_fill(name, scope, filled, diag) && !filled->failed ? kiln__text_get(filled) : NULL;
+}
+
+const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_spec *spec, const char *name)
+{
+    const char *wanted = name ? name : engine->size_set ? engine->size_set : engine->info.simulated ? "tiny" : "";
+    for (size_t i = 0; i < spec->size_set_count; i++)
+        if (strcmp(spec->size_sets[i].name, wanted) == 0)
+            return &spec->size_sets[i];
+    return name ? NULL : &spec->size_sets[0];
+}
+
+/* Takes the chosen set of sizes, or the engine's default, applies the choice, and reads extents of files. */
 static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const kiln_choice *choice, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
-    const kiln__sizes *set = NULL;
-    const char *wanted = choice->size_set ? choice->size_set : engine->info.simulated ? "tiny" : NULL;
-    for (size_t i = 0; wanted && !set && i < spec->size_set_count; i++)
-        if (strcmp(spec->size_sets[i].name, wanted) == 0)
-            set = &spec->size_sets[i];
-    if (!set && choice->size_set)
+    const kiln__sizes *set = kiln__config_size_set(engine, spec, choice->size_set);
+    if (!set)
         return kiln__plan_unknown(engine->mem, spec->name, "size set", choice->size_set, spec->size_sets,
                                   sizeof *spec->size_sets, spec->size_set_count, error);
-    if (!set)
-        set = &spec->size_sets[0];
     config->size_set = set->name;
     size_t count = set->settings.count;
     kiln_setting *sizes = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *sizes);
@@ -258,7 +270,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     config->extents = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *config->extents);
     if (!config->extents)
         return kiln__fail_memory(error);
-    for (size_t i = 0; i < count; i++) { /* in order, because the name of a file may contain earlier sizes */
+    for (size_t i = 0; i < count; i++) { /* in this order, because the name of a file may contain earlier sizes */
         config->extents[i] = is_extent(sizes[i].value);
         kiln_status status = config->extents[i] ? read_extent(engine, config, &sizes[i], error) : KILN_OK;
         if (status != KILN_OK)

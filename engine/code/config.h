@@ -16,7 +16,7 @@ typedef struct kiln__config { /* always on the heap, because its scopes point in
     kiln__settings sizes;
     bool *extents; /* for each size whether it is an extent of a file */
     const char *size_set;
-    kiln__settings lets;   /* lets that need no input; the plan computes the others */
+    kiln__settings lets;   /* the lets that need no input; the plan computes the others */
     kiln__scope scopes[4]; /* device <- sizes <- params <- lets, each inside the next */
 } kiln__config;
 /* Completes a choice by defaults. Checks names (with suggestions), kinds, and the constraints (KILN_ERROR_CONSTRAINT).
@@ -32,9 +32,17 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
  * Everything is copied. */
 kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
                             kiln_error **error);
+/* Returns the size set that a choice takes. `name` NULL: the engine's default for the spec. Returns NULL if the spec has no
+ * set with the name. The engine's device must be open. */
+const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_spec *spec, const char *name);
 /* Writes the path of a file, with sizes in place of braces. */
 kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *sizes, const char *text,
                               const kiln__template *path, kiln__text *out, kiln_error **error);
+/* Returns the name of the kernel that a launch names, with its template filled. `filled`, which is empty, may get the text,
+ * and must live as long as the name. Returns NULL if an expression in the name has no value (`diag`, which may be NULL,
+ * then has the reason), or if memory is exhausted (`filled` has failed). */
+const char *kiln__launch_kernel(const kiln__step *launch, const kiln__scope *scope, kiln__text *filled,
+                                kiln__diag *diag);
 void kiln__config_free(kiln__config *config);                      /* NULL is fine */
 const kiln__scope *kiln__config_scope(const kiln__config *config); /* the innermost scope */
 /* prints such as "coarsened TILE_M=128 TILE_N=64" */

@@ -69,15 +69,14 @@ kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *
 /* Finds the machine code's figures for the kernel of a launch; NULL: they are unknown. */
 static const kiln__cubin_kernel *find_kernel(const fit *f, const kiln__step *step)
 {
-    kiln__text name = {.mem = f->engine->mem};
-    const char *symbol = f->code && kiln__template_fill(step->as.launch.kernel, f->scope, &name, NULL) && !name.failed
-                             ? kiln__code_symbol(f->code, kiln__text_get(&name))
-                             : NULL;
+    kiln__text filled = {.mem = f->engine->mem};
+    const char *name = f->code ? kiln__launch_kernel(step, f->scope, &filled, NULL) : NULL;
+    const char *symbol = name ? kiln__code_symbol(f->code, name) : NULL;
     const kiln__cubin_kernel *found = NULL;
     for (size_t i = 0; symbol && i < f->kernel_count && !found; i++)
         if (strcmp(f->kernels[i].symbol, symbol) == 0)
             found = &f->kernels[i];
-    kiln__text_free(&name);
+    kiln__text_free(&filled);
     return found;
 }
 

@@ -12,7 +12,7 @@ struct kiln_inspection {
     const char *arch, *source;
     kiln_inspected_kernel *kernels;
     size_t kernel_count;
-    const char **findings; /* each once; a separate allocation */
+    const char **findings; /* each finding once; in a separate allocation */
     size_t finding_count, finding_capacity;
 };
 
@@ -55,13 +55,13 @@ static kiln_status find_launch(const kiln__step *steps, size_t count, const kiln
         } else if (step->kind == KILN__STEP_WHILE) {
             status = find_launch(step->as.loop.steps, step->as.loop.step_count, scope, mem, kernel, found, error);
         } else if (step->kind == KILN__STEP_LAUNCH) {
-            kiln__text name = {.mem = mem};
-            bool known = kiln__template_fill(step->as.launch.kernel, scope, &name, NULL);
-            if (name.failed)
+            kiln__text filled = {.mem = mem};
+            const char *name = kiln__launch_kernel(step, scope, &filled, NULL);
+            if (filled.failed)
                 status = kiln__fail_memory(error);
-            else if (known && strcmp(kiln__text_get(&name), kernel) == 0)
+            else if (name && strcmp(name, kernel) == 0)
                 *found = step;
-            kiln__text_free(&name);
+            kiln__text_free(&filled);
         }
     }
     return status;

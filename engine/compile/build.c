@@ -9,7 +9,7 @@
 /* The state of NVRTC's callback, which asks whether to continue. */
 typedef struct flow {
     const atomic_bool *cancel;
-    uint64_t deadline; /* on the clock of kiln__now_ns(); 0: none */
+    uint64_t deadline; /* time on the clock of kiln__now_ns(); 0: no deadline */
     bool cancelled, late;
 } flow;
 
@@ -34,7 +34,7 @@ typedef struct attempt {
     char *log, *ptx;
     bool said_why; /* the log of the attempt contains an error */
     bool pch_done, pch_refused;
-    bool types; /* only names and messages are wanted, no code */
+    bool types; /* the caller needs only names and messages, no code */
 } attempt;
 
 static const char device_too[] = "-default-device";
@@ -90,7 +90,7 @@ static bool allow_minimal(const kiln_allocator *mem, const kiln__compile_request
     for (size_t i = 0; i < request->include_count && judged && *minimal; i++)
         judged = allow_minimal_in(mem, request->includes[i].text, minimal);
     for (size_t i = 0; i < request->option_count && judged && *minimal;
-         i++) /* the text of a macro may contain such a word */
+         i++) /* the text of a macro may contain one of these words */
         judged = allow_minimal_in(mem, request->options[i], minimal);
     return judged;
 }
@@ -153,7 +153,7 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     if (own & EXTRAS) {
         /* headers come from memory only, so that the cache key covers them */
         add_option(list, "--no-source-include");
-        add_option(list, "--modify-stack-limit=false"); /* that limit belongs to the whole process of the host */
+        add_option(list, "--modify-stack-limit=false"); /* the stack limit belongs to the whole process of the host */
         if (try->nvrtc->version >= 13000)
             add_option(list, "--no-cache"); /* the driver's cache is not needed: Kiln has its own */
     }
@@ -411,7 +411,7 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
  *
  * - PCH: the precompiled headers were refused.
  * - TYPES, then all except VERBOSE: NVRTC found an invalid option, which may be one of ours.
- * - MINIMAL: the compile failed, so the messages must be those of the whole compiler.
+ * - MINIMAL: the compile failed, and the messages must come from the complete compiler.
  * - VERBOSE: the compile failed without a message, which NVRTC 13.0 loses behind the statistics. */
 static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 const flow *limits, kiln__unit *unit, kiln_error **error)
@@ -442,7 +442,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION && (own & TYPES))
             fewer &= ~(unsigned)TYPES;
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
-            fewer &= VERBOSE; /* this version may not know an option that we added */
+            fewer &= VERBOSE; /* this version may not know one of our options */
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))
             fewer &= ~(unsigned)MINIMAL;
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && !try.said_why)
@@ -571,7 +571,7 @@ static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compil
     if (!to)
         return NULL;
     const char *skip = strncmp(text, "#pragma once\n", 13) == 0 ? text + 13 : text;
-    if (strncmp(from->source, skip, strlen(skip)) == 0) /* it was added before, and did not help */
+    if (strncmp(from->source, skip, strlen(skip)) == 0) /* this option was added before and did not help */
         return NULL;
     *to = *from;
     to->prelude = 0;
@@ -632,7 +632,7 @@ kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, 
     for (size_t i = 0; i < KILN__COUNT(lengths); i++) {
         if (lengths[i] > KILN__MESSAGE_MAX)
             return kiln__fail(mem, error, KILN_ERROR_COMPILE, "the compiler's result is too large");
-        total += lengths[i] + 1; /* each ends with a NUL that its length does not count */
+        total += lengths[i] + 1; /* each text ends with a NUL that its length does not count */
     }
     char *block = kiln__alloc(mem, (size_t)total), *at = block;
     if (!block)

@@ -27,7 +27,7 @@
 typedef struct kiln__nvrtc kiln__nvrtc;
 /* Searches for libnvrtc: $KILN_NVRTC, this build's own, the loader's path, the toolkit's folder ($CUDA_HOME,
  * /usr/local/cuda). Versioned sonames come first, the newest before older ones. The message of KILN_ERROR_NO_COMPILER
- * says what was tried and what to do. */
+ * lists the places that were tried, and the remedy. */
 kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
 /* Like kiln__nvrtc_open(), but it may postpone the loading. If the names of the files tell the version of a library,
  * that library is loaded at the first call that needs it. */
@@ -44,7 +44,7 @@ const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc); /* the path of the libra
 /* A text that changes whenever the output of the library may change: version, size and time of the files. The headers
  * have digests of their own. */
 const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc);
-const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc); /* folder of the CUDA headers, "" if none was found */
+const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc); /* folder of the CUDA headers, or "" if none was found */
 /* Computes a digest of the contents of CUDA's own headers that `names` (as in #include <NAME>) reach, directly or
  * indirectly. It is "" if none is a CUDA header. Each file is read once, and checked with stat() at each call. Without
  * `fresh`, a digest that is less than a second old is returned again. Any thread. */
@@ -66,7 +66,7 @@ bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch); /* loads the library on
 /* A header for the compiler. */
 typedef struct kiln__include {
     const char *name, *text; /* `name` is the text behind #include */
-    const char *path;        /* where it was found; NULL: a header that Kiln provides in place of one of the host */
+    const char *path;        /* path of the header; NULL: Kiln provides this header instead of a host header */
 } kiln__include;
 
 /* Where headers may be. */
@@ -90,7 +90,7 @@ typedef struct kiln__includes {
 
 /* Collects the project headers that `text` (of the file `path`) includes, directly or indirectly, each once. Names that
  * are not found are left to the compiler. NVRTC identifies a header by the name in the #include alone. So if two files
- * have one name, or one file has two names, a name is changed in the texts. Depth, number and bytes are limited
+ * have the same name, or one file has two names, a name is changed in the texts. Depth, number and bytes are limited
  * (KILN_ERROR_REFUSED). */
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const kiln__include_paths *where, kiln__includes *includes, kiln_error **error);
@@ -114,13 +114,14 @@ typedef struct kiln__compile_request {
     const char *name;   /* name of the source, for messages */
     const char *source; /* the text, with all macros defined */
     /* The number of bytes at the start of the source that are CUDA headers and may be precompiled; 0: none. `headers`
-     * is the digest of these and all other CUDA headers, and `header_names` are their names (kiln__nvrtc_headers()). */
+     * is the digest of the prelude's headers and all other CUDA headers of the source. `header_names` are the names of
+     * all these headers. */
     size_t prelude;
     const char *headers;
     const char *const *header_names;
     size_t header_name_count;
     bool again;      /* the caller compiles this prelude several times, so it is precompiled at once */
-    const char *pch; /* file of precompiled headers for the prelude; NULL: none */
+    const char *pch; /* file of precompiled headers for the prelude; NULL: no file */
     bool pch_make;   /* make that file instead of using it */
     bool *pch_done;  /* set to whether the file was used or made; may be NULL */
     const kiln__include *includes;
@@ -128,7 +129,7 @@ typedef struct kiln__compile_request {
     const char *const *options;
     size_t option_count; /* options of the spec, without --gpu-architecture */
     int arch;            /* 90 */
-    char kind;           /* letter of the target: 'a' for sm_90a (kiln__target); '\0': none */
+    char kind;           /* letter of the target: 'a' for sm_90a (kiln__target); '\0': no letter */
     bool cubin;          /* make machine code for sm_ARCH too; PTX for compute_ARCH is always made */
     /* only names and messages are wanted; no code is made where NVRTC can omit it, except with precompiled headers,
      * which save more. Not with `cubin` */
@@ -162,7 +163,7 @@ typedef struct kiln__compile_place { /* another machine that compiles for this p
 typedef struct kiln__compiler_options {
     const char *worker; /* path of kiln-worker; NULL: compile in this process */
     const char *nvrtc;  /* path of the library for workers (kiln__nvrtc_path()) */
-    const char *pch;    /* folder of precompiled headers, which is created if its parent exists; NULL: none */
+    const char *pch;    /* folder of precompiled headers, which is created if its parent exists; NULL: no folder */
     unsigned jobs;      /* number of workers; 0: one for each core */
     double timeout;     /* seconds for one compile */
     uint64_t memory;    /* bytes of address space that all workers share; 0: three quarters of the free memory */
@@ -226,7 +227,7 @@ typedef struct kiln__cubin_kernel {
     uint64_t local_bytes;         /* per thread: stack, including called functions, and spills */
     uint64_t constant_bytes;      /* bank 0 (parameters and launch data) and the compiler's own constants */
     uint64_t user_constant_bytes; /* __constant__ of the whole module */
-    int max_threads;              /* from __launch_bounds__; 0: none */
+    int max_threads;              /* maximum of __launch_bounds__; 0: the kernel has none */
     int barriers;                 /* per block */
 } kiln__cubin_kernel;
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,

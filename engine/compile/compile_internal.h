@@ -59,9 +59,9 @@ void kiln__header_hints(kiln__text *text, const char *include, const kiln__inclu
                         const char *log);
 
 /* Blanks declarations that have an error in `log` and contain nothing of the device (__global__, __device__,
- * __constant__, ...). These are main(), functions that call the runtime, and std:: variables. `name` is the text's name
- * in the log, unless a #line changes it. Returns the number of blanked declarations; 0 also if there is no memory. Adds
- * their positions to `places`. */
+ * __constant__, ...). These are main(), functions that call the runtime, and std:: variables. `name` is the name of the
+ * text in the log, unless a #line changes the name. Returns the number of blanked declarations; 0 also if there is no
+ * memory. Adds their positions to `places`. */
 size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log, kiln__text *places);
 
 /* The library, its headers, and the functions that were found in it. */
@@ -74,7 +74,7 @@ struct kiln__nvrtc {
     size_t arch_count;
     pthread_mutex_t lock; /* guards `toolkit` and the loading */
     kiln__toolkit *toolkit;
-    atomic_bool plain; /* this version does not know an option of ours: compile without our options */
+    atomic_bool plain; /* this version of NVRTC does not know one of our options: compile without our options */
     kiln__nvrtc_set_flow_fn *set_flow;
     kiln__nvrtc_pch_status_fn *pch_status;
 #define KILN_X(name, needed) __typeof__(name) *name;
@@ -90,7 +90,7 @@ enum { KILN__MESSAGE_HELLO = 1, KILN__MESSAGE_REQUEST, KILN__MESSAGE_RESULT, KIL
 
 /* A worker's first message, when it is ready. */
 typedef struct kiln__hello {
-    const char *identity; /* identity of its NVRTC, or the reason why it has none */
+    const char *identity; /* identity of the worker's NVRTC, or the reason why the worker has none */
     bool confined;        /* the kernel lets it open only the CUDA headers */
     const char *how;      /* the mechanism, or the reason why it is not confined */
 } kiln__hello;

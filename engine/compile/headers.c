@@ -1,5 +1,5 @@
-/* headers.c - headers of the host, which NVRTC lacks. Sources include some by habit, so Kiln provides small ones, or
- * uses those of libcu++. For all others it adds a sentence to the error that says what to do. */
+/* headers.c - headers of the host, which NVRTC lacks. Many sources include some of them. So Kiln provides small
+ * replacements, or uses the headers of libcu++. For all others it adds a sentence to the error that says what to do. */
 #include <stdio.h>
 #include <string.h>
 
@@ -203,7 +203,7 @@ static const struct {
     {"stdio.h", ONCE},
     {"cstdio", STD("stdio.h", USING(printf))},
     {"sys/types.h", ONCE "typedef unsigned short ushort;\ntypedef unsigned int uint;\n"},
-    {"stdlib.h", ONCE "#include <sys/types.h>\n"}, /* as glibc's does */
+    {"stdlib.h", ONCE "#include <sys/types.h>\n"}, /* glibc's header does this too */
     {"cstdlib", STD("stdlib.h", USING(size_t) USING(abs) USING(malloc) USING(free))},
     {"string.h", ONCE},
     {"cstring", STD("string.h", USING(size_t) USING(memcpy) USING(memset))},

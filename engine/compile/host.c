@@ -118,11 +118,11 @@ static void follow_line(reader *r, size_t at)
 
 /* The parts of the current declaration that were seen so far. */
 typedef struct declaration {
-    size_t first; /* first word; 0: no declaration has begun */
+    size_t first; /* first word of the declaration; 0: no declaration has begun */
     bool scope;   /* a namespace, or extern "C" */
     bool type;    /* a class, struct, union or enum */
-    bool value;   /* after its '=' */
-    bool called;  /* it has parentheses, like a function */
+    bool value;   /* the '=' of the declaration was read */
+    bool called;  /* the declaration has parentheses, like a function */
 } declaration;
 
 static void add_word(const reader *r, size_t at, declaration *d)

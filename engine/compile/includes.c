@@ -1,6 +1,6 @@
 /* includes.c - finds the project headers that a source includes, so that NVRTC gets them in memory and the cache key
- * covers them. NVRTC knows no folders for such headers: it compares the names behind #include. So this file gives each
- * header one name, and changes names in the texts where that is needed.
+ * covers them. NVRTC does not look for such headers in folders. It compares the names behind #include. So this file
+ * gives each header one name, and changes names in the texts where that is needed.
  *
  * The worklist is the recursion of collect_includes(): each file is read once, and its own #includes are followed. Depth, number
  * and bytes are bounded. */
@@ -11,11 +11,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "chars.h"
 #include "compile_internal.h"
 
-/* Limits of one collection: depth of inclusion, number of headers, bytes of all. */
+/* Limits of one collection: depth of inclusion, number of headers, bytes of all. A directive is read from every line start,
+ * and a comment or a joined line may go on to the end of the text. So the bytes that are read behind line starts have a
+ * limit too: a hostile text of 1 MB would take hours. */
 enum { MOST_DEPTH = 64, MOST_HEADERS = 4096 };
-static const size_t most_bytes = (size_t)64 << 20;
+static const size_t most_bytes = (size_t)64 << 20, most_looked = (size_t)64 << 20;
+enum { SEARCH_SPEED = 16 }; /* bytes that strstr() reads in the time that the functions below need for one byte */
 
 /* The state of one collection; `items` grows while files are read. */
 typedef struct collector {
@@ -26,6 +30,7 @@ typedef struct collector {
     kiln__include *items;
     const char **files; /* parallel to items: the path of each file with its links resolved */
     size_t count, item_room, file_room, bytes;
+    size_t looked;       /* bytes that were read more than once, see most_looked */
     const char **others; /* names that were not found, for the digest of CUDA's headers */
     size_t other_count, other_room;
     kiln_error **error;
@@ -40,10 +45,10 @@ typedef struct edited {
 /* ---- finding the directives ----
  *
  * NVRTC and a parser of ours may disagree about the end of a comment, a string or an #if 0. That depends on raw
- * strings, digit separators, trigraphs and the language standard. So nothing is skipped because it lies inside one of
- * these. Any text at the start of a line (physical or joined), or after the end of a block comment, counts as a
- * directive if it reads like one. A superfluous header only makes the key longer. A missing header would make a stale
- * cache hit. */
+ * strings, digit separators, trigraphs and the language standard. So no text is skipped because it is inside a comment,
+ * a string or a conditional. Any text at the start of a line (physical or joined), or after the end of a block comment,
+ * counts as a directive if it reads like one. A superfluous header only makes the key longer. A missing header would
+ * make a stale cache hit. */
 
 /* Skips joints: a line that ends with a backslash, or its trigraph, continues on the next line. A joint may be inside a
  * word. NVRTC drops all carriage returns before the end of a line, not only one. */
@@ -69,7 +74,7 @@ static const char *skip_comment(const char *at)
     return *at ? advance(advance(at)) : at;
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+static bool is_blank(char c) { return kiln__is_blank(c) || c == '\v' || c == '\f'; }
 
 /* Skips blanks and block comments within a line. */
 static const char *skip_blank(const char *at)
@@ -84,20 +89,11 @@ static const char *skip_blank(const char *at)
     }
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
-}
-
-static bool is_word(char c) { return is_letter(c) || is_digit(c); }
-
 /* Reads a word into `word`, as much as fits. */
 static const char *read_word(const char *at, char *word, size_t room)
 {
     size_t length = 0;
-    for (; is_word(*at); at = advance(at))
+    for (; kiln__is_word_part(*at); at = advance(at))
         if (length + 1 < room)
             word[length++] = *at;
     word[length] = '\0';
@@ -108,7 +104,7 @@ static const char *read_word(const char *at, char *word, size_t room)
 static const char *joint_in_word(const char *text, const char *at)
 {
     for (; (at = strpbrk(at, "\\?")) != NULL; at++)
-        if (at > text && is_word(at[-1]) && skip_joints(at) != at && is_word(*skip_joints(at)))
+        if (at > text && kiln__is_word_part(at[-1]) && skip_joints(at) != at && kiln__is_word_part(*skip_joints(at)))
             return at;
     return NULL;
 }
@@ -138,6 +134,7 @@ static kind directive_at(const char *at, const char **behind)
             return INCLUDE;
         return strcmp(word, "embed") == 0 ? EMBED : NONE;
     }
+    *behind = at;
     if (*at != 'i' && *at != 'e')
         return NONE;
     at = read_word(at, word, sizeof word);
@@ -169,7 +166,7 @@ static bool is_import(const char *behind)
     char word[4];
     if (*behind == '"' || *behind == '<')
         return true;
-    if (!is_letter(*behind))
+    if (!kiln__is_word_start(*behind))
         return false;
     const char *after = skip_blank(read_word(behind, word, sizeof word));
     return *after == ';' || *after == '(' || *after == '\n' || *after == '\0';
@@ -216,7 +213,7 @@ const char *kiln__include_next(const char *text, const char **at)
 
 /* The result of a search for a file. */
 typedef struct found {
-    const char *path, *file; /* path: as it was searched; file: with links resolved. NULL: not found */
+    const char *path, *file; /* path: the path that was searched; file: the same with links resolved; NULL: not found */
     const char *refused;     /* a file that exists and may not be read */
 } found;
 
@@ -255,6 +252,9 @@ static kiln_status add_missing(collector *all, const char *name)
     for (size_t i = 0; i < all->other_count; i++)
         if (strcmp(all->others[i], name) == 0)
             return KILN_OK;
+    if (all->other_count >= MOST_HEADERS)
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "more than %d headers are named that do not exist",
+                          (int)MOST_HEADERS);
     if (!name || !kiln__grow(all->mem, &all->others, &all->other_room, all->other_count + 1, sizeof *all->others))
         return kiln__fail_memory(all->error);
     all->others[all->other_count++] = name;
@@ -270,6 +270,19 @@ static unsigned count_line(const char *text, const char *at)
 }
 
 static kiln_status collect_includes(collector *all, edited *file, unsigned depth);
+
+/* Counts bytes that were read behind a place. Refuses the text if there are too many of them. */
+static kiln_status count_looked(collector *all, const char *path, size_t bytes)
+{
+    all->looked += bytes;
+    return all->looked <= most_looked
+               ? KILN_OK
+               : kiln__fail(
+                     all->mem, all->error, KILN_ERROR_REFUSED,
+                     "%s: it takes too long to find its #include lines, because of comments or joined lines that "
+                     "do not end",
+                     path);
+}
 
 /* Returns the text for the compiler, in the arena: the original or the changed one. NULL: there is no memory. */
 static const char *finish_text(collector *all, edited *file)
@@ -408,7 +421,7 @@ static kiln_status include_name(collector *all, const edited *file, const char *
             "%s:%u: #include \"%s\": %s is outside the folders that may be read, which are the spec's and "
             "those of the search path; allow its folder with -I FOLDER, or any with --read-anywhere",
             file->path, count_line(file->text, at), name, header.refused);
-    if (leads_away(name, strlen(name))) /* it cannot be a CUDA header */
+    if (leads_away(name, strlen(name))) /* this cannot be the name of a CUDA header */
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": not found", file->path,
                           count_line(file->text, at), name);
     const char *own = kiln__header_own(name);
@@ -432,12 +445,12 @@ static const char *read_macro(const char *at, macro *out)
 {
     size_t length = 0;
     *out = (macro){0};
-    if (!is_letter(*at))
+    if (!kiln__is_word_start(*at))
         return NULL;
     const char *end = read_word(at, out->name, sizeof out->name);
     if (*skip_blank(end) == '(') {
         at = skip_blank(advance(skip_blank(end)));
-        for (; is_word(*at) || *at == '/' || *at == '.' || *at == '-'; at = advance(at))
+        for (; kiln__is_word_part(*at) || *at == '/' || *at == '.' || *at == '-'; at = advance(at))
             if (length + 1 < sizeof out->argument)
                 out->argument[length++] = *at;
         at = skip_blank(at);
@@ -450,20 +463,23 @@ static const char *read_macro(const char *at, macro *out)
 }
 
 /* Returns the text after the next "define NAME" at or after *at, and moves *at there. NULL: there is none. */
-static const char *next_define(const char **at, const char *name)
+static const char *next_define(collector *all, const char **at, const char *name)
 {
     char word[64];
-    while ((*at = strstr(*at, "define")) != NULL) {
-        *at = read_word(skip_blank(*at + strlen("define")), word, sizeof word);
+    while (all->looked <= most_looked && (*at = strstr(*at, "define")) != NULL) {
+        const char *behind = read_word(skip_blank(*at + strlen("define")), word, sizeof word);
+        all->looked += (size_t)(behind - *at);
+        *at = behind;
         if (strcmp(word, name) == 0)
-            return *at;
+            return behind;
     }
     return NULL;
 }
 
 /* Expands a use by one definition to "<name>" or "\"name\"", in the arena. NULL: the definition is something else. */
-static const char *expand_macro(kiln__arena *arena, const char *at, const macro *use)
+static const char *expand_macro(collector *all, const char *at, const macro *use)
 {
+    const char *begin = at;
     char parameter[64] = "", word[64], made[512];
     size_t length = 0;
     if ((*at == '(') != (*use->argument != '\0'))
@@ -478,7 +494,7 @@ static const char *expand_macro(kiln__arena *arena, const char *at, const macro 
     const char close = *at == '<' ? '>' : *at == '"' ? '"' : '\0';
     while (close && !(*at == close && length > 0) && *at != '\n' && *at &&
            length + sizeof use->argument < sizeof made) {
-        if (!is_letter(*at)) {
+        if (!kiln__is_word_start(*at)) {
             made[length++] = *at;
             at = advance(at);
             continue;
@@ -490,28 +506,34 @@ static const char *expand_macro(kiln__arena *arena, const char *at, const macro 
         while (*put)
             made[length++] = *put++;
     }
-    if (!close || *at != close || length < 2 || !ends_line(skip_blank(advance(at))))
+    if (!close || *at != close || length < 2)
+        return NULL;
+    at = skip_blank(advance(at));
+    all->looked += (size_t)(at - begin);
+    if (!ends_line(at))
         return NULL;
     made[length++] = close;
-    return kiln__arena_strndup(arena, made, length);
+    return kiln__arena_strndup(all->arena, made, length);
 }
 
-/* Returns the one name that all definitions of a macro give. NULL: there is no such name, or there are several. */
-static const char *resolve_macro(const collector *all, const macro *use)
+/* Returns the one name that all definitions of a macro give. NULL: there is no such name, or there are several, or the
+ * limit `most_looked` is reached. */
+static const char *resolve_macro(collector *all, const macro *use)
 {
     const char *only = NULL;
     for (size_t i = 0; i <= all->count; i++) {
         const char *at = i < all->count ? all->items[i].text : all->source, *first = at, *behind;
-        if (*use->argument && next_define(&first, use->argument)) /* the argument is itself a macro */
+        all->looked += (strlen(at) + 1) / SEARCH_SPEED;
+        if (*use->argument && next_define(all, &first, use->argument)) /* the argument is itself a macro */
             return NULL;
-        while ((behind = next_define(&at, use->name)) != NULL) {
-            const char *name = expand_macro(all->arena, behind, use);
+        while ((behind = next_define(all, &at, use->name)) != NULL) {
+            const char *name = expand_macro(all, behind, use);
             if (!name || (only && strcmp(only, name) != 0))
                 return NULL;
             only = name;
         }
     }
-    return only;
+    return all->looked <= most_looked ? only : NULL;
 }
 
 /* Handles one #include: finds its name, adds the header, and changes the text if the compiler knows the header by
@@ -525,6 +547,8 @@ static kiln_status handle_include(collector *all, edited *file, const char *at, 
     size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
     bool plain = length > 0 && at[1 + length] == close;
     const char *end = plain ? at + length + 2 : read_macro(at, &use);
+    if (!plain && end)
+        KILN__TRY(count_looked(all, file->path, (size_t)(skip_blank(end) - at)));
     const char *written = plain ? kiln__arena_strndup(all->arena, at, length + 2)
                           : end ? resolve_macro(all, &use)
                                 : NULL;
@@ -575,13 +599,20 @@ static kiln_status check_probes(collector *all, const char *path, const char *te
 {
     kiln_status status = KILN_OK;
     const char *behind;
-    for (const char *at = text; status == KILN_OK && (at = strstr(at, "__has_")) != NULL; at++)
-        if (is_probe(at, &behind))
+    for (const char *at = text; status == KILN_OK && (at = strstr(at, "__has_")) != NULL; at++) {
+        const bool probe = is_probe(at, &behind);
+        KILN__TRY(count_looked(all, path, (size_t)(behind - at)));
+        if (probe)
             status = check_probe(all, path, text, behind);
+    }
     for (const char *at = text; status == KILN_OK && (at = joint_in_word(text, at)) != NULL; at++)
         for (size_t back = 1; status == KILN_OK && back <= 18 && back <= (size_t)(at - text); back++)
-            if (at[-(ptrdiff_t)back] == '_' && is_probe(at - back, &behind)) /* the word may begin before the joint */
-                status = check_probe(all, path, text, behind);
+            if (at[-(ptrdiff_t)back] == '_') { /* the word may begin before the joint */
+                const bool probe = is_probe(at - back, &behind);
+                KILN__TRY(count_looked(all, path, (size_t)(behind - at) + back));
+                if (probe)
+                    status = check_probe(all, path, text, behind);
+            }
     return status;
 }
 
@@ -589,6 +620,7 @@ static kiln_status handle_directive(collector *all, edited *file, const char *st
 {
     const char *behind = NULL, *path = file->path, *text = file->text;
     kind what = directive_at(start, &behind);
+    KILN__TRY(count_looked(all, path, (size_t)(behind - start)));
     if (what == INCLUDE)
         return handle_include(all, file, behind, depth);
     if (what == EMBED)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "compile_internal.h"
 
 /* Limits of a shown log. */
@@ -48,7 +49,7 @@ static void add_ptx_line(kiln__text *text, const char *message, size_t length, c
     if (!at || !ptx)
         return;
     unsigned long wanted = 0;
-    for (at += sizeof mark - 1; at < message + length && *at >= '0' && *at <= '9' && wanted < 100000000; at++)
+    for (at += sizeof mark - 1; at < message + length && kiln__is_digit(*at) && wanted < 100000000; at++)
         wanted = wanted * 10 + (unsigned long)(*at - '0');
     const char *line = ptx;
     for (unsigned long n = 1; n < wanted && line; n++) {
@@ -147,7 +148,7 @@ const char *kiln__compile_log_finding(kiln__arena *arena, const char **at)
     for (const char *open; (open = strstr(*at, "(C")) != NULL;) {
         const char *digits = open + 2;
         int number = 0, count = 0;
-        while (count < DIGITS && digits[count] >= '0' && digits[count] <= '9')
+        while (count < DIGITS && kiln__is_digit(digits[count]))
             number = 10 * number + (digits[count++] - '0');
         *at = digits + count;
         if (count < DIGITS || **at != ')' || number < FIRST || number > LAST)

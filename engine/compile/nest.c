@@ -21,7 +21,8 @@ static const char *skip_quoted(const char *at, unsigned *line)
         const char *end = strstr(at + 2, "*/");
         at = end ? end + 2 : at + strlen(at);
     } else if (*at == '"' ||
-               (*at == '\'' && (at[1] == '\\' || (at[1] && at[2] == '\'')))) { /* not the separator in 1'000 */
+               /* a character constant, not the separator in 1'000 */
+               (*at == '\'' && (at[1] == '\\' || (at[1] && at[2] == '\'')))) {
         const char quote = *at++;
         while (*at && *at != quote && *at != '\n')
             at += at[0] == '\\' && at[1] ? 2 : 1;

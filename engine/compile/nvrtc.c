@@ -53,7 +53,7 @@ static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
         beside ? kiln__arena_printf(arena, "%s/../../../include", beside) : NULL,           /* targets/ARCH/lib */
         beside ? kiln__arena_printf(arena, "%s/../../cuda_runtime/include", beside) : NULL, /* wheels for CUDA 12 */
 #ifdef KILN_CUDA_ROOT
-        KILN_CUDA_ROOT "/include", /* one string: NOLINT(bugprone-suspicious-missing-comma) */
+        KILN_CUDA_ROOT "/include", /* one string of two literals: NOLINT(bugprone-suspicious-missing-comma) */
 #endif
         home && *home ? kiln__arena_printf(arena, "%s/include", home) : NULL,
         "/usr/local/cuda/include",
@@ -144,7 +144,7 @@ static void unload_library(kiln__nvrtc *nvrtc)
 }
 
 /* Determines version and path of a library without loading it, from the names of its files. Its own name has the major
- * version. The name of its builtins, which must be beside it, has both numbers. Loading takes 10 ms (200,000
+ * version. The file of its builtins must be beside it, and its name has both numbers. Loading takes 10 ms (200,000
  * relocations), half of the time of a command whose kernels are all in the cache. Returns false if there is not exactly
  * one version of builtins. */
 static bool recognize_file(search *found, const char *name)
@@ -208,7 +208,7 @@ static bool load_library(search *found, const char *name)
                           "%d.%d\n",
                           name, major, minor, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     else {
-        if (!nvrtc->version) /* if it is known already, other threads read it without the lock */
+        if (!nvrtc->version) /* if the version is set already, other threads read it without the lock */
             nvrtc->version = 1000 * major + 10 * minor;
         return true;
     }
@@ -296,7 +296,7 @@ static bool search_loader_path(search *found)
             return true;
         if (use_library(found, sonames[i]))
             return true;
-        if (found->tried.length > before && !found->tried.failed) /* one line in place of four */
+        if (found->tried.length > before && !found->tried.failed) /* one line instead of four */
             if (strstr(found->tried.data + before, "cannot open shared object file: No such file")) {
                 found->tried.length = before;
                 found->tried.data[before] = '\0';

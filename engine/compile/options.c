@@ -2,9 +2,11 @@
  * option of NVRTC that writes a file is refused too. */
 #include <string.h>
 
+#include "chars.h"
 #include "compile.h"
 
-/* The value of an option: none; a word of letters, digits and a few signs; a macro; a list of ptxas options. */
+/* The kind of an option's value: no value, a word of letters, digits and a few signs, a macro, or a list of ptxas
+ * options. */
 typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
 
 /* X(long name, short name, value). NVRTC's documentation says what each option means. */
@@ -128,8 +130,7 @@ static bool is_word(const char *text)
     if (!*text)
         return false;
     for (; *text; text++)
-        if (!(*text >= '0' && *text <= '9') && !(*text >= 'a' && *text <= 'z') && !(*text >= 'A' && *text <= 'Z') &&
-            !strchr(signs, *text))
+        if (!kiln__is_letter(*text) && !kiln__is_digit(*text) && !strchr(signs, *text))
             return false;
     return true;
 }
@@ -189,7 +190,7 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
                           "the compile option '%s' is refused: it does not begin with "
                           "'-'; give an option and its value as one text, with '=' between them",
                           option);
-    /* Refused names are tested before allowed ones. A name of two characters may have its value attached (-Dx). */
+    /* Refused names are tested before allowed names. A name of two characters may have its value attached (-Dx). */
     const char *value = "";
     const allowed *match = NULL;
     for (size_t i = 0; i < KILN__COUNT(refused_options); i++)
@@ -223,7 +224,7 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
                               option);
         return KILN_OK;
     case MACRO:
-        if (!(*value == '_' || (*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z')))
+        if (!kiln__is_name_start(*value))
             return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' needs the name of a macro",
                               option);
         return KILN_OK;

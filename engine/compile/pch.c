@@ -1,7 +1,7 @@
 /* pch.c - precompiled headers, from the pool's side: which file belongs to a request, and who makes it and when.
  *
  * NVRTC writes the state of its front end into a file, and reads that file faster than the headers. The file holds
- * addresses. So only a process with the same library at the same address can use it; see worker.c.
+ * addresses. So only a process with the same library at the same address can use the file (see worker.c).
  *
  * States of a set (one prelude with its options): ABSENT -> MAKING at its second request (at the first one with `again`
  * of kiln__compile_request), which makes the file -> THERE

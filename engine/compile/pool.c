@@ -36,7 +36,7 @@ struct kiln__compile_job {
     kiln__compiler *compiler;
     kiln__compile_job *next;
     int state;
-    bool abandoned; /* it was cancelled while it ran */
+    bool abandoned; /* the job was cancelled while it ran */
     /* Jobs with equal requests: the followers get copies of the leader's outcome. */
     kiln__compile_job *leader, *followers; /* a list, linked by `next` */
     kiln__text message;                    /* the encoded request, a copy */
@@ -63,7 +63,7 @@ struct kiln__compiler {
     kiln__log log;
     kiln__nvrtc *nvrtc;
     char *worker, *library;            /* worker NULL: compiles run in this process */
-    const kiln__compile_place *places; /* other machines; their slots follow the slots of this machine, in this order */
+    const kiln__compile_place *places; /* other machines; their slots follow this machine's slots, in this order */
     size_t place_count, own;           /* own: number of slots of this machine */
     double timeout;
     uint64_t share;              /* bytes of address space for one worker */
@@ -73,7 +73,7 @@ struct kiln__compiler {
 
     pthread_mutex_t lock;
     pthread_cond_t work, done, quiet;
-    queue waiting, held; /* held: jobs wait there until the last hold is released */
+    queue waiting, held; /* held: the queue in which jobs wait until the last hold is released */
     size_t holds;
     size_t idle;
     size_t running; /* number of running compiles */

@@ -43,15 +43,15 @@ typedef struct kiln__worker {
     double timeout;                                     /* seconds for one compile; <= 0: no limit */
     uint64_t memory;     /* limit of its address space in bytes; 0: the worker sets a limit itself */
     atomic_bool *warned; /* shared by all workers of a pool: "not confined" was logged; may be NULL */
-    kiln__child child;   /* its `wake` is an eventfd that stops a wait */
-    const char *pch;     /* the folder of precompiled headers that a new process may read; NULL: none */
-    bool pch_makes;      /* it may write to that folder too, and gets a single request */
+    kiln__child child;   /* `wake` of the child is an eventfd that stops a wait */
+    const char *pch;     /* the folder of precompiled headers that a new process may read; NULL: no folder */
+    bool pch_makes;      /* a new process may also write to that folder, and gets a single request */
     bool pch_given;      /* the running process was started with the folder */
 } kiln__worker;
 
 /* Sends a request and waits for the result. Starts the process first if there is none. `path` names precompiled
  * headers; NULL: none. After a crash, a time-out or an invalid answer the process is ended, and the next call starts
- * another. `again` says that another process died with this request before, which the message then tells. */
+ * another. `again` tells that another process died with this request before. An error message then mentions that. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
                           kiln__outcome *outcome);
 void kiln__worker_end(kiln__worker *worker);

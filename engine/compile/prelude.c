@@ -6,18 +6,20 @@
  * includes. The same holds inside a project's header that is included so. */
 #include <string.h>
 
+#include "chars.h"
 #include "compile_internal.h"
+
+enum { MOST_DEPTH = 8 };
 
 typedef struct reader { /* the names that were found so far */
     const kiln__nvrtc *nvrtc;
     kiln__arena *arena;
     const kiln__includes *includes;
+    bool *seen; /* which headers of the project were read, or are being read */
     const char **names;
     size_t count, room;
     bool failed;
 } reader;
-
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /* Skips a comment. Returns NULL if it has no end, or if its line may continue (a backslash or a trigraph). */
 static const char *skip_comment(const char *at)
@@ -33,7 +35,7 @@ static const char *skip_comment(const char *at)
 static const char *skip_blank(const char *at, bool lines)
 {
     while (at && *at) {
-        if (is_blank(*at) || (lines && *at == '\n'))
+        if (kiln__is_blank(*at) || (lines && *at == '\n'))
             at++;
         else if (at[0] == '/' && (at[1] == '/' || at[1] == '*'))
             at = skip_comment(at);
@@ -70,13 +72,17 @@ static void add_of_own(reader *r, const char *text)
 
 static bool read_directives(reader *r, const char *text, int depth);
 
-/* Handles one name. Returns true if the text after it may count too. */
+/* Handles one name. Returns true if the text after it may count too. It reads a header of the project only once, because a
+ * second time adds no name. Headers that include each other often would take exponential time. */
 static bool take_name(reader *r, const char *name, int depth)
 {
     for (size_t i = 0; i < r->includes->count; i++)
         if (strcmp(r->includes->items[i].name, name) == 0) {
-            if (r->includes->items[i].path)
-                return depth < 8 && read_directives(r, r->includes->items[i].text, depth + 1);
+            if (r->includes->items[i].path) {
+                const bool again = r->seen[i];
+                r->seen[i] = true;
+                return again || (depth < MOST_DEPTH && read_directives(r, r->includes->items[i].text, depth + 1));
+            }
             add_of_own(r, r->includes->items[i].text);
             return !r->failed;
         }
@@ -92,12 +98,12 @@ static bool read_directives(reader *r, const char *text, int depth)
     const char *at = skip_blank(text, true);
     for (; at && *at == '#'; at = skip_blank(at, true)) {
         at = skip_blank(at + 1, false);
-        if (at && strncmp(at, "pragma", 6) == 0 && is_blank(at[6])) {
+        if (at && strncmp(at, "pragma", 6) == 0 && kiln__is_blank(at[6])) {
             at = skip_blank(at + 6, false);
             if (!at || strncmp(at, "once", 4) != 0)
                 return false;
             at += 4;
-        } else if (at && strncmp(at, "include", 7) == 0 && (is_blank(at[7]) || at[7] == '<' || at[7] == '"')) {
+        } else if (at && strncmp(at, "include", 7) == 0 && (kiln__is_blank(at[7]) || at[7] == '<' || at[7] == '"')) {
             at = skip_blank(at + 7, false);
             char close = at && *at == '<' ? '>' : '"';
             size_t length = at && (*at == '<' || *at == '"') ? strcspn(at + 1, close == '>' ? ">\n" : "\"\n") : 0;
@@ -119,7 +125,9 @@ kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, con
                                const char *const **names, size_t *count, kiln_error **error)
 {
     reader r = {.nvrtc = nvrtc, .arena = arena, .includes = includes};
-    read_directives(&r, includes->source, 0);
+    r.seen = kiln__arena_alloc(arena, (includes->count + 1) * sizeof *r.seen);
+    if (r.seen)
+        read_directives(&r, includes->source, 0);
     const char **kept = kiln__arena_alloc(arena, (r.count + 1) * sizeof *kept);
     if (kept && r.count)
         memcpy(kept, r.names, r.count * sizeof *kept);

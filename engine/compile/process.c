@@ -1,7 +1,7 @@
 /* process.c - the library's side of a worker process: starting, messages, time limits, ending. One thread uses a
  * worker.
  *
- * States of a worker: absent (no socket); started, waiting for HELLO; ready; compiling. Any error in the last two ends
+ * States of a worker: absent (no socket), started (waiting for HELLO), ready, compiling. Any error in the last two ends
  * the process -> absent. */
 #include <signal.h>
 #include <stdio.h>

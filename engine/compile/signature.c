@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "chars.h"
 #include "signature.h"
 
 /* ---- words of PTX ---- */
@@ -13,16 +14,12 @@ typedef struct scanner {
     size_t length;
 } scanner;
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-           c == '%' || c == '.';
-}
+static bool is_word(char c) { return kiln__is_name_part(c) || c == '$' || c == '%' || c == '.'; }
 
 static void skip_blank(scanner *s)
 {
     while (s->at < s->end) {
-        if (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r') {
+        if (kiln__is_space(*s->at)) {
             s->at++;
         } else if (*s->at == '/' && s->end - s->at > 1 && s->at[1] == '/') {
             while (s->at < s->end && *s->at != '\n')
@@ -113,7 +110,8 @@ static bool read_param(scanner *s, named *param)
             if (!read_word(s))
                 return false;
             if (!param->type.pointer &&
-                parse_number(s, &align)) /* after .ptr it is the alignment of the pointed-to memory */
+                /* after .ptr, this is the alignment of the memory to which the parameter points */
+                parse_number(s, &align))
                 param->type.align = align;
         } else if (is_text(s, ".ptr")) {
             param->type.pointer = true;

@@ -8,9 +8,9 @@
 typedef struct kiln__param_type {
     char kind;      /* 'u', 's', 'f' or 'b' as in .u64, .s32, .f32, .b8 */
     uint32_t bytes; /* size of the whole argument */
-    bool array;     /* it is a structure by value: .b8 NAME[bytes] */
-    bool pointer;   /* it is surely a pointer: marked .ptr, or converted with cvta in the body. False means unknown */
-    uint32_t align; /* in bytes, as declared; 0: not declared */
+    bool array;     /* the parameter is a structure by value: .b8 NAME[bytes] */
+    bool pointer;   /* the parameter is certainly a pointer: marked .ptr, or converted by cvta. False means unknown */
+    uint32_t align; /* declared alignment in bytes; 0: not declared */
 } kiln__param_type;
 
 /* The parameters of a kernel, in order. */

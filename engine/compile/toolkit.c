@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "chars.h"
 #include "compile_internal.h"
 
 enum { MOST_BYTES = 16 << 20, MOST_TREE_DEPTH = 32, ANSWER_NS = 1000000000 };
@@ -46,7 +47,7 @@ struct kiln__toolkit {
     /* The last answer is kept: a sweep asks for the same digest a hundred times a second, and CUB has a thousand files.
      */
     kiln__hash128 asked;
-    uint64_t answered; /* on the clock of kiln__now_ns(); 0: never */
+    uint64_t answered; /* time on the clock of kiln__now_ns(); 0: never answered */
     char answer[33];
     kiln__hash128 asked_words; /* the same for kiln__nvrtc_mentions() */
     uint64_t answered_words, answer_words;
@@ -153,10 +154,7 @@ static bool add_name(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, cons
     return good;
 }
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
-}
+static bool is_word(char c) { return kiln__is_name_part(c) || c == '$'; }
 
 static uint32_t hash_word(const char *word, size_t length) { return (uint32_t)kiln__hash(word, length).low; }
 
@@ -293,7 +291,7 @@ static bool walk_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, k
             good = read_file(nvrtc, arena, place);
             at = &kit->files[place]; /* reading may have moved the table */
             if (good)
-                at->stamp = now; /* taken before reading, so that a change in between is noticed */
+                at->stamp = now; /* read before the file, so that a change in between is noticed */
         }
         if (!at->there || !good)
             continue;

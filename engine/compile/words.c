@@ -1,4 +1,5 @@
 /* words.c - splits CUDA source into words. It accepts any text: a malformed one gives some words. */
+#include "chars.h"
 #include "words.h"
 
 #include <string.h>
@@ -9,13 +10,6 @@ typedef struct reader {
     unsigned line;
     bool fresh, directive; /* fresh: only blanks since the line began. directive: inside a directive */
 } reader;
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
-}
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool begins_with(const reader *in, const char *text)
 {
@@ -81,17 +75,17 @@ static bool read_word(reader *in, kiln__word *word)
     in->directive = in->directive || (in->fresh && *in->at == '#');
     in->fresh = false;
     *word = (kiln__word){.text = in->at, .line = in->line, .kind = *in->at, .directive = in->directive};
-    if (is_letter(*in->at)) {
+    if (kiln__is_word_start(*in->at)) {
         word->kind = 'w';
-        while (in->at < in->end && (is_letter(*in->at) || is_digit(*in->at)))
+        while (in->at < in->end && (kiln__is_word_start(*in->at) || kiln__is_digit(*in->at)))
             in->at++;
         if (in->at < in->end && *in->at == '"' && in->at[-1] == 'R') {
             word->kind = '"';
             skip_raw(in);
         }
-    } else if (is_digit(*in->at)) {
+    } else if (kiln__is_digit(*in->at)) {
         word->kind = '0';
-        while (in->at < in->end && (is_letter(*in->at) || is_digit(*in->at) || *in->at == '.'))
+        while (in->at < in->end && (kiln__is_word_start(*in->at) || kiln__is_digit(*in->at) || *in->at == '.'))
             in->at++;
     } else if (*in->at == '"' || *in->at == '\'') {
         word->kind = '"';

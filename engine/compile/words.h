@@ -11,7 +11,7 @@ typedef struct kiln__word {
     unsigned line;
     char
         kind; /* 'w': a word; '0': a number; '"': a quoted text; otherwise the character itself, or a space of an empty word */
-    bool directive; /* it is in a line that begins with # */
+    bool directive; /* the word is in a line that begins with # */
 } kiln__word;
 
 enum { KILN__WORDS_MAX = 1 << 20 };

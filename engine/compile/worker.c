@@ -16,14 +16,14 @@
 typedef struct pch {
     const char *folder, *writable; /* writable: for NVRTC's temporary files, which NVRTC removes after opening them */
     bool makes;
-    char path[4400]; /* file of the next request; "": none */
+    char path[4400]; /* file of precompiled headers for the next request; "": no file */
 } pch;
 
-/* Makes NVRTC allocate the heap of precompiled headers before anything else, so that its address is the same in each
- * process. */
+/* Makes NVRTC allocate the heap of precompiled headers first, so that the heap has the same address in each process. */
 static void warm_up(kiln__nvrtc *nvrtc)
 {
-    const char *options[] = {"--use-pch=/nowhere/none.pch"}; /* this fails after the heap was allocated */
+    /* this compile fails, but only after the heap was allocated */
+    const char *options[] = {"--use-pch=/nowhere/none.pch"};
     nvrtcProgram program = NULL;
     if (nvrtc->nvrtcCreateProgram(&program, "\n", "empty.cu", 0, NULL, NULL) != NVRTC_SUCCESS)
         return;
@@ -31,7 +31,7 @@ static void warm_up(kiln__nvrtc *nvrtc)
     nvrtc->nvrtcDestroyProgram(&program);
 }
 
-/* Sets the file for `path`. Sets none if the file may not be trusted, or is to be read and does not exist. */
+/* Sets the file for `path`. Sets no file if the file may not be trusted, or if it must be read and does not exist. */
 static void choose_file(pch *with, const kiln__nvrtc *nvrtc, const char *path, bool make)
 {
     struct stat info;

@@ -7,7 +7,7 @@
 
 static const uint64_t default_limit = (uint64_t)4 << 30;
 
-static const char *environment(const char *name)
+static const char *read_environment(const char *name)
 {
     const char *text = getenv(name);
     return text && *text ? text : NULL;
@@ -31,14 +31,14 @@ static bool read_bytes(const char *text, uint64_t *bytes)
 static uint64_t limit_of_environment(void)
 {
     uint64_t bytes;
-    const char *text = environment("KILN_CAPTURE_LIMIT");
+    const char *text = read_environment("KILN_CAPTURE_LIMIT");
     return text && read_bytes(text, &bytes) ? bytes : default_limit;
 }
 
 bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture_order *order)
 {
     if (!folder || !*folder)
-        folder = environment("KILN_CAPTURE_DIR");
+        folder = read_environment("KILN_CAPTURE_DIR");
     order->folder = kiln__arena_strdup(arena, folder ? folder : "kiln-capture");
     order->limit = limit_of_environment();
     return order->folder != NULL;
@@ -84,7 +84,7 @@ kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *given,
 kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error)
 {
     uint64_t bytes;
-    const char *text = environment("KILN_CAPTURE"), *limit = environment("KILN_CAPTURE_LIMIT");
+    const char *text = read_environment("KILN_CAPTURE"), *limit = read_environment("KILN_CAPTURE_LIMIT");
     if (!text)
         return KILN_OK;
     if (limit && !read_bytes(limit, &bytes))

@@ -5,22 +5,22 @@
 #include "engine.h"
 #include "ranks.h"
 
-#define KILN__PCH_FOLDER "pch"               /* of precompiled headers, in the folder of the cache */
-#define KILN__REFERENCES_FOLDER "references" /* the same of references */
+#define KILN__PCH_FOLDER "pch"               /* folder of precompiled headers in the cache folder */
+#define KILN__REFERENCES_FOLDER "references" /* folder of references in the cache folder */
 
 /* To be called under the engine's lock; the functions without `_locked` take it. */
 kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error);
 
-#define KILN__DEFAULT_PROFILE "h200" /* the simulated device's where there is no GPU and none is named */
+#define KILN__DEFAULT_PROFILE "h200" /* profile of the simulated device if there is no GPU and no device is named */
 /* KILN_OK if the engine's device name is "cuda", "cuda:N", "sim" or "sim:PROFILE" with an existing profile. If PROFILE
  * is a file, it is read, and the device name becomes the profile's name; of an architecture it becomes the nearest
  * profile's name. */
 kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error);
 
 /* ---- device profiles (profiles.c) ---- */
-/* Reads the profile of that name, or the file, unless it was read already; *name: its name for the simulated device,
- * whether or not it was found. */
+/* Reads the profile of this name, or the file, unless it was read already. *name becomes its name for the simulated
+ * device, also if the profile was not found. */
 kiln_status kiln__profile_find(const kiln_engine *engine, const char *wanted, kiln__arena *arena, const char **name,
                                kiln_error **error);
 void kiln__profile_find_all(const kiln_engine *engine); /* errors go to the log */
@@ -34,7 +34,8 @@ const char *kiln__library_folder(kiln__arena *arena);
  * folders, in the order of the search. Also sets the include path from $KILN_INCLUDE. Returns false if memory is
  * exhausted. */
 bool kiln__search_path_make(kiln_engine *engine, const char *option);
-/* The compile worker: `option`, $KILN_WORKER, beside the executable, the installed one. NULL: not found. */
+/* Finds the compile worker. Tries in order: `option`, $KILN_WORKER, the folder of the executable, the installed folder.
+ * Returns NULL if it is not found. */
 const char *kiln__worker_find(kiln__arena *arena, const char *option);
 /* The cores that a process of a job may use: several of one machine share them, unless the launcher has divided them. */
 unsigned kiln__job_cores(const kiln_ranks *ranks);

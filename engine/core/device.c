@@ -289,7 +289,8 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
                                    engine->info.id);
         engine->owns_context = false;
     }
-    if (status == KILN_OK && engine->driver.simulator) /* costs nothing, and no other engine can change the profile then */
+    if (status == KILN_OK &&
+        engine->driver.simulator) /* costs nothing, and no other engine can change the profile then */
         status = retain_primary_locked(engine, error);
     if (status != KILN_OK) {
         kiln__driver_close(&engine->driver);
@@ -373,7 +374,8 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error)
     kiln_status status = KILN_OK;
     if (result == CUDA_SUCCESS)
         status = kiln__engine_enter(engine, &previous, error);
-    if (result == CUDA_SUCCESS && status == KILN_OK) { /* another engine that uses it would have kept it */
+    /* if another engine uses the context too, it was kept, with its fault */
+    if (result == CUDA_SUCCESS && status == KILN_OK) {
         result = engine->driver.cuCtxSynchronize_();
         kiln__engine_leave(engine, previous);
     }
@@ -476,7 +478,7 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
                             kiln_status status, const char *remedy, kiln_error **error)
 {
-    if (most < 1000000 && bytes < 1000000000) /* in gigabytes they would be shown as 0 */
+    if (most < 1000000 && bytes < 1000000000) /* in gigabytes these figures would be shown as 0 */
         return kiln__fail(engine->mem, error, status,
                           "%s: %llu bytes of buffers on the %s, where at most %llu may be "
                           "used; %s",

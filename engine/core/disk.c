@@ -1,4 +1,6 @@
 /* disk.c - the public functions of the disk cache. */
+#include <string.h>
+
 #include "core_internal.h"
 
 const char *kiln_cache_dir(kiln_engine *engine) { return engine ? engine->cache_dir : NULL; }
@@ -54,27 +56,37 @@ kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *use
     return list(engine, true, each, user, error);
 }
 
+/* Counts the entries whose id begins with a text. */
+typedef struct counting {
+    const char *id;
+    size_t matches;
+} counting;
+
+static int count_entry(void *user, const kiln_cache_entry *entry)
+{
+    counting *c = user;
+    c->matches += strncmp(entry->id, c->id, strlen(c->id)) == 0;
+    return 0;
+}
+
+/* Shows the entry whose id begins with `id`. The beginning must be of one entry of both caches together. */
 kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                             kiln_error **error)
 {
     kiln__cache *code = NULL, *references = NULL;
-    kiln_error *why = NULL;
+    counting of_code = {.id = id}, of_references = {.id = id};
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS_TEXT(engine->mem, error, id);
     KILN__NEEDS(engine->mem, error, show);
-    kiln_status status = open_caches(engine, &code, &references, error);
-    if (status != KILN_OK)
-        return status;
-    status = kiln__cache_show(code, id, show, user, &why);
-    if (status == KILN_ERROR_NOT_FOUND && references && kiln__cache_show(references, id, show, user, NULL) == KILN_OK) {
-        kiln_error_free(why);
-        return KILN_OK;
-    }
-    if (error && !*error)
-        *error = why;
-    else
-        kiln_error_free(why);
-    return status;
+    KILN__TRY(open_caches(engine, &code, &references, error));
+    KILN__TRY(kiln__cache_list(code, false, count_entry, &of_code, error));
+    if (references)
+        KILN__TRY(kiln__cache_list(references, false, count_entry, &of_references, error));
+    const size_t matches = of_code.matches + of_references.matches;
+    if (of_code.matches && of_references.matches)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s: %zu entries begin with this; give more digits",
+                          id, matches);
+    return kiln__cache_show(of_references.matches ? references : code, id, show, user, error);
 }
 
 /* Shares max_bytes: compiled code has the first claim, references the second, precompiled headers the rest. */

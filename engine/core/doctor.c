@@ -23,9 +23,9 @@ typedef struct doctor {
 typedef enum grade { FINE, POORER, BROKEN } grade; /* POORER: works without it */
 
 /* The format gives the text of the finding; `remedy` is a complete sentence. */
-static void say(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
+static void add_finding(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
     KILN__PRINTF(5, 6);
-static void say(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
+static void add_finding(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
 {
     kiln__text found = {.mem = check->engine->mem};
     va_list arguments;
@@ -51,7 +51,7 @@ static void say_error(doctor *check, const char *topic, grade how, const kiln_er
 {
     const char *message = kiln_error_message(error), *end = strstr(message, ". ");
     int length = end ? (int)(end - message) : (int)strlen(message);
-    say(check, topic, how, end ? end + 2 : remedy, "%.*s", length, message);
+    add_finding(check, topic, how, end ? end + 2 : remedy, "%.*s", length, message);
 }
 
 static void look_at_nvml(doctor *check, const kiln__driver *driver, CUdevice device, int ordinal)
@@ -63,7 +63,8 @@ static void look_at_nvml(doctor *check, const kiln__driver *driver, CUdevice dev
     kiln__nvml *nvml = *uuid ? kiln__nvml_open(check->engine->mem, uuid, &found) : NULL;
     if (nvml)
         kiln__nvml_describe(nvml, &found);
-    say(check, "nvml", nvml ? FINE : POORER,
+    add_finding(
+        check, "nvml", nvml ? FINE : POORER,
         "Clocks, throttling and energy of measurements are not known without NVML: "
         "install libnvidia-ml.so.1 of the driver's version, or give it to the container (the capability 'utility').",
         "cuda:%d: %s", ordinal, kiln__text_get(&found));
@@ -85,8 +86,8 @@ static void look_at_driver(doctor *check)
     }
     check->gpu = true;
     check->driver_version = driver.version;
-    say(check, "driver", FINE, "", "%s, for CUDA %d.%d", driver.path, driver.version / 1000,
-        driver.version % 1000 / 10);
+    add_finding(check, "driver", FINE, "", "%s, for CUDA %d.%d", driver.path, driver.version / 1000,
+                driver.version % 1000 / 10);
     int count = 0;
     if (driver.cuDeviceGetCount_(&count) != CUDA_SUCCESS)
         count = 0;
@@ -96,8 +97,8 @@ static void look_at_driver(doctor *check)
         if (driver.cuDeviceGet_(&device, i) != CUDA_SUCCESS)
             continue;
         kiln__driver_device_info(&driver, device, &info);
-        say(check, "device", FINE, "", "%s: %s, compute capability %d.%d, %.0f GB", info.id, info.name, info.cc_major,
-            info.cc_minor, (double)info.memory_bytes * 1e-9);
+        add_finding(check, "device", FINE, "", "%s: %s, compute capability %d.%d, %.0f GB", info.id, info.name,
+                    info.cc_major, info.cc_minor, (double)info.memory_bytes * 1e-9);
         look_at_nvml(check, &driver, device, i);
     }
     kiln__driver_close(&driver);
@@ -120,16 +121,17 @@ static void look_at_simulator(doctor *check)
     for (size_t i = 0; simulator->profile_at(i); i++) {
         kiln__driver_device_info(&driver, (CUdevice)i, &info);
         const bool usual = !check->gpu && strcmp(simulator->profile_at(i), KILN__DEFAULT_PROFILE) == 0;
-        say(check, "device", FINE, "", "%s: compute capability %d.%d, %.1f GB of host memory%s%s", info.id,
-            info.cc_major, info.cc_minor, (double)info.memory_bytes * 1e-9,
-            simulator->model_at(i) ? ", estimated times" : "", usual ? "; the default without a GPU" : "");
+        add_finding(check, "device", FINE, "", "%s: compute capability %d.%d, %.1f GB of host memory%s%s", info.id,
+                    info.cc_major, info.cc_minor, (double)info.memory_bytes * 1e-9,
+                    simulator->model_at(i) ? ", estimated times" : "", usual ? "; the default without a GPU" : "");
     }
     kiln__driver_close(&driver);
     const char *library = simulator->compiler(check->engine->mem);
     if (library)
-        say(check, "llvm", FINE, "", "%s: compiles hot code of simulated kernels", library);
+        add_finding(check, "llvm", FINE, "", "%s: compiles hot code of simulated kernels", library);
     else
-        say(check, "llvm", POORER,
+        add_finding(
+            check, "llvm", POORER,
             "Simulated kernels that take long run several times as fast where there is libLLVM 14, 15, 16, 18 or 19: "
             "apt-get install libllvm14 (Debian 12).",
             "no libLLVM that can be used: simulated kernels are interpreted");
@@ -142,22 +144,22 @@ static void compare_versions(doctor *check, int nvrtc)
     if (!check->gpu)
         return;
     if (nvrtc / 1000 > driver / 1000)
-        say(check, "versions", BROKEN,
-            "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
-            "CUDA version.",
-            "NVRTC %d.%d is a major version newer than the driver (CUDA %d.%d), which cannot load its "
-            "code",
-            nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+        add_finding(check, "versions", BROKEN,
+                    "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+                    "CUDA version.",
+                    "NVRTC %d.%d is a major version newer than the driver (CUDA %d.%d), which cannot load its "
+                    "code",
+                    nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
     else if (nvrtc > driver)
-        say(check, "versions", POORER,
-            "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
-            "CUDA version.",
-            "NVRTC %d.%d is newer than the driver (CUDA %d.%d): it would reject the PTX, machine code "
-            "is used",
-            nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+        add_finding(check, "versions", POORER,
+                    "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+                    "CUDA version.",
+                    "NVRTC %d.%d is newer than the driver (CUDA %d.%d): it would reject the PTX, machine code "
+                    "is used",
+                    nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
     else
-        say(check, "versions", FINE, "", "the driver (CUDA %d.%d) accepts the output of NVRTC %d.%d", driver / 1000,
-            driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10);
+        add_finding(check, "versions", FINE, "", "the driver (CUDA %d.%d) accepts the output of NVRTC %d.%d",
+                    driver / 1000, driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10);
 }
 
 /* NVRTC loads libnvrtc-builtins itself, and without it fails at the first compile. So a compile is tried. */
@@ -173,14 +175,14 @@ static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
     uint64_t ns = 0;
     kiln_error *why = NULL;
     if (kiln__compile_here(check->engine->mem, nvrtc, &request, NULL, 0, &unit, &ns, &why) == KILN_OK) {
-        say(check, "compile", FINE, "", "a small kernel compiles in %.0f ms", (double)ns * 1e-6);
+        add_finding(check, "compile", FINE, "", "a small kernel compiles in %.0f ms", (double)ns * 1e-6);
         kiln__unit_free(&unit);
     } else {
         const char *message = kiln_error_message(why);
-        say(check, "compile", BROKEN,
-            "Reinstall NVRTC completely (libnvrtc and libnvrtc-builtins of one version in one "
-            "folder), or run " KILN__GET_NVRTC ".",
-            "a small kernel does not compile: %.*s", (int)strcspn(message, "\n"), message);
+        add_finding(check, "compile", BROKEN,
+                    "Reinstall NVRTC completely (libnvrtc and libnvrtc-builtins of one version in one "
+                    "folder), or run " KILN__GET_NVRTC ".",
+                    "a small kernel does not compile: %.*s", (int)strcspn(message, "\n"), message);
     }
     kiln_error_free(why);
 }
@@ -199,16 +201,16 @@ static void look_at_compiler(doctor *check)
     size_t count = kiln__nvrtc_archs(nvrtc, archs, KILN__COUNT(archs));
     if (count > KILN__COUNT(archs))
         count = KILN__COUNT(archs);
-    say(check, "nvrtc", FINE, "", "%s, version %d.%d, sm_%d to sm_%d", kiln__nvrtc_path(nvrtc), version / 1000,
-        version % 1000 / 10, count ? archs[0] : 0, count ? archs[count - 1] : 0);
+    add_finding(check, "nvrtc", FINE, "", "%s, version %d.%d, sm_%d to sm_%d", kiln__nvrtc_path(nvrtc), version / 1000,
+                version % 1000 / 10, count ? archs[0] : 0, count ? archs[count - 1] : 0);
     compare_versions(check, version);
     look_at_builtins(check, nvrtc);
     const char *include = kiln__nvrtc_include(nvrtc);
     if (*include)
-        say(check, "headers", FINE, "", "%s", include);
+        add_finding(check, "headers", FINE, "", "%s", include);
     else
-        say(check, "headers", POORER, "Run " KILN__GET_NVRTC ", or set CUDA_HOME to the toolkit's folder.",
-            "the CUDA headers were not found: sources that include them do not compile");
+        add_finding(check, "headers", POORER, "Run " KILN__GET_NVRTC ", or set CUDA_HOME to the toolkit's folder.",
+                    "the CUDA headers were not found: sources that include them do not compile");
     kiln__nvrtc_close(nvrtc);
 }
 
@@ -228,9 +230,9 @@ static void look_at_confinement(doctor *check)
         say_error(check, "confined", BROKEN, why,
                   "Install the kiln-worker of this version, or set KILN_WORKER to its path.");
     else if (confined)
-        say(check, "confined", FINE, "", "workers can read the CUDA headers and no other files (%s)", how);
+        add_finding(check, "confined", FINE, "", "workers can read the CUDA headers and no other files (%s)", how);
     else
-        say(check, "confined", POORER, remedy, "workers can read all your files (%s)", how);
+        add_finding(check, "confined", POORER, remedy, "workers can read all your files (%s)", how);
     kiln__free(engine->mem, how);
     kiln_error_free(why);
 }
@@ -239,21 +241,21 @@ static void look_at_worker(doctor *check)
 {
     const char *worker = check->engine->worker;
     if (check->engine->flags & KILN_NO_WORKERS)
-        say(check, "worker", FINE, "", "switched off: compiles run in this process");
+        add_finding(check, "worker", FINE, "", "switched off: compiles run in this process");
     else if (!worker)
-        say(check, "worker", POORER, "Install kiln-worker, or set KILN_WORKER to its path.",
-            "kiln-worker was not found: compiles run one at a time and without a time limit");
+        add_finding(check, "worker", POORER, "Install kiln-worker, or set KILN_WORKER to its path.",
+                    "kiln-worker was not found: compiles run one at a time and without a time limit");
     else if (access(worker, X_OK) != 0)
-        say(check, "worker", BROKEN, "Correct KILN_WORKER (or the worker option), or unset it.", "%s: %s", worker,
-            kiln__error_text(errno));
+        add_finding(check, "worker", BROKEN, "Correct KILN_WORKER (or the worker option), or unset it.", "%s: %s",
+                    worker, kiln__error_text(errno));
     else {
-        say(check, "worker", FINE, "", "%s, %u at once", worker, check->engine->jobs);
+        add_finding(check, "worker", FINE, "", "%s, %u at once", worker, check->engine->jobs);
         look_at_confinement(check);
         return;
     }
-    say(check, "confined", POORER, "Use worker processes for compiles (kiln-worker).",
-        "compiles in this process can "
-        "read all your files");
+    add_finding(check, "confined", POORER, "Use worker processes for compiles (kiln-worker).",
+                "compiles in this process can "
+                "read all your files");
 }
 
 static void look_at_sandbox(doctor *check)
@@ -264,15 +266,17 @@ static void look_at_sandbox(doctor *check)
     char how[256];
     unsigned got = kiln__confine_look(how, sizeof how);
     if (KILN__SANITIZED)
-        say(check, "sandbox", FINE, "", "none in this build, which has sanitizers");
+        add_finding(check, "sandbox", FINE, "", "none in this build, which has sanitizers");
     else if (!(got & KILN__CONFINED_CALLS))
-        say(check, "sandbox", POORER, remedy, "kernels of the simulated device run without a sandbox (%s)", how);
+        add_finding(check, "sandbox", POORER, remedy, "kernels of the simulated device run without a sandbox (%s)",
+                    how);
     else if (!(got & KILN__CONFINED_FILES))
-        say(check, "sandbox", POORER, remedy,
-            "kernels of the simulated device run in a process that can read your files (%s)", how);
+        add_finding(check, "sandbox", POORER, remedy,
+                    "kernels of the simulated device run in a process that can read your files (%s)", how);
     else
-        say(check, "sandbox", FINE, "",
-            "kernels of the simulated device run in a process that can only read what a spec may name (%s)", how);
+        add_finding(check, "sandbox", FINE, "",
+                    "kernels of the simulated device run in a process that can only read what a spec may name (%s)",
+                    how);
 }
 
 static void look_at_cache(doctor *check)
@@ -280,27 +284,27 @@ static void look_at_cache(doctor *check)
     const char *folder = check->engine->cache_dir;
     struct stat info;
     if (!folder) {
-        say(check, "cache", check->engine->flags & KILN_NO_CACHE ? FINE : POORER,
-            "Set KILN_CACHE_DIR to a folder of your own.", "switched off");
+        add_finding(check, "cache", check->engine->flags & KILN_NO_CACHE ? FINE : POORER,
+                    "Set KILN_CACHE_DIR to a folder of your own.", "switched off");
     } else if (!kiln__engine_cache(check->engine)) { /* creates the folder */
         check->failed = true;
     } else if (stat(folder, &info) != 0) {
-        say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.", "%s: %s", folder,
-            kiln__error_text(errno));
+        add_finding(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.", "%s: %s", folder,
+                    kiln__error_text(errno));
     } else if (!S_ISDIR(info.st_mode)) {
-        say(check, "cache", POORER, "Remove the file, or set KILN_CACHE_DIR to a folder.", "%s is not a folder",
-            folder);
+        add_finding(check, "cache", POORER, "Remove the file, or set KILN_CACHE_DIR to a folder.", "%s is not a folder",
+                    folder);
     } else if (info.st_uid != geteuid()) {
-        say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder of your own.",
-            "%s belongs to another user and is not trusted", folder);
+        add_finding(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder of your own.",
+                    "%s belongs to another user and is not trusted", folder);
     } else if (info.st_mode & (S_IWGRP | S_IWOTH)) {
-        say(check, "cache", POORER, "Remove the write permission of others: chmod go-w on that folder.",
-            "%s can be written by others and is not trusted", folder);
+        add_finding(check, "cache", POORER, "Remove the write permission of others: chmod go-w on that folder.",
+                    "%s can be written by others and is not trusted", folder);
     } else if (access(folder, W_OK) != 0) {
-        say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.",
-            "%s is read-only: nothing new is stored", folder);
+        add_finding(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.",
+                    "%s is read-only: nothing new is stored", folder);
     } else {
-        say(check, "cache", FINE, "", "%s", folder);
+        add_finding(check, "cache", FINE, "", "%s", folder);
     }
 }
 
@@ -313,10 +317,10 @@ static void look_at_specs(doctor *check)
     if (list.failed)
         check->failed = true;
     else if (engine->search_count > 0)
-        say(check, "specs", FINE, "", "by name in ., specs, %s", kiln__text_get(&list));
+        add_finding(check, "specs", FINE, "", "by name in ., specs, %s", kiln__text_get(&list));
     else
-        say(check, "specs", POORER, "Set KILN_PATH to the folder of the specs.",
-            "the installed specs were not found: only . and specs are searched");
+        add_finding(check, "specs", POORER, "Set KILN_PATH to the folder of the specs.",
+                    "the installed specs were not found: only . and specs are searched");
     kiln__text_free(&list);
 }
 
@@ -331,8 +335,8 @@ static void look_at_host(doctor *check)
     else if (__builtin_cpu_supports("avx2"))
         vectors = "AVX2";
 #endif
-    say(check, "host", gigabytes >= 2 ? FINE : POORER, "Give the machine or container at least 2 GB of memory.",
-        "%u core%s, %.1f GB of memory, %s", cores, cores == 1 ? "" : "s", gigabytes, vectors);
+    add_finding(check, "host", gigabytes >= 2 ? FINE : POORER, "Give the machine or container at least 2 GB of memory.",
+                "%u core%s, %.1f GB of memory, %s", cores, cores == 1 ? "" : "s", gigabytes, vectors);
 }
 
 kiln_status kiln_doctor(kiln_engine *engine, kiln_finding_fn report, void *user, kiln_error **error)

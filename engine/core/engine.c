@@ -1,4 +1,4 @@
-/* engine.c - opens and closes an engine, opens its compiler and cache on first use, and keeps its host functions. */
+/* engine.c - opens and closes an engine, and keeps its host functions. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@ enum { DEFAULT_TIMEOUT = 120 };
 
 const char *kiln_version(void) { return KILN_VERSION; }
 
-static const char *environment(const char *name)
+static const char *read_environment(const char *name)
 {
     const char *text = getenv(name);
     return text && *text ? text : NULL;
@@ -19,7 +19,7 @@ static const char *environment(const char *name)
 static bool set_up(kiln_engine *engine, const kiln_options *options)
 {
     kiln__arena *arena = &engine->arena;
-    const char *device = options->device ? options->device : options->context ? NULL : environment("KILN_DEVICE");
+    const char *device = options->device ? options->device : options->context ? NULL : read_environment("KILN_DEVICE");
     engine->device_name = engine->device_given = device ? kiln__arena_strdup(arena, device) : NULL;
     if (!(engine->flags & KILN_NO_CACHE)) {
         engine->cache_dir = kiln__cache_folder_find(arena, options->cache_dir);
@@ -34,6 +34,7 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
         engine->worker = kiln__worker_find(arena, options->worker);
     if (!kiln__search_path_make(engine, options->search_path))
         return false;
+    engine->size_set = options->size_set ? kiln__arena_strdup(arena, options->size_set) : NULL;
     engine->host_capacity = kiln__builtin_host_count + 64; /* room for the catalogue's */
     engine->hosts = kiln__arena_alloc(arena, engine->host_capacity * sizeof *engine->hosts);
     if (!engine->hosts)
@@ -136,124 +137,6 @@ void kiln_engine_close(kiln_engine *engine)
     kiln__free(engine->mem ? &mem : NULL, engine);
 }
 
-/* ---- the compiler and the cache ---- */
-
-kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error)
-{
-    if (engine->nvrtc)
-        return KILN_OK;
-    return kiln__nvrtc_find(engine->mem, &engine->nvrtc, error);
-}
-
-kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error)
-{
-    pthread_mutex_lock(&engine->lock);
-    kiln_status status = kiln__engine_nvrtc_locked(engine, error);
-    pthread_mutex_unlock(&engine->lock);
-    return status;
-}
-
-/* The other ranks' machines, in the arena. */
-static const kiln__compile_place *list_places(kiln_engine *engine, size_t *count)
-{
-    kiln__compile_place *places = kiln__arena_alloc(&engine->arena,
-                                                    (size_t)kiln_ranks_count(engine->ranks) * sizeof *places);
-    *count = 0;
-    for (int i = 1; places && i < kiln_ranks_count(engine->ranks); i++) {
-        const kiln__rank_info *info = kiln__ranks_info(engine->ranks, i);
-        if (info)
-            places[(*count)++] = (kiln__compile_place){kiln__ranks_place(engine->ranks, i), info->jobs};
-    }
-    return places;
-}
-
-/* Under the engine's lock. NULL: switched off, or out of memory. */
-static kiln__cache *open_cache(kiln_engine *engine)
-{
-    if (!engine->cache_open && engine->cache_dir) {
-        if (kiln__cache_open(engine->mem, engine->cache_dir, &engine->log, &engine->cache, NULL) != KILN_OK)
-            engine->cache = NULL;
-        engine->cache_open = engine->cache != NULL; /* out of memory: try again next time */
-    }
-    return engine->cache;
-}
-
-static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
-{
-    if (engine->compiler)
-        return KILN_OK;
-    kiln_status status = kiln__engine_nvrtc_locked(engine, error);
-    if (status != KILN_OK)
-        return status;
-    if (!engine->worker && !(engine->flags & KILN_NO_WORKERS))
-        kiln__logf(&engine->log, KILN_LOG_WARNING,
-                   "kiln-worker was not found, so kernels compile one at a time in "
-                   "this process, without a time limit; set KILN_WORKER to its path");
-    kiln__arena arena = {.mem = engine->mem};
-    const kiln__cache *cache = open_cache(engine);
-    kiln__compiler_options options = {.worker = engine->worker,
-                                      .pch = cache && kiln__cache_is_writable(cache)
-                                                 ? kiln__arena_printf(&arena, "%s/" KILN__PCH_FOLDER, engine->cache_dir)
-                                                 : NULL, /* nothing is made in a folder that was refused */
-                                      .nvrtc = kiln__nvrtc_path(engine->nvrtc),
-                                      .jobs = engine->jobs,
-                                      .timeout = engine->compile_timeout,
-                                      .log = &engine->log};
-    options.places = list_places(engine, &options.place_count);
-    status = arena.failed ? kiln__fail_memory(error)
-                          : kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);
-    kiln__arena_free(&arena);
-    return status;
-}
-
-kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error)
-{
-    if (engine->ranks)
-        kiln__ranks_gather(engine->ranks);
-    pthread_mutex_lock(&engine->lock);
-    kiln_status status = open_compiler(engine, error);
-    pthread_mutex_unlock(&engine->lock);
-    return status;
-}
-
-kiln__cache *kiln__engine_cache(kiln_engine *engine)
-{
-    pthread_mutex_lock(&engine->lock);
-    kiln__cache *cache = open_cache(engine);
-    pthread_mutex_unlock(&engine->lock);
-    return cache;
-}
-
-/* Under the engine's lock. A folder in which code may not be written has no references either. The log has the reason
- * already. */
-static kiln__cache *open_references(kiln_engine *engine)
-{
-    if (engine->references_open || !engine->references_dir)
-        return engine->references;
-    const kiln__cache *code = open_cache(engine);
-    if (engine->cache_dir && (!code || !kiln__cache_is_writable(code)))
-        return NULL;
-    if (kiln__cache_open(engine->mem, engine->references_dir, NULL, &engine->references, NULL) != KILN_OK)
-        return engine->references = NULL; /* out of memory: try again next time */
-    engine->references_open = true;
-    kiln__cache_write_fast(engine->references);
-    return engine->references;
-}
-
-kiln__cache *kiln__engine_references(kiln_engine *engine)
-{
-    pthread_mutex_lock(&engine->lock);
-    kiln__cache *references = open_references(engine);
-    pthread_mutex_unlock(&engine->lock);
-    return references;
-}
-
-void kiln__engine_use_references(kiln_engine *engine, const char *folder)
-{
-    if (*folder)
-        engine->references_dir = folder;
-}
-
 /* ---- host functions ---- */
 
 kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function, void *user,
@@ -294,9 +177,31 @@ kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned u
     if (status == KILN_OK && !copy)
         status = kiln__fail_memory(error);
     if (status == KILN_OK)
-        engine->hosts[engine->host_count++] = (kiln__host){copy, uses, function, user};
+        engine->hosts[engine->host_count++] = (kiln__host){copy, uses, function, user, NULL};
     pthread_mutex_unlock(&engine->lock);
     return status;
+}
+
+kiln_status kiln_describe_host(kiln_engine *engine, const kiln_host_info *info, kiln_error **error)
+{
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, info);
+    KILN__NEEDS(engine->mem, error, info->name);
+    KILN__NEEDS(engine->mem, error, info->takes);
+    bool found = false;
+    pthread_mutex_lock(&engine->lock);
+    const char *takes = kiln__arena_strdup(&engine->arena, info->takes);
+    for (size_t i = 0; takes && i < engine->host_count; i++)
+        if (strcmp(engine->hosts[i].name, info->name) == 0) {
+            engine->hosts[i].takes = takes;
+            found = true;
+        }
+    pthread_mutex_unlock(&engine->lock);
+    if (!takes)
+        return kiln__fail_memory(error);
+    return found ? KILN_OK
+                 : kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
+                              "kiln_describe_host: no host function '%s' is registered", info->name);
 }
 
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use)
@@ -326,6 +231,12 @@ static size_t host_names(void *user, const char **names, size_t room)
     return count;
 }
 
+static const char *host_takes(void *user, const char *name)
+{
+    const kiln__host *host = kiln__engine_host(user, name, KILN_HOST_REFERENCE);
+    return host ? host->takes : NULL;
+}
+
 const char *kiln__engine_own_host(kiln_engine *engine)
 {
     const char *found = NULL;
@@ -345,5 +256,5 @@ bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name)
 
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine)
 {
-    return (kiln__host_lookup){.known = host_known, .names = host_names, .user = engine};
+    return (kiln__host_lookup){.known = host_known, .names = host_names, .takes = host_takes, .user = engine};
 }

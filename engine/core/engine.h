@@ -21,23 +21,24 @@ struct kiln_engine {
     const kiln_allocator *mem; /* NULL: malloc */
     kiln__arena arena;         /* strings of the options */
     kiln__log log;
-    const volatile int *stop; /* NULL: none */
-    kiln_limit_fn limit;      /* NULL: none */
+    const volatile int *stop; /* NULL: no flag */
+    kiln_limit_fn limit;      /* NULL: no limit */
     void *limit_user;
     unsigned flags, jobs;
     double compile_timeout;
-    uint64_t memory_limit;          /* 0: only the memory of device and host limits */
-    const char *device_name;        /* as requested; NULL: choose */
-    const char *device_given;       /* the same, before the path of a profile was replaced by its name */
-    const char *cache_dir, *worker; /* resolved at open; NULL: none */
-    const char *references_dir;     /* where references are kept; NULL: they are not */
+    uint64_t memory_limit;    /* 0: only the memory of device and host limits */
+    const char *device_name;  /* name of the device as requested; NULL: the engine chooses */
+    const char *size_set;     /* the default of choices; NULL: "tiny" on a simulated device, otherwise the first */
+    const char *device_given; /* device_name before the name of a profile replaced the profile's path */
+    const char *cache_dir, *worker; /* resolved when the engine is opened; NULL: none */
+    const char *references_dir;     /* folder that keeps references; NULL: references are not kept */
     uint64_t references_most;       /* bytes of all kept references; the least recently used ones are removed */
     const char **search_path;       /* folders, in order */
     size_t search_count;
     const char **include_path; /* folders of $KILN_INCLUDE */
     size_t include_count;
 
-    pthread_mutex_t lock; /* for everything below */
+    pthread_mutex_t lock; /* protects all members below */
     kiln__host *hosts;
     size_t host_count, host_capacity;
 
@@ -52,9 +53,9 @@ struct kiln_engine {
     int arch;        /* 90: the architecture to compile for */
     bool want_cubin; /* machine code besides PTX: on a GPU, and on a simulated device with a model of times */
     bool as_on_gpu;  /* a simulated device: code is compiled as for a GPU, without lines */
-    bool sandboxed;  /* this process has given up its rights, or was told why it cannot */
+    bool sandboxed;  /* this process has given up its rights, or has logged why it cannot */
 
-    kiln_ranks *ranks; /* the leader's; NULL: none. Set when the engine is opened */
+    kiln_ranks *ranks; /* the job that this engine leads; NULL: none; set when the engine is opened */
     kiln__nvrtc *nvrtc;
     kiln__compiler *compiler;
     kiln__cache *cache;
@@ -65,7 +66,7 @@ struct kiln_engine {
     kiln__cache *references;
     bool references_open;
     /* serial measurement: one at a time on a device */
-    pthread_mutex_t measuring; /* also for the two below */
+    pthread_mutex_t measuring; /* also guards the next two members */
     kiln__nvml *nvml;
     bool nvml_looked;
 
@@ -73,7 +74,7 @@ struct kiln_engine {
     char *capture_what, *capture_folder; /* NULL: any launch, the default folder */
     uint64_t capture_limit;              /* bytes */
     /* the same between processes (exclusive.c) */
-    int exclusive;                                         /* descriptor of the device's lock file, -1: none */
+    int exclusive;                                         /* descriptor of the device's lock file; -1: no file */
     unsigned exclusive_depth;                              /* runs of this engine that hold it */
     bool exclusive_sought, exclusive_told, exclusive_late; /* late: measures without the lock */
 };
@@ -105,7 +106,7 @@ typedef struct kiln__waiting {
     void (*notify)(void *user, const char *why);
     void *user;
     const volatile int *stop; /* nonzero: stop waiting */
-    bool (*ends)(void *user); /* called while it waits; true: stop waiting */
+    bool (*ends)(void *user); /* called while the process waits; true: stop waiting */
     void *ends_user;
 } kiln__waiting;
 /* To be called around every measurement on a GPU: no other process of Kiln measures on it meanwhile, unless one holds
@@ -132,16 +133,16 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error);
 
 /* ---- the sandbox (sandbox.c) ---- */
 typedef struct kiln__sandbox {
-    const kiln_file_binding *files; /* of the options, to be read */
+    const kiln_file_binding *files; /* files of the options, which the run reads */
     size_t file_count;
-    const char *writable; /* a folder for captures; NULL: none */
+    const char *writable; /* a folder to which captures may be written; NULL: none */
     unsigned *got; /* gets KILN__CONFINED_... for kiln__sandbox_tell(); if NULL, the missing parts are logged at once */
     char *how;
     size_t room;
 } kiln__sandbox;
-/* The process gives up its rights before it runs kernels on a simulated device, if KILN_SANDBOX asks for it: after this
- * it reads only what the spec may name, and can neither write files nor start programs. It does so once; all compiles
- * that can be done before should be, because the engine's workers are ended. */
+/* If KILN_SANDBOX is set, the process gives up its rights before it runs kernels on a simulated device. After that it
+ * can read only the files that the spec may name, and can neither write files nor start programs. It does so once; all
+ * compiles that can be done before should be, because the engine's workers are ended. */
 kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want,
                                  kiln_error **error);
 bool kiln__sandbox_wanted(const kiln_engine *engine); /* the device is open; it has not happened yet */
@@ -164,7 +165,8 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
 
 /* Hashes the code of a host function with the libraries that decide on its results. False: an object file was not found. */
 bool kiln__host_identity(const kiln__host *host, kiln__hash128 *identity);
-const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use); /* NULL: none */
+/* returns NULL if there is no such function */
+const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use);
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
 /* The name of the first host function that Kiln's own programs lack (registered without KILN_HOST_SHIPPED); NULL: none. */
 const char *kiln__engine_own_host(kiln_engine *engine);
@@ -201,12 +203,12 @@ typedef struct kiln__shipped {
     const char *variant, *device, *sizes; /* sizes: as a text */
     kiln__settings params;
     double seconds, distance; /* distance: of the sizes */
-    int apart;                /* of the devices: 0 is the same kind */
+    int apart;                /* distance of the devices; 0: the same kind */
     int problem;              /* configurations with the same number have the same sizes and device */
 } kiln__shipped;
-/* Lists the configurations that are shipped with the spec for sizes of these names, in `arena`. The nearest device comes
- * first, then the nearest sizes, then the fastest; the same sizes on another device of the same compute capability come
- * before other sizes on this device. An empty list is no failure. */
+/* Lists the configurations that are shipped with the spec for sizes of these names, in `arena`. Entries are sorted by
+ * the distance of the device, then by the distance of the sizes, then by time. But the same sizes on another device of
+ * the same compute capability come before other sizes on this device. An empty list is no failure. */
 kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__arena *arena,
                                kiln__shipped **list, size_t *count, kiln_error **error);
 

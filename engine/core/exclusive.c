@@ -18,12 +18,12 @@
 #include "engine.h"
 
 enum { DEVICE = 0, NEXT = 1 };
-#define MOST_SECONDS 120.0 /* of waiting, unless $KILN_LOCK_SECONDS says otherwise */
+#define MOST_SECONDS 120.0 /* longest wait, unless $KILN_LOCK_SECONDS says otherwise */
 #define FIRST_NAP_NS 500000
 #define LAST_NAP_NS 20000000
 
 /* Never waits. The lock belongs to an open file, not to a process: two engines of one process exclude each other too. */
-static bool set(int fd, short type, off_t byte)
+static bool set_lock(int fd, short type, off_t byte)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
     int result;
@@ -33,7 +33,7 @@ static bool set(int fd, short type, off_t byte)
     return result == 0;
 }
 
-/* Whether set() failed because another file has the lock. */
+/* Whether set_lock() failed because another file has the lock. */
 static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
 /* Users share the file, so everybody may write to it. In a world-writable folder the kernel may refuse to open another
@@ -50,7 +50,7 @@ int kiln__exclusive_open(const char *folder, const char *name)
         fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
             fchmod(fd, 0666);     /* ignores the umask */
-        else if (errno == EEXIST) /* another process has just created it */
+        else if (errno == EEXIST) /* another process has just created the file */
             fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
     struct stat info;
@@ -72,7 +72,7 @@ long kiln__exclusive_holder(int fd)
     return pid > 0 ? pid : 0;
 }
 
-bool kiln__exclusive_try(int fd) { return set(fd, F_WRLCK, NEXT) && set(fd, F_WRLCK, DEVICE); }
+bool kiln__exclusive_try(int fd) { return set_lock(fd, F_WRLCK, NEXT) && set_lock(fd, F_WRLCK, DEVICE); }
 
 /* Polls, because a process that sleeps in fcntl() obeys neither a time limit nor a request to stop. The naps double up
  * to 20 ms. If locking fails for another reason than a holder, measure all the same. */
@@ -87,7 +87,7 @@ kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user)
             break;
         nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
     }
-    set(fd, F_UNLCK, NEXT);
+    set_lock(fd, F_UNLCK, NEXT);
     if (turn != KILN__TURN_TAKEN)
         return turn;
     int length = snprintf(text, sizeof text, "%-11ld\n", (long)getpid());
@@ -96,7 +96,7 @@ kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user)
     return turn;
 }
 
-void kiln__exclusive_give(int fd) { set(fd, F_UNLCK, DEVICE); }
+void kiln__exclusive_give(int fd) { set_lock(fd, F_UNLCK, DEVICE); }
 
 /* ---- the engine's lock ---- */
 

@@ -7,7 +7,8 @@
 
 #include "core_internal.h"
 
-/* $KILN_MPI, or where it was built or installed. NULL: there is none. */
+/* Returns the path of the plug-in: $KILN_MPI, or the place where the plug-in was built or installed. NULL: there is
+ * none. */
 static const char *find_plugin(kiln__arena *arena, const char *option)
 {
     const char *given = option ? option : getenv("KILN_MPI");
@@ -68,7 +69,7 @@ kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error 
                           "a rank needs the program kiln-worker, which was not found; set KILN_WORKER to its path");
     KILN__TRY(kiln__engine_device(engine, error));
     kiln__rank_info info;
-    memset(&info, 0, sizeof info); /* its bytes are sent, those between members too */
+    memset(&info, 0, sizeof info); /* all bytes of the structure are sent, also the bytes between members */
     info.device = engine->info;
     info.jobs = engine->jobs;
     snprintf(info.name, sizeof info.name, "%s", engine->device_given ? engine->device_given : engine->info.id);

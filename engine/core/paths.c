@@ -19,7 +19,7 @@
 #error "KILN_LIBEXECDIR must be the folder for helper programs (/usr/local/libexec)"
 #endif
 
-static const char *environment(const char *name)
+static const char *read_environment(const char *name)
 {
     const char *text = getenv(name);
     return text && *text ? text : NULL;
@@ -106,7 +106,7 @@ static bool add_installed(kiln_engine *engine, folder_list *list, const char *ba
 bool kiln__search_path_make(kiln_engine *engine, const char *option)
 {
     folder_list list = {0};
-    bool made = add_folders(engine, &list, option) && add_folders(engine, &list, environment("KILN_PATH")) &&
+    bool made = add_folders(engine, &list, option) && add_folders(engine, &list, read_environment("KILN_PATH")) &&
                 add_installed(engine, &list, kiln__executable_folder(&engine->arena), "../share/kiln/specs") &&
                 add_installed(engine, &list, kiln__library_folder(&engine->arena), "../share/kiln/specs") &&
                 add_installed(engine, &list, kiln__library_folder(&engine->arena), "../../share/kiln/specs") &&
@@ -114,7 +114,7 @@ bool kiln__search_path_make(kiln_engine *engine, const char *option)
     engine->search_path = list.folders;
     engine->search_count = list.count;
     list = (folder_list){0};
-    made = made && add_folders(engine, &list, environment("KILN_INCLUDE"));
+    made = made && add_folders(engine, &list, read_environment("KILN_INCLUDE"));
     engine->include_path = list.folders;
     engine->include_count = list.count;
     return made;
@@ -131,8 +131,8 @@ static bool is_program(const char *path)
 const char *kiln__worker_find(kiln__arena *arena, const char *option)
 {
     if (!option)
-        option = environment("KILN_WORKER");
-    if (option) /* as given, even if it is missing: starting it reports that */
+        option = read_environment("KILN_WORKER");
+    if (option) /* returned even if the file is missing: starting the worker reports that */
         return kiln__arena_strdup(arena, option);
     const char *executable = kiln__executable_folder(arena), *library = kiln__library_folder(arena);
     const struct {
@@ -162,10 +162,10 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
  * Returns NULL if there is no home folder. */
 static const char *home_folder(kiln__arena *arena, const char *variable, const char *fallback, const char *below)
 {
-    const char *base = environment(variable);
+    const char *base = read_environment(variable);
     if (base && *base == '/') /* the XDG specification: relative paths are invalid and ignored */
         return kiln__arena_printf(arena, "%s/%s", base, below);
-    const char *home = environment("HOME");
+    const char *home = read_environment("HOME");
     if (home)
         return kiln__arena_printf(arena, "%s/%s/%s", home, fallback, below);
     char room[4096];
@@ -178,24 +178,24 @@ static const char *home_folder(kiln__arena *arena, const char *variable, const c
 const char *kiln__cache_folder_find(kiln__arena *arena, const char *option)
 {
     if (!option || !*option)
-        option = environment("KILN_CACHE_DIR");
+        option = read_environment("KILN_CACHE_DIR");
     return option ? kiln__arena_strdup(arena, option) : home_folder(arena, "XDG_CACHE_HOME", ".cache", "kiln");
 }
 
 const char *kiln__store_path_find(kiln__arena *arena, const char *option)
 {
     if (!option || !*option)
-        option = environment("KILN_STORE");
+        option = read_environment("KILN_STORE");
     return option ? kiln__arena_strdup(arena, option)
                   : home_folder(arena, "XDG_DATA_HOME", ".local/share", "kiln/samples.db");
 }
 
 /* ---- the files that a spec names ---- */
 
-/* The folders in which a spec's files may be, with their links resolved once, before any search. For sources each
- * folder adds kernel_src inside it and beside it. */
+/* The folders in which a spec's files may be, with their links resolved once, before any search. For sources, the
+ * folders kernel_src in and beside each of these folders are searched too. */
 typedef struct root {
-    const char *shown; /* as given, for messages */
+    const char *shown; /* the path as the user gave it, for messages */
     const char *real;  /* NULL: it does not exist */
     bool leads_out;    /* a kernel_src that is a link to another place: nothing in it is allowed */
 } root;

@@ -87,7 +87,7 @@ static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln
         add_folders(list, getenv("LD_LIBRARY_PATH"));
         const char *program = kiln__executable_folder(&list->arena);
         add(list, kiln__library_folder(&list->arena));
-        if (program) /* an environment with its own libraries, such as conda's */
+        if (program) /* the program may belong to an environment with its own libraries, such as conda's */
             add(list, kiln__arena_printf(&list->arena, "%s/../lib", program));
     }
     /* A study compiles again, and so do references that are variants, in this process. */
@@ -158,7 +158,7 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
         engine->sandboxed = true;
         return KILN_OK;
     }
-    if (engine->finish_left) /* before the compiler, which has these jobs */
+    if (engine->finish_left) /* before the compiler is closed, because it runs these jobs */
         engine->finish_left(engine);
     /* The compiler's threads and workers. Threads that are there before keep the right to open files, and workers could
      * not be ended from inside. */

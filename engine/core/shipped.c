@@ -20,7 +20,7 @@ static double log_of(kiln_value value)
     return log2(fmax((double)value.as.i, 0.5));
 }
 
-enum { OTHER_TEXT = 16 }; /* how far sizes are from each other that are texts, and not the same */
+enum { OTHER_TEXT = 16 }; /* distance of two sizes that are different texts */
 
 bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same)
 {
@@ -92,15 +92,16 @@ static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
  * capability, 2 for other sizes on this device, and more for every other device. */
 static int rank_of(const kiln__shipped *entry)
 {
-    enum { SAME_CAPABILITY = 1 }; /* of `apart` */
+    enum { SAME_CAPABILITY = 1 }; /* value of `apart` */
     if (entry->apart <= SAME_CAPABILITY && entry->distance == 0)
         return entry->apart;
     return 2 + entry->apart;
 }
 
-/* Sorts by rank, then the nearest sizes first, then the fastest. Devices of one compute capability compile the same code,
- * and the sizes decide more about the best configuration than the number of multiprocessors does. So the same sizes on such a
- * device come before other sizes on this device. The order is total, so that it does not depend on the order in the file. */
+/* Sorts by rank, then the nearest sizes first, then the fastest. Devices of one compute capability compile the same
+ * code, and the sizes decide more about the best configuration than the number of multiprocessors does. So the same
+ * sizes on a device of the same compute capability come before other sizes on this device. The order is total, so that
+ * it does not depend on the order in the file. */
 static int by_nearness(const void *left, const void *right)
 {
     const kiln__shipped *a = left, *b = right;

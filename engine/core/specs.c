@@ -40,7 +40,7 @@ static const char *folder_at(const kiln_engine *engine, size_t index)
 typedef struct entry {
     const char *name, *path;
     bool here;
-} entry; /* here: in the current folder, any YAML file */
+} entry; /* here: any YAML file of the current folder */
 typedef struct listing {
     entry *entries;
     size_t count, capacity;
@@ -48,7 +48,7 @@ typedef struct listing {
 
 static int by_name(const void *a, const void *b) { return strcmp(((const entry *)a)->name, ((const entry *)b)->name); }
 
-static bool listed(const listing *list, const char *name, size_t length)
+static bool is_listed(const listing *list, const char *name, size_t length)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strncmp(list->entries[i].name, name, length) == 0 && list->entries[i].name[length] == '\0')
@@ -65,7 +65,7 @@ static bool list_folder(const kiln_allocator *mem, kiln__arena *arena, listing *
         return true; /* folders of the search path may be missing */
     for (const struct dirent *item; fine && (item = readdir(directory));) {
         size_t length = strlen(item->d_name);
-        if (item->d_name[0] == '.' || !ends_with(item->d_name, ".yaml") || listed(list, item->d_name, length - 5))
+        if (item->d_name[0] == '.' || !ends_with(item->d_name, ".yaml") || is_listed(list, item->d_name, length - 5))
             continue;
         fine = kiln__grow(mem, &list->entries, &list->capacity, list->count + 1, sizeof *list->entries);
         if (!fine)
@@ -160,9 +160,9 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
     return status;
 }
 
-/* A variant whose default configuration breaks a constraint is mostly a mistake: `kiln run` refuses it, and it cannot be
- * what others are compared with. Constraints over sizes, the device or inputs are left out: a variant may be for some of
- * them only. */
+/* A variant whose default configuration breaks a constraint is mostly a mistake: `kiln run` refuses such a variant, and
+ * no other variant can use it as a reference. Constraints over sizes, the device or inputs are left out: a variant may
+ * be for some of them only. */
 static void warn_of_defaults(kiln_engine *engine, const kiln_spec *spec)
 {
     kiln__arena arena = {.mem = engine->mem};

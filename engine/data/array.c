@@ -28,7 +28,7 @@ bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t
     for (int i = 0; i < dims && !empty; i++)
         if (__builtin_mul_overflow(total, shape[i], &total))
             return false;
-    if (!empty && total > SIZE_MAX / 2) /* so that pointer differences stay defined */
+    if (!empty && total > SIZE_MAX / 2) /* so that pointer differences remain defined */
         return false;
     *bytes = empty ? 0 : total;
     return true;
@@ -150,7 +150,7 @@ uint16_t kiln__double_to_narrow(kiln_type type, double value)
     if (exponent == 1024 && mantissa && !finite)
         return (uint16_t)(sign | all | UINT64_C(1) << (m - 1) | mantissa >> (52 - m));
     if (exponent > bias_of(row) + finite)
-        return (uint16_t)(sign | most); /* infinity, or the NaN of a type that has none */
+        return (uint16_t)(sign | most); /* infinity, or NaN for a type without infinity */
     if (exponent < least - m - 1)
         return (uint16_t)sign;
     int shift = 52 - m + (exponent >= least ? 0 : least - exponent); /* subnormals keep fewer bits */
@@ -191,7 +191,7 @@ static void narrow(kiln_type type, void *data, uint64_t first, size_t count, con
         uint64_t magnitude = bits & ~(UINT64_C(1) << 63);
         if ((magnitude >> 52) - least >= normal) { /* below the normal numbers, or where a carry may be too large */
             made = kiln__double_to_narrow(type, in[i]);
-        } else { /* to nearest even: the tie goes up where the last bit is set */
+        } else { /* to nearest even: a tie is rounded up if the last bit is set */
             uint64_t half = (UINT64_C(1) << (shift - 1)) - 1 + (magnitude >> shift & 1);
             made = (bits >> 63 << (e + m)) | (((magnitude + half) >> shift) - ((least - 1) << m));
         }

@@ -75,7 +75,7 @@ static kiln__call_arg *find(kiln_call *call, const char *name)
     return NULL;
 }
 
-static kiln_status missing(kiln_call *call, const char *name)
+static kiln_status fail_missing(kiln_call *call, const char *name)
 {
     const char **names = kiln__calloc(call->mem, call->arg_count + 1, sizeof *names);
     for (size_t i = 0; names && i < call->arg_count; i++)
@@ -105,7 +105,7 @@ kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fall
     NEEDS(value);
     const kiln__call_arg *arg = find(call, name);
     if (!arg && !fallback)
-        return missing(call, name);
+        return fail_missing(call, name);
     if (arg && (arg->kind != KILN__CALL_VALUE || (arg->value.kind != KILN_INT && arg->value.kind != KILN_BOOL)))
         return other_kind(call, arg, "an integer");
     *value = arg ? arg->value.as.i : *fallback;
@@ -119,7 +119,7 @@ kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fal
     NEEDS(value);
     const kiln__call_arg *arg = find(call, name);
     if (!arg && !fallback)
-        return missing(call, name);
+        return fail_missing(call, name);
     if (arg && (arg->kind != KILN__CALL_VALUE || (arg->value.kind != KILN_INT && arg->value.kind != KILN_FLOAT)))
         return other_kind(call, arg, "a float");
     *value = !arg ? *fallback : arg->value.kind == KILN_INT ? (double)arg->value.as.i : arg->value.as.f;
@@ -133,7 +133,7 @@ kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallba
     NEEDS(value);
     const kiln__call_arg *arg = find(call, name);
     if (!arg && !fallback)
-        return missing(call, name);
+        return fail_missing(call, name);
     if (arg && (arg->kind != KILN__CALL_VALUE || arg->value.kind != KILN_TEXT))
         return other_kind(call, arg, "a text");
     *value = arg ? arg->value.as.text : fallback;
@@ -147,7 +147,7 @@ kiln_status kiln_call_array(kiln_call *call, const char *name, const kiln_array 
     NEEDS(array);
     const kiln__call_arg *arg = find(call, name);
     if (!arg)
-        return missing(call, name);
+        return fail_missing(call, name);
     if (arg->kind != KILN__CALL_ARRAY)
         return other_kind(call, arg, "an array");
     *array = arg->array;
@@ -161,7 +161,7 @@ kiln_status kiln_call_output(kiln_call *call, const char *name, kiln_array **arr
     NEEDS(array);
     kiln__call_arg *arg = find(call, name);
     if (!arg)
-        return missing(call, name);
+        return fail_missing(call, name);
     if (arg->kind != KILN__CALL_ARRAY)
         return other_kind(call, arg, "an array");
     if (!arg->writable)

@@ -10,6 +10,7 @@ typedef struct kiln__host {
     unsigned uses;
     kiln_host_fn function;
     void *user;
+    const char *takes; /* as in kiln_host_info; NULL: not known */
 } kiln__host;
 /* The host functions that every engine has: `captured`. */
 extern const kiln__host kiln__builtin_hosts[];
@@ -48,7 +49,7 @@ struct kiln_call {
     const kiln__log *log;     /* NULL: the call ignores it */
     const volatile int *stop; /* NULL, or nonzero when the call should end (KILN_ERROR_INTERRUPTED) */
 };
-#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
 #define kiln_call_fail(...) (kiln_call_fail(__VA_ARGS__), KILN_ERROR_HOST_FUNCTION)
 #endif
 /* Calls the function. If it fails, the error has the place `pos`. */
@@ -62,7 +63,7 @@ void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports);
 bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__hash128 *hash);
 /* Appends the exports to two texts: their fields to `list`, the elements of their arrays to `data`. */
 bool kiln__exports_pack(const kiln__export *exports, kiln__text *list, kiln__text *data);
-uint64_t kiln__exports_bytes(const kiln__export *exports); /* that the second text gets */
+uint64_t kiln__exports_bytes(const kiln__export *exports); /* returns the number of bytes that the second text gets */
 /* Reads what kiln__exports_pack() wrote, from any bytes. *exports points into `list` and `data`, which must live longer;
  * the caller frees the list itself. *whole is false if the bytes are not such exports. KILN_ERROR_MEMORY is the only
  * failure. */

@@ -21,7 +21,7 @@ static kiln_status export_file(kiln_call *call, const char *name, const char *fi
     return status;
 }
 
-static kiln_status captured(void *user, kiln_call *call)
+static kiln_status set_exports(void *user, kiln_call *call)
 {
     (void)user;
     kiln_status status = KILN_OK;
@@ -41,7 +41,7 @@ static kiln_status captured(void *user, kiln_call *call)
 }
 
 static const kiln_host_info infos[] = {{"captured", KILN_HOST_INPUT, "any: numbers, and .npy files", "the same names"}};
-const kiln__host kiln__builtin_hosts[] = {{"captured", KILN_HOST_INPUT | KILN_HOST_SHIPPED, captured, NULL}};
+const kiln__host kiln__builtin_hosts[] = {{"captured", KILN_HOST_INPUT | KILN_HOST_SHIPPED, set_exports, NULL, NULL}};
 const size_t kiln__builtin_host_count = KILN__COUNT(kiln__builtin_hosts);
 _Static_assert(KILN__COUNT(infos) == KILN__COUNT(kiln__builtin_hosts), "each function is described");
 

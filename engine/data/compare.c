@@ -14,7 +14,7 @@ enum { CLASS_BITS = KILN__ERROR_BITS, LEAST_POWER = KILN__ERROR_LEAST, CLASSES =
 
 /* The result of one part. Parts are combined in order, so the result does not depend on the threads. */
 typedef struct finding {
-    uint64_t wrong, unwritten, left, worst_index; /* left: not computed by a sampled reference */
+    uint64_t wrong, unwritten, left, worst_index; /* left: elements that a sampled reference did not compute */
     double worst_error, worst_distance; /* distance: used if the tolerance is 0, where every error is infinite */
 } finding;
 
@@ -23,9 +23,10 @@ typedef struct comparison {
     bool exact, sampled;
     double rtol, atol;
     uint64_t count, part;
-    size_t parts; /* of an element: 2 for complex numbers */
+    size_t parts; /* parts of an element: 2 for complex numbers */
     finding found[PARTS_MOST];
-    _Atomic uint64_t classes[CLASSES]; /* elements by their error; those below the first class are not counted */
+    /* number of elements by their error; errors below the first class are not counted */
+    _Atomic uint64_t classes[CLASSES];
 } comparison;
 
 /* ---- quantiles of the errors ---- */
@@ -49,7 +50,7 @@ static double error_of(int class)
 /* Returns the error that the `elements` elements with the smallest errors do not exceed. */
 static double quantile(const kiln__counted *counted, uint64_t elements, uint64_t compared)
 {
-    uint64_t above = compared - elements; /* which may exceed it */
+    uint64_t above = compared - elements; /* `compared` may exceed `elements` */
     const double worst = counted->worst_error;
     for (int i = CLASSES - 1; i >= 0; i--) {
         const uint64_t here = counted->classes[i];
@@ -140,14 +141,15 @@ static double distance_of(const comparison *c, uint64_t index, double got, doubl
 }
 
 /* One element: a number, or the real and the imaginary part of one. NaN equals NaN in each part. `classes`: of this part. */
-static void look(const comparison *c, finding *f, uint64_t index, const double *got, const double *want,
-                 uint32_t *classes)
+static void compare_element(const comparison *c, finding *f, uint64_t index, const double *got, const double *want,
+                            uint32_t *classes)
 {
     double distance = distance_of(c, index, got[0], want[0]), size = fabs(want[0]), error;
     bool signs = signbit(got[0]) != signbit(want[0]) && !isnan(want[0]);
     if (c->parts == 2) {
         distance = hypot(distance, distance_of(c, index, got[1], want[1]));
-        size = hypot(isinf(want[0]) ? 0 : want[0], isinf(want[1]) ? 0 : want[1]); /* those are equal, or wrong */
+        /* infinite parts are equal or wrong, and do not count for the size */
+        size = hypot(isinf(want[0]) ? 0 : want[0], isinf(want[1]) ? 0 : want[1]);
         signs |= signbit(got[1]) != signbit(want[1]) && !isnan(want[1]);
     }
     if (c->exact && distance == 0 && signs && kiln__types[c->got->type].exponent)
@@ -212,7 +214,7 @@ static void compare_part(void *user, size_t part, size_t worker)
                     f.left++;
                     look_whether_written(c, &f, first + i);
                 } else
-                    look(c, &f, first + i, got + i * c->parts, want + i * c->parts, classes);
+                    compare_element(c, &f, first + i, got + i * c->parts, want + i * c->parts, classes);
         }
         first += count;
     }
@@ -339,7 +341,7 @@ static void compare(const char *name, comparison *c, kiln__difference *differenc
     difference->wrong = all.wrong;
     difference->unwritten = all.unwritten;
     difference->worst_index = all.worst_index;
-    if (c->count && all.left == c->count) { /* nothing was compared, so nothing was checked */
+    if (c->count && all.left == c->count) { /* no element was compared, so nothing was checked */
         difference->wrong = c->count;
         snprintf(difference->text, sizeof difference->text,
                  "%.80s: the reference computed none of the %" PRIu64 " elements", name, c->count);
@@ -369,12 +371,12 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
  * The bound. Let e_j be the errors of a row of right elements, |e_j| <= t_j = atol + rtol |want_j|. The weights r_j are
  * independent, symmetric about 0, and |r_j| <= 1; they do not depend on the errors. By Hoeffding's inequality
  *     P(|sum r_j e_j| > L sqrt(sum t_j^2)) <= 2 exp(-L^2 / 2),
- * whatever the errors are. With L = 8 that is 2.6e-14 a sum, so that 10^6 sums refuse a right answer with a probability of
+ * whatever the errors are. With L = 8 this is 2.6e-14 per sum. So 10^6 sums refuse a right answer with a probability of
  * 3e-8. |want_j| <= (|got_j| + atol) / (1 - rtol) for a right element, so the bound needs no reference.
  *
- * What it finds: an element that is off by more than twice the bound over its weight, which is at least 1/2. With
- * tolerances alike in a row that is 4 * 8 * sqrt(64) = 256 times the tolerance. As weights differ, errors of opposite sign
- * do not cancel. Elements that are nearer are compared at the places that were computed. */
+ * The check finds an element whose error is more than twice the bound divided by its weight, which is at least 1/2.
+ * With tolerances alike in a row that is 4 * 8 * sqrt(64) = 256 times the tolerance. As weights differ, errors of
+ * opposite sign do not cancel. Elements that are nearer are compared at the places that were computed. */
 #define PROJECTED_DEVIATIONS 8
 
 typedef struct projected {
@@ -382,7 +384,7 @@ typedef struct projected {
     const kiln__projection *by;
     double rtol, atol;
     uint64_t rows, columns, blocks;
-    _Atomic uint64_t wrong, first; /* first: the least number of a sum that is wrong */
+    _Atomic uint64_t wrong, first; /* first: the smallest number of a sum that is wrong */
 } projected;
 
 /* The sum number `block` of a row, from its elements: how far it is from the right one, and how far it may be. */
@@ -461,7 +463,7 @@ void kiln__array_changed(const char *name, const kiln_array *before, const void 
             continue;
         kiln_array piece = *before;
         char place[PLACE_BYTES], was[64], is[64];
-        piece.data = (void *)(uintptr_t)b; /* it is only read */
+        piece.data = (void *)(uintptr_t)b; /* the data is only read */
         print_place(place, before, first + i);
         print_element(was, sizeof was, before, first + i);
         print_element(is, sizeof is, &piece, i);

@@ -102,7 +102,7 @@ typedef struct kiln__difference {
  * classes: 2^KILN__ERROR_BITS in each power of two, the last one for all above. */
 enum { KILN__ERROR_BITS = 5, KILN__ERROR_LEAST = -48, KILN__ERROR_CLASSES = 64 << KILN__ERROR_BITS };
 typedef struct kiln__counted {
-    uint64_t wrong, left; /* left: elements that a sampled reference lacks */
+    uint64_t wrong, left; /* left: elements that a sampled reference did not compute */
     double worst_error;
     uint64_t classes[KILN__ERROR_CLASSES];
 } kiln__counted;
@@ -133,7 +133,8 @@ typedef struct kiln__change {
     uint64_t count;
     char text[448];
 } kiln__change;
-/* Adds the elements first .. first + count - 1 of `before` that differ by bytes. `now` holds only these elements. */
+/* Adds the elements first .. first + count - 1 of `before` that differ by bytes. `now` has only the elements of this
+ * range. */
 void kiln__array_changed(const char *name, const kiln_array *before, const void *now, uint64_t first, uint64_t count,
                          kiln__change *change);
 

@@ -46,6 +46,7 @@ enum { PIECE = 64 };
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + PIECE - 1) / PIECE * PIECE; }
 
+/* Writes one export: the fields to `list`, and the elements of an array, padded to whole pieces, to `data`. */
 static void pack_one(const kiln__export *export, kiln__text *list, kiln__text *data)
 {
     static const char zeros[PIECE] = {0};
@@ -135,6 +136,8 @@ static void unpack_value(kiln__wire *list, kiln_value *value)
         value->as.i = (int64_t)kiln__wire_read_number(list);
 }
 
+/* The reverse of kiln__exports_pack(): makes the exports of `list`. The elements stay in `data`, which must outlive
+ * them. If the bytes are not a complete list, *whole is false and *exports is NULL. */
 kiln_status kiln__exports_unpack(const kiln_allocator *mem, const void *list, size_t list_length, const void *data,
                                  size_t data_length, kiln__export **exports, bool *whole)
 {

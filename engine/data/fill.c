@@ -142,7 +142,7 @@ static double ln(double x)
     return exponent * LN2_HIGH + (exponent * LN2_LOW + 2 * (s + s * sum));
 }
 
-/* e^x by x = n ln 2 + r, |r| <= ln 2 / 2. Out of double's range: 0 or infinity. */
+/* e^x by x = n ln 2 + r, |r| <= ln 2 / 2. The result is infinity above 709, and 0 below -708. */
 static double exponential(double x)
 {
     if (x > 709)
@@ -182,7 +182,7 @@ static double logarithm_ratio(double x)
 }
 
 /* Cosine and sine of 2 pi u, u in [0, 1). */
-static void circle(double u, double *cosine, double *sine)
+static void sine_and_cosine(double u, double *cosine, double *sine)
 {
     double t = u * 4, quadrant = floor(t), f = t - quadrant;
     bool flip = f > 0.5; /* cos of the complement is sin: both series stay below pi / 4 */
@@ -248,7 +248,7 @@ static double zipf_uniform(const zipf *z, uint64_t word) { return z->high + unit
 /* The value of element `index`, whose first attempt has the random `word`. */
 static double zipf_element(const zipf *z, uint64_t seed, uint64_t index, uint64_t word)
 {
-    for (uint32_t attempt = 1;; attempt++) { /* each fails with probability < 1/2, so 1000 are enough */
+    for (uint32_t attempt = 1;; attempt++) { /* an attempt fails with probability < 1/2, so 1000 attempts suffice */
         double value = zipf_attempt(z, zipf_uniform(z, word));
         if (value >= 0 || attempt == 1000)
             return value >= 0 ? value : 0;
@@ -307,7 +307,7 @@ static bool zipf_tabulate(zipf *z, const kiln_allocator *mem, uint64_t count)
 
 /* ---- ranges of the element types ---- */
 
-static bool fits(kiln_type type, int64_t value)
+static bool fits_type(kiln_type type, int64_t value)
 {
     switch (type) {
     case KILN_i8: return value >= INT8_MIN && value <= INT8_MAX;
@@ -347,7 +347,7 @@ static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t v
 
 /* ---- one part of an array ---- */
 
-enum { CHUNK = 1024, PART = 1 << 18 }; /* both even: neighbours share a block of random numbers */
+enum { CHUNK = 1024, PART = 1 << 18 }; /* both are even, because neighbours share a block of random numbers */
 
 typedef struct fill_job {
     kiln_type type; /* type of the elements that are written; random complex numbers are filled part by part */
@@ -367,7 +367,7 @@ static void float_pair(const kiln__fill_values *fill, const uint64_t words[2], d
     }
     /* Box-Muller: 1 - unit is in (0, 1], so the logarithm is finite. */
     double cosine, sine, radius = sqrt(-2 * ln(1 - unit(words[0])));
-    circle(unit(words[1]), &cosine, &sine);
+    sine_and_cosine(unit(words[1]), &cosine, &sine);
     out[0] = fill->a + fill->b * (radius * cosine);
     out[1] = fill->a + fill->b * (radius * sine);
 }
@@ -446,7 +446,7 @@ static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
     const kiln__fill_values *fill = &job->fill;
     uint64_t range = (uint64_t)fill->ib - (uint64_t)fill->ia + 1; /* 0: all of 2^64 */
     uint64_t words[CHUNK] = {0};
-    for (uint64_t i = first; i < last; i++) { /* first is even: a block of Philox makes two */
+    for (uint64_t i = first; i < last; i++) { /* first is even, because a block of Philox gives two elements */
         uint64_t value = (uint64_t)fill->ia;
         if (fill->kind == KILN__FILL_IOTA) {
             value += (uint64_t)fill->ib * i;
@@ -469,6 +469,8 @@ static void keep_finite(kiln_type type, double *values, size_t count)
         values[i] = values[i] > most ? most : values[i] < -most ? -most : values[i];
 }
 
+/* Fills part number `part` of an array. The random numbers depend only on the index, so the parts may run on any thread
+ * in any order. */
 static void fill_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -516,9 +518,9 @@ static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem
          __builtin_add_overflow(last, fill->ia, &last)))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "iota from %" PRId64 " by %" PRId64 " exceeds 64 bits",
                           fill->ia, fill->ib);
-    if (!fits(type, fill->ia) || !fits(type, last))
+    if (!fits_type(type, fill->ia) || !fits_type(type, last))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%" PRId64 " is outside the range of %s",
-                          fits(type, fill->ia) ? last : fill->ia, name);
+                          fits_type(type, fill->ia) ? last : fill->ia, name);
     if (fill->kind == KILN__FILL_UNIFORM && fill->ia > fill->ib)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "uniform: [%" PRId64 ", %" PRId64 "] has no values",
                           fill->ia, fill->ib);
@@ -562,7 +564,7 @@ static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_e
                           "zipf: the number of values must be an integer of 1 or more, not %g", fill->a);
     if (!(fill->b >= 0 && fill->b <= 20))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the exponent must be 0 to 20, not %g", fill->b);
-    if (!fits(job->type, (int64_t)fill->a - 1))
+    if (!fits_type(job->type, (int64_t)fill->a - 1))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: %g values do not fit into %s", fill->a,
                           kiln__type_name(job->type));
     zipf_begin(&job->zipf, fill->a, fill->b);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chars.h"
 #include "data.h"
 
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
@@ -27,11 +28,11 @@ typedef struct scanner {
 
 static void skip_space(scanner *s)
 {
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
+    while (s->at < s->end && kiln__is_space(*s->at))
         s->at++;
 }
 
-static bool take(scanner *s, char c)
+static bool take_char(scanner *s, char c)
 {
     skip_space(s);
     if (s->at >= s->end || *s->at != c)
@@ -54,7 +55,7 @@ static bool take_text(scanner *s, char *out, size_t room)
         out[n++] = *s->at++;
     }
     out[n] = '\0';
-    return take(s, quote);
+    return take_char(s, quote);
 }
 
 static bool take_word(scanner *s, const char *word)
@@ -73,16 +74,16 @@ static bool take_number(scanner *s, uint64_t *value)
     if (s->at >= s->end || *s->at < '0' || *s->at > '9')
         return false;
     uint64_t number = 0;
-    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++)
+    for (; s->at < s->end && kiln__is_digit(*s->at); s->at++)
         if (__builtin_mul_overflow(number, 10, &number) ||
             __builtin_add_overflow(number, (unsigned)(*s->at - '0'), &number))
             return false;
-    take(s, 'L'); /* Python 2 wrote long integers like this */
+    take_char(s, 'L'); /* Python 2 wrote long integers like this */
     *value = number;
     return true;
 }
 
-static bool no(header *h, const char *why)
+static bool fail_header(header *h, const char *why)
 {
     snprintf(h->why, sizeof h->why, "%s", why);
     return false;
@@ -93,9 +94,9 @@ static bool parse_descr(header *h, scanner *s)
     char text[32];
     skip_space(s);
     if (s->at < s->end && *s->at == '[')
-        return no(h, "holds records; kiln reads arrays of plain numbers");
+        return fail_header(h, "holds records; kiln reads arrays of plain numbers");
     if (!take_text(s, text, sizeof text) || !text[0])
-        return no(h, "has no readable 'descr' in its header");
+        return fail_header(h, "has no readable 'descr' in its header");
     const char *code = strchr("<>|=", text[0]) ? text + 1 : text;
     if (strcmp(code, "f1") == 0) /* ml_dtypes' float8_e5m2 */
         code = kiln__types[KILN_f8e5m2].code;
@@ -103,7 +104,8 @@ static bool parse_descr(header *h, scanner *s)
         if (strcmp(code, kiln__types[i].code) == 0) {
             h->type = (kiln_type)i;
             if (text[0] == '>' && kiln__type_bytes(h->type) > 1)
-                return no(h, "is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
+                return fail_header(h,
+                                   "is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
             return true;
         }
     snprintf(h->why, sizeof h->why, "holds elements of type '%s'; kiln reads%s", text, kiln__type_list);
@@ -113,18 +115,18 @@ static bool parse_descr(header *h, scanner *s)
 static bool parse_shape(header *h, scanner *s)
 {
     h->dims = 0;
-    if (!take(s, '('))
-        return no(h, "has no readable 'shape' in its header");
-    while (!take(s, ')')) {
+    if (!take_char(s, '('))
+        return fail_header(h, "has no readable 'shape' in its header");
+    while (!take_char(s, ')')) {
         uint64_t extent;
         if (!take_number(s, &extent))
-            return no(h, "has a malformed 'shape' in its header");
+            return fail_header(h, "has a malformed 'shape' in its header");
         if (h->dims == KILN_MAX_DIMS)
-            return no(h, "has more than 8 dimensions");
+            return fail_header(h, "has more than 8 dimensions");
         h->shape[h->dims++] = extent;
-        if (!take(s, ',')) {
-            if (!take(s, ')'))
-                return no(h, "has a malformed 'shape' in its header");
+        if (!take_char(s, ',')) {
+            if (!take_char(s, ')'))
+                return fail_header(h, "has a malformed 'shape' in its header");
             break;
         }
     }
@@ -137,12 +139,12 @@ static bool parse_header(header *h, const char *text, size_t length)
 {
     scanner s = {text, text + length};
     bool descr = false, order = false, shape = false;
-    if (!take(&s, '{'))
-        return no(h, "has a header that is not a Python dict");
-    while (!take(&s, '}')) {
+    if (!take_char(&s, '{'))
+        return fail_header(h, "has a header that is not a Python dict");
+    while (!take_char(&s, '}')) {
         char key[32];
-        if (!take_text(&s, key, sizeof key) || !take(&s, ':'))
-            return no(h, "has a header that is not a Python dict");
+        if (!take_text(&s, key, sizeof key) || !take_char(&s, ':'))
+            return fail_header(h, "has a header that is not a Python dict");
         if (strcmp(key, "descr") == 0 && !descr) {
             if (!parse_descr(h, &s))
                 return false;
@@ -150,24 +152,24 @@ static bool parse_header(header *h, const char *text, size_t length)
         } else if (strcmp(key, "fortran_order") == 0 && !order) {
             h->fortran = take_word(&s, "True");
             if (!h->fortran && !take_word(&s, "False"))
-                return no(h, "has no readable 'fortran_order' in its header");
+                return fail_header(h, "has no readable 'fortran_order' in its header");
             order = true;
         } else if (strcmp(key, "shape") == 0 && !shape) {
             if (!parse_shape(h, &s))
                 return false;
             shape = true;
         } else {
-            return no(h, "has an unknown key in its header");
+            return fail_header(h, "has an unknown key in its header");
         }
-        if (!take(&s, ',')) {
-            if (!take(&s, '}'))
-                return no(h, "has a header that is not a Python dict");
+        if (!take_char(&s, ',')) {
+            if (!take_char(&s, '}'))
+                return fail_header(h, "has a header that is not a Python dict");
             break;
         }
     }
     skip_space(&s);
     if (s.at != s.end || !descr || !order || !shape)
-        return no(h, "has an incomplete header");
+        return fail_header(h, "has an incomplete header");
     return true;
 }
 
@@ -176,17 +178,17 @@ static bool parse_header(header *h, const char *text, size_t length)
 static bool find_header(header *h, const unsigned char *data, size_t length, size_t *from, size_t *count)
 {
     if (length < 10 || memcmp(data, magic, sizeof magic) != 0)
-        return no(h, "is not a .npy file: it does not start with \\x93NUMPY");
+        return fail_header(h, "is not a .npy file: it does not start with \\x93NUMPY");
     if (data[6] < 1 || data[6] > 3)
-        return no(h, "has an unknown .npy version (1.0 to 3.0 are supported)");
+        return fail_header(h, "has an unknown .npy version (1.0 to 3.0 are supported)");
     *from = data[6] == 1 ? 10 : PREFIX;
     if (length < *from)
-        return no(h, "ends within its header");
+        return fail_header(h, "ends within its header");
     uint32_t size = data[8] | (uint32_t)data[9] << 8;
     if (data[6] > 1)
         size |= (uint32_t)data[10] << 16 | (uint32_t)data[11] << 24;
     if (size > HEADER_MOST)
-        return no(h, "has a header of more than 65536 bytes");
+        return fail_header(h, "has a header of more than 65536 bytes");
     *count = size;
     return true;
 }
@@ -258,7 +260,8 @@ static kiln_status settle_order(const kiln_allocator *mem, const header *h, uint
 
 bool kiln__type_reads(kiln_type wanted, kiln_type read)
 {
-    if (kiln__types[wanted].code[0] == 'V' && kiln__type_is_integer(read)) /* its bits */
+    /* the file has the bits of the wanted type */
+    if (kiln__types[wanted].code[0] == 'V' && kiln__type_is_integer(read))
         return kiln__type_bytes(wanted) == kiln__type_bytes(read);
     return strcmp(kiln__types[wanted].code, kiln__types[read].code) == 0 || (wanted == KILN_u8 && read == KILN_bool);
 }

@@ -10,7 +10,7 @@ typedef struct crew {
     atomic_size_t next, workers;
 } crew;
 
-static void *labour(void *user)
+static void *run_worker(void *user)
 {
     crew *all = user;
     size_t worker = atomic_fetch_add_explicit(&all->workers, 1, memory_order_relaxed);
@@ -33,9 +33,9 @@ void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_
     if (want > count)
         want = count;
     /* One less than wanted, as this thread works too. It is not an error if a thread cannot be created. */
-    while (started + 1 < want && started < MOST && kiln__thread_start(&ids[started], labour, &all) == 0)
+    while (started + 1 < want && started < MOST && kiln__thread_start(&ids[started], run_worker, &all) == 0)
         started++;
-    labour(&all);
+    run_worker(&all);
     for (size_t i = 0; i < started; i++)
         pthread_join(ids[i], NULL);
 }

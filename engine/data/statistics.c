@@ -11,7 +11,7 @@
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
 {
     unsigned l = 1;
-    if (n > 1000) { /* where 2^-n leaves the doubles; the normal approximation is exact to a rank here */
+    if (n > 1000) { /* 2^-n would underflow; the normal approximation is exact to one rank here */
         double z = 0.5 * (double)n - 0.98 * sqrt((double)n);
         l = (unsigned)z;
     } else {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "draft.h"
 #include "engine.h"
 #include "expr.h"
@@ -35,12 +36,12 @@ static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **e
 }
 
 /* Makes a name for the spec from the kernel's name: letters, digits, '_' and '-'. */
-static char *label(const kiln__draft *draft)
+static char *make_spec_name(const kiln__draft *draft)
 {
     char *name = kiln__arena_strndup(draft->arena, draft->kernel->plain,
                                      strlen(draft->kernel->plain) < 63 ? strlen(draft->kernel->plain) : 63);
     for (char *at = name; at && *at; at++)
-        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9')))
+        if (!kiln__is_letter(*at) && !kiln__is_digit(*at))
             *at = '_';
     return name;
 }
@@ -53,7 +54,7 @@ static const uint64_t type_bytes[] = {
 #undef KILN_X
 };
 
-static int see(void *user, const kiln_traced_access *access)
+static int note_access(void *user, const kiln_traced_access *access)
 {
     kiln__draft *draft = user;
     for (size_t i = 0; access->buffer && i < draft->argument_count; i++) {
@@ -93,8 +94,8 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
     uint64_t blocks = 1;
     for (int axis = 0; axis < 3; axis++)
         blocks *= draft->axes[axis].used ? (uint64_t)draft->axes[axis].blocks : 1;
-    KILN__TRY(kiln_trace(engine, spec, &choice, &options, 0, see, draft, error));
-    return blocks > 1 ? kiln_trace(engine, spec, &choice, &options, blocks - 1, see, draft, error) : KILN_OK;
+    KILN__TRY(kiln_trace(engine, spec, &choice, &options, 0, note_access, draft, error));
+    return blocks > 1 ? kiln_trace(engine, spec, &choice, &options, blocks - 1, note_access, draft, error) : KILN_OK;
 }
 
 /* Marks outputs whose elements are all equal. Then the inputs are probably not what the kernel needs, and a comparison
@@ -147,7 +148,8 @@ static const char *first_line(const kiln__draft *draft, const char *message)
 }
 
 /* Returns the argument whose name is in the message between `before` and `behind`. */
-static kiln__draft_argument *named(kiln__draft *draft, const char *message, const char *before, const char *behind)
+static kiln__draft_argument *find_named_argument(kiln__draft *draft, const char *message, const char *before,
+                                                 const char *behind)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
         const char *text = kiln__arena_printf(draft->arena, "%s%s%s", before, draft->arguments[i].name, behind);
@@ -160,14 +162,14 @@ static kiln__draft_argument *named(kiln__draft *draft, const char *message, cons
 /* Returns true if the message of a failed run shows which guess was too small, so that another run is useful. */
 static bool repair(kiln__draft *draft, const char *message)
 {
-    kiln__draft_argument *argument = named(draft, message, " past the end of '", "'");
+    kiln__draft_argument *argument = find_named_argument(draft, message, " past the end of '", "'");
     if (strstr(message, " at shared address ") && draft->shared_each < MOST_SHARED_EACH) {
         draft->shared_each = 2 * (draft->shared_each ? draft->shared_each : KILN__SHARED_EACH);
         return true;
     }
     if (argument && argument->seen && !argument->beyond)
         return argument->beyond = true;
-    argument = named(draft, message, " ", ": never written");
+    argument = find_named_argument(draft, message, " ", ": never written");
     if (argument && !argument->unwritten)
         return argument->unwritten = true;
     return false;
@@ -193,7 +195,7 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         bool over = lost && (!engine->owns_context || kiln__engine_renew(engine, NULL) != KILN_OK);
         if (status != KILN_OK && (!repaired || over))
             draft->trouble = first_line(draft, kiln_error_message(why));
-        last = over ? round : last + repaired; /* nothing can run in a lost context */
+        last = over ? round : last + repaired; /* after the context is lost, nothing more can run */
         draft->tried = draft->tried || (!traced && status == KILN_OK);
         if (!written) /* the written text is always a valid spec, except for a name that nobody predicted */
             kiln__fail(engine->mem, error, status, "%s: no spec can be written for kernel %s:\n%s", draft->shown,
@@ -270,7 +272,7 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     draft->options = options;
     KILN__TRY(scan(engine, draft, text, length, options->launch, error));
     KILN__TRY(choose(draft, options->kernel, error));
-    draft->name = label(draft);
+    draft->name = make_spec_name(draft);
     kiln__host_find(draft);
     kiln__take_values(draft, options->values, options->value_count);
     kiln__guess_tunables(draft);

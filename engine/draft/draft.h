@@ -9,7 +9,7 @@
 
 /* ---- the source as words (scan.c) ---- */
 
-typedef struct kiln__range { /* words; from is 0: none */
+typedef struct kiln__range { /* a range of words; if `from` is 0, there is no range */
     size_t from, to;
 } kiln__range;
 
@@ -28,18 +28,22 @@ typedef struct kiln__template_param {
 } kiln__template_param;
 
 typedef struct kiln__kernel {
-    const char *name, *plain;      /* with its namespaces; without them */
+    const char *name, *plain;      /* name with namespaces; name without namespaces */
     size_t params_from, params_to; /* words between the parentheses */
     size_t body_from, body_to;     /* words between the braces */
-    size_t bounds;                 /* the word of its __launch_bounds__; 0: none, or more than a word */
+    size_t bounds;                 /* the word in its __launch_bounds__; 0: no word, or more than one */
     unsigned line;
     kiln__template_param *templates;
     size_t template_count;
 } kiln__kernel;
 
+/* Limit for a draft: words that are compared with names that are looked up. The source is untrusted text. */
+enum { KILN__MOST_COMPARED = 1 << 27 };
+
 typedef struct kiln__scan {
     kiln__arena *arena;
     kiln__word *words; /* word number 0 is empty */
+    size_t *closes;    /* for each word: its closing bracket, or the word count */
     size_t count;
     size_t own; /* the words of the source itself; then come its headers and the file with the launch */
     kiln__macro *macros;
@@ -54,7 +58,7 @@ kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t lengt
                               kiln_error **error);
 bool kiln__word_is(const kiln__scan *scan, size_t word, const char *text); /* false past the last word */
 char *kiln__word_copy(const kiln__scan *scan, size_t word);
-/* returns the bracket that closes it, or the word count if there is no such bracket */
+/* Returns the bracket that closes the bracket `open`, or the word count if no bracket closes it. */
 size_t kiln__word_close(const kiln__scan *scan, size_t open);
 /* Returns true if the words from..to contain that word outside of directives. */
 bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text);
@@ -76,16 +80,16 @@ typedef struct kiln__tunable {
     const char *values, *chosen; /* text in the spec: "64, 128, 256", "128" */
     int64_t number;              /* the chosen number; 0: it is a type */
     const char *why;             /* a comment for the spec */
-    bool unknown;                /* nothing in the source tells a value, so the user must give one */
+    bool unknown;                /* the source does not show a value, so the user must give one */
     bool defined;                /* a size for which the source has a value */
-    bool size;                   /* it is a size that becomes a macro (`bake`) */
+    bool size;                   /* the param is a size that becomes a macro (`bake`) */
 } kiln__tunable;
 
 typedef enum kiln__role {
     KILN__ROLE_BUFFER,
     KILN__ROLE_SIZE,
     KILN__ROLE_SCALAR,
-    KILN__ROLE_STRUCT, /* a structure by value; its fields are arguments too, and follow those of the kernel */
+    KILN__ROLE_STRUCT, /* a structure by value; its fields are arguments too, and follow the kernel's arguments */
     KILN__ROLE_BYTES   /* a structure whose fields are not known */
 } kiln__role;
 
@@ -101,7 +105,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     size_t from, to; /* the words of the declaration */
     size_t parent;   /* for a field: the number of its structure, from 1 */
     uint64_t count;  /* for a field: the number of its elements; an array has more than one */
-    uint64_t bytes;  /* of a structure */
+    uint64_t bytes;  /* size of a structure */
     /* Results of a run. */
     bool seen, read, written, atomic;
     uint64_t extent; /* number of elements up to the last accessed one */
@@ -147,19 +151,19 @@ typedef struct kiln__host_launch {
     bool in_macro;     /* the launch is in the body of a macro */
     bool in_kernel;    /* the scope is the kernel itself */
     size_t at;         /* the word of the launch */
-    unsigned line;     /* of the launch */
+    unsigned line;     /* line of the launch */
     kiln__range scope; /* the function or the macro around it */
     kiln__range grid, block, shared;
     kiln__range templates[KILN__MOST_LIST], arguments[KILN__MOST_LIST];
-    kiln__tree *trees[KILN__MOST_LIST]; /* of the template's arguments that are numbers; NULL: not read */
+    kiln__tree *trees[KILN__MOST_LIST]; /* the template's arguments that are numbers; NULL: not read */
     size_t template_count, argument_count;
     const struct kiln__frame *pasted; /* the use of the macro that launches this kernel among others */
 } kiln__host_launch;
 
-typedef struct kiln__axis { /* of the launch */
+typedef struct kiln__axis { /* one axis of the launch */
     bool used;
     const char *grid, *block; /* expressions */
-    int64_t blocks, threads;  /* with the tiny sizes and the chosen values */
+    int64_t blocks, threads;  /* their numbers at the tiny sizes and the chosen values */
     const char *doubt;        /* the reason why the grid is not certain; NULL: the source shows it */
     /* the size over which the grid runs, if a block is a row of another size; NULL: not known */
     const char *rows;
@@ -183,8 +187,10 @@ typedef struct kiln__draft {
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
     kiln__host_launch host;
-    size_t looked, nested;  /* names that were looked up, and dim3 inside dim3, which are limited */
-    const char *unread;     /* the reason why the launch in the source could not be used; NULL: it was used, or none */
+    /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
+    size_t looked, nested, nodes, compared;
+    /* the reason why the launch in the source could not be used; NULL: it was used, or there is none */
+    const char *unread;
     const char *shared;     /* the launch's bytes of shared memory; NULL: not known */
     const char *wheres[16]; /* constraints of static_assert */
     size_t where_count;
@@ -233,7 +239,7 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
 /* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". */
 bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
 bool kiln__is_floating(const char *type);          /* a type of a spec */
-uint64_t kiln__type_bytes_named(const char *name); /* of a type of C or CUDA; 0: not known */
+uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0: unknown type */
 
 /* ---- the launch by host code ---- */
 
@@ -247,7 +253,7 @@ bool kiln__host_is_argument(const kiln__draft *draft, const char *name); /* the 
 bool kiln__host_apply(kiln__draft *draft);                               /* sets sizes, arguments, axes */
 /* Returns the number that the launch gives to parameter number `param` of the template. NULL: not read. */
 const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param);
-const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* for a spec */
+const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* the form that a spec has */
 /* Computes a tree with the sizes of the set `tiny`, or with the default ones (`whole`). Names that are not known have
  * the value `otherwise`; 0: the function returns false for them. */
 bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value);

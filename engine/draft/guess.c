@@ -5,6 +5,8 @@
 #include "draft.h"
 #include "expr.h"
 
+enum { MOST_LOOKED = 2000 }; /* names that are looked up in the whole text; the source is untrusted */
+
 /* ---- names ---- */
 
 static void lower(const char *name, char *out, size_t room)
@@ -109,7 +111,7 @@ static bool is_type(const kiln__scan *scan, const char *name)
     return false;
 }
 
-static bool is_tested(const kiln__scan *scan, const char *name) /* by #if or #elif */
+static bool is_tested(const kiln__scan *scan, const char *name) /* #if or #elif tests the name */
 {
     bool tests = false;
     for (size_t i = 1; i < scan->count; i++) {
@@ -251,7 +253,8 @@ static bool is_declared(const kiln__scan *scan, const char *name)
 
 void kiln__guess_tunable(kiln__draft *draft, const char *name)
 {
-    kiln__tunable *tunable = kiln__tunable_find(draft, name) || is_declared(draft->scan, name)
+    const bool more = draft->tunable_count < KILN__MOST_TUNABLES && draft->looked++ < MOST_LOOKED;
+    kiln__tunable *tunable = !more || kiln__tunable_find(draft, name) || is_declared(draft->scan, name)
                                  ? NULL
                                  : add_tunable(draft, KILN__TUNABLE_MACRO, name);
     if (!tunable)
@@ -316,7 +319,7 @@ static const char *value_text(const kiln__draft *draft, kiln_value value)
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t same = 0, number = 0; /* values of this name; the one in the middle is the default */
+        size_t same = 0, number = 0; /* number of values with this name; the middle one is the default */
         if (kiln__tunable_find(draft, values[i].name))
             continue;
         kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO,
@@ -412,7 +415,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
         tunable->values = "false, true";
         tunable->chosen = tree->text;
         tunable->number = strcmp(tree->text, "true") == 0;
-    } else if (param->flag) { /* not a number, because that would be a narrowing conversion */
+    } else if (param->flag) { /* the value is not a number, because that would be a narrowing conversion */
         tunable->values = "false, true";
         tunable->chosen = "true";
         tunable->number = 1;
@@ -586,7 +589,7 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
         argument->constant |= !pointer && kiln__word_is(scan, i, "const");
         pointer |= scan->words[i].kind == '*' || scan->words[i].kind == '[';
         kiln__range here = {i, i + 1};
-        for (int follow = 0; argument->odd && here.from && follow < 4 && draft->looked < 2000; follow++) {
+        for (int follow = 0; argument->odd && here.from && follow < 4 && draft->looked < MOST_LOOKED; follow++) {
             size_t at = here.from;
             while (at + 1 < here.to && (kiln__word_is(scan, at, "const") || kiln__word_is(scan, at, "unsigned")))
                 is_unsigned |= kiln__word_is(scan, at++, "unsigned");
@@ -799,6 +802,14 @@ typedef struct candidate {
     uint64_t value;
 } candidate;
 
+/* Multiplies two extents. Returns the largest number if the product does not fit 64 bits, because the source may define
+ * any size. */
+static uint64_t multiply(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 /* Lists usual extents, the simple ones first. */
 static size_t list_extents(const kiln__draft *draft, candidate *list, size_t room)
 {
@@ -811,13 +822,13 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
     for (int a = 0; a < 3; a++) {
         if (!draft->axes[a].used)
             continue;
-        blocks *= (uint64_t)draft->axes[a].blocks;
+        blocks = multiply(blocks, (uint64_t)draft->axes[a].blocks);
         grid = grid ? kiln__arena_printf(draft->arena, "%s * %s", grid, draft->axes[a].grid) : draft->axes[a].grid;
     }
     for (size_t i = 0; i < sizes; i++)
         for (size_t k = i + 1; k < sizes && count < room; k++)
             list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[k].name),
-                                        (uint64_t)(s[i].tiny * s[k].tiny)};
+                                        multiply((uint64_t)s[i].tiny, (uint64_t)s[k].tiny)};
     if (count < room && grid)
         list[count++] = (candidate){grid, blocks};
     static const uint64_t parts[] = {2, 3, 4, 8, 16}; /* several numbers for each element: a box, a complex number */
@@ -825,17 +836,17 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
         for (size_t i = 0; i < sizes && count < room; i++)
             list[count++] =
                 (candidate){kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)parts[k], s[i].name),
-                            parts[k] * (uint64_t)s[i].tiny};
+                            multiply(parts[k], (uint64_t)s[i].tiny)};
     for (size_t k = 0; k < KILN__COUNT(parts) && sizes == 2 && count < room; k++)
         list[count++] = (candidate){
             kiln__arena_printf(draft->arena, "%llu * %s * %s", (unsigned long long)parts[k], s[0].name, s[1].name),
-            parts[k] * (uint64_t)(s[0].tiny * s[1].tiny)};
+            multiply(parts[k], multiply((uint64_t)s[0].tiny, (uint64_t)s[1].tiny))};
     for (size_t i = 0; i < sizes && count < room; i++)
         list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[i].name),
-                                    (uint64_t)(s[i].tiny * s[i].tiny)};
+                                    multiply((uint64_t)s[i].tiny, (uint64_t)s[i].tiny)};
     if (sizes >= 3 && count < room)
         list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s * %s", s[0].name, s[1].name, s[2].name),
-                                    (uint64_t)(s[0].tiny * s[1].tiny * s[2].tiny)};
+                                    multiply(multiply((uint64_t)s[0].tiny, (uint64_t)s[1].tiny), (uint64_t)s[2].tiny)};
     return count;
 }
 

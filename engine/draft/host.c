@@ -10,11 +10,13 @@
 #include "draft.h"
 
 /* Limits, because the source is untrusted text: definitions that are followed in each other, definitions that are looked up
- * in all, words of a statement, launches that are tried, namespaces around a place. */
+ * in all, nodes of trees in all, words of a statement, launches that are tried, namespaces around a place. The nodes have a
+ * limit because the argument of a macro is read once for each use. */
 enum {
     MOST_FOLLOWED = 12,
     MOST_LIST = 64,
     MOST_LOOKED = 2000,
+    MOST_NODES = 1 << 16,
     MOST_STATEMENT = 256,
     MOST_TRIED = 200,
     MOST_SPACES = 256
@@ -22,12 +24,12 @@ enum {
 
 /* ---- words ---- */
 
-static char kind(const kiln__draft *draft, size_t word)
+static char kind_of_word(const kiln__draft *draft, size_t word)
 {
     return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
 }
 
-static bool is(const kiln__draft *draft, size_t word, const char *text)
+static bool is_text(const kiln__draft *draft, size_t word, const char *text)
 {
     return kiln__word_is(draft->scan, word, text);
 }
@@ -41,14 +43,15 @@ static bool same_word(const kiln__draft *draft, size_t a, size_t b)
 /* Returns true if the words at `at` are three of this character: <<<, also with blanks between them. */
 static bool are_three(const kiln__draft *draft, size_t at, char c)
 {
-    return kind(draft, at) == c && kind(draft, at + 1) == c && kind(draft, at + 2) == c;
+    return kind_of_word(draft, at) == c && kind_of_word(draft, at + 1) == c && kind_of_word(draft, at + 2) == c;
 }
 
 /* Returns true if the words at `at` are these characters without blanks between them. */
 static bool are_joined(const kiln__draft *draft, size_t at, const char *text)
 {
     for (size_t i = 0; text[i]; i++)
-        if (kind(draft, at + i) != text[i] || (i && draft->scan->words[at + i].text != draft->scan->words[at].text + i))
+        if (kind_of_word(draft, at + i) != text[i] ||
+            (i && draft->scan->words[at + i].text != draft->scan->words[at].text + i))
             return false;
     return true;
 }
@@ -59,7 +62,7 @@ static size_t split_list(const kiln__draft *draft, size_t from, size_t to, bool 
 {
     size_t count = 0, depth = 0, begin = from;
     for (size_t i = from; i <= to && count < MOST_LIST; i++) {
-        char c = i < to ? kind(draft, i) : ',';
+        char c = i < to ? kind_of_word(draft, i) : ',';
         bool opens = c == '(' || c == '[' || c == '{' || (angles && c == '<');
         bool closes = c == ')' || c == ']' || c == '}' || (angles && c == '>');
         depth += opens;
@@ -79,10 +82,10 @@ static kiln__range enclosing_function(const kiln__draft *draft, size_t word)
     const kiln__scan *scan = draft->scan;
     size_t spaces = 0;
     for (size_t i = 1; i < word && spaces < MOST_SPACES; i++) {
-        if (scan->words[i].directive || kind(draft, i) != '{')
+        if (scan->words[i].directive || kind_of_word(draft, i) != '{')
             continue;
-        bool space = is(draft, i - 1, "namespace") || (i > 1 && is(draft, i - 2, "namespace")) ||
-                     kind(draft, i - 1) == '"' || (i > 2 && is(draft, i - 3, "namespace"));
+        bool space = is_text(draft, i - 1, "namespace") || (i > 1 && is_text(draft, i - 2, "namespace")) ||
+                     kind_of_word(draft, i - 1) == '"' || (i > 2 && is_text(draft, i - 3, "namespace"));
         spaces += space;
         if (space)
             continue;
@@ -124,7 +127,7 @@ typedef struct reader {
 
 static kiln__tree *make_tree(const reader *r, char op, kiln__tree *a, kiln__tree *b)
 {
-    kiln__tree *tree = kiln__arena_alloc(r->draft->arena, sizeof *tree);
+    kiln__tree *tree = r->draft->nodes++ < MOST_NODES ? kiln__arena_alloc(r->draft->arena, sizeof *tree) : NULL;
     if (tree)
         *tree = (kiln__tree){.op = op, .a = a, .b = b};
     return tree;
@@ -167,14 +170,14 @@ static kiln__tree *read_range(const reader *up, kiln__range range, const frame *
 /* Returns true if the words from..to are `text`, perhaps within parentheses or behind a cast. */
 static bool is_plain_name(const kiln__draft *draft, kiln__range range, size_t name)
 {
-    while (range.to - range.from >= 3 && kind(draft, range.from) == '(') {
+    while (range.to - range.from >= 3 && kind_of_word(draft, range.from) == '(') {
         size_t close = kiln__word_close(draft->scan, range.from);
         if (close + 1 == range.to)
             range = (kiln__range){range.from + 1, close};
         else
             range.from = close + 1;
     }
-    if (range.to - range.from >= 7 && is(draft, range.from, "static_cast"))
+    if (range.to - range.from >= 7 && is_text(draft, range.from, "static_cast"))
         range = (kiln__range){range.to - 2, range.to - 1};
     return range.to == range.from + 1 && same_word(draft, range.from, name);
 }
@@ -184,11 +187,11 @@ static bool is_dim3(const kiln__draft *draft, size_t at)
 {
     size_t depth = 0;
     for (size_t i = at; i-- > 1 && at - i < MOST_STATEMENT;) {
-        depth += kind(draft, i) == ')' || kind(draft, i) == '}';
-        if (depth == 0 && strchr(";{", kind(draft, i)))
+        depth += kind_of_word(draft, i) == ')' || kind_of_word(draft, i) == '}';
+        if (depth == 0 && strchr(";{", kind_of_word(draft, i)))
             return false;
-        depth -= depth > 0 && (kind(draft, i) == '(' || kind(draft, i) == '{');
-        if (depth == 0 && is(draft, i, "dim3"))
+        depth -= depth > 0 && (kind_of_word(draft, i) == '(' || kind_of_word(draft, i) == '{');
+        if (depth == 0 && is_text(draft, i, "dim3"))
             return true;
     }
     return false;
@@ -206,25 +209,29 @@ static bool is_changed(const kiln__draft *draft, size_t i)
 
 /* Finds the definition of a variable before the launch, or of a constant: `int blocks = (n + 255) / 256;`. Returns the
  * words of its value. {0, 0}: none that can be read. Another empty range: it is changed afterwards. */
-static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range where, bool constant)
+static kiln__range find_value(kiln__draft *draft, size_t name, kiln__range where, bool constant)
 {
     kiln__range found = {0, 0};
-    for (size_t i = where.from; i + 2 < where.to; i++) {
-        if (!same_word(draft, i, name) || kind(draft, i) != 'w' || kind(draft, i - 1) == '.' ||
+    draft->compared += where.to > where.from ? where.to - where.from : 0;
+    for (size_t i = where.from; i + 2 < where.to && draft->compared <= KILN__MOST_COMPARED; i++) {
+        if (!same_word(draft, i, name) || kind_of_word(draft, i) != 'w' || kind_of_word(draft, i - 1) == '.' ||
             (i > 2 && are_joined(draft, i - 2, "->")))
             continue;
+        draft->compared += MOST_STATEMENT;
         if (!constant && found.from && is_changed(draft, i)) {
             found = (kiln__range){i, i};
             continue;
         }
-        bool typed = kind(draft, i - 1) == 'w' || kind(draft, i - 1) == ',' || kind(draft, i - 1) == '>';
-        bool set = kind(draft, i + 1) == '=' && kind(draft, i + 2) != '=';
-        bool built = typed && (kind(draft, i - 1) != ',' || is_dim3(draft, i)) &&
-                     (kind(draft, i + 1) == '(' || kind(draft, i + 1) == '{') && !is(draft, i - 1, "return");
+        bool typed = kind_of_word(draft, i - 1) == 'w' || kind_of_word(draft, i - 1) == ',' ||
+                     kind_of_word(draft, i - 1) == '>';
+        bool set = kind_of_word(draft, i + 1) == '=' && kind_of_word(draft, i + 2) != '=';
+        bool built = typed && (kind_of_word(draft, i - 1) != ',' || is_dim3(draft, i)) &&
+                     (kind_of_word(draft, i + 1) == '(' || kind_of_word(draft, i + 1) == '{') &&
+                     !is_text(draft, i - 1, "return");
         if (constant) { /* a constant at namespace scope */
             bool fixed = false;
-            for (size_t k = i; k-- > 1 && i - k < MOST_STATEMENT && !strchr(";{}()", kind(draft, k));)
-                fixed |= is(draft, k, "const") || is(draft, k, "constexpr");
+            for (size_t k = i; set && k-- > 1 && i - k < MOST_STATEMENT && !strchr(";{}()", kind_of_word(draft, k));)
+                fixed |= is_text(draft, k, "const") || is_text(draft, k, "constexpr");
             if (!fixed || !set)
                 continue;
         }
@@ -235,12 +242,13 @@ static kiln__range find_value(const kiln__draft *draft, size_t name, kiln__range
         }
         if (!set)
             continue;
-        for (size_t depth = 0; end < where.to && kind(draft, end) != ';'; end++) {
-            if (kind(draft, end) == ',' && depth == 0)
+        for (size_t depth = 0; end < where.to && kind_of_word(draft, end) != ';'; end++) {
+            if (kind_of_word(draft, end) == ',' && depth == 0)
                 break;
-            depth += kind(draft, end) == '(' || kind(draft, end) == '{';
-            depth -= depth > 0 && (kind(draft, end) == ')' || kind(draft, end) == '}');
+            depth += kind_of_word(draft, end) == '(' || kind_of_word(draft, end) == '{';
+            depth -= depth > 0 && (kind_of_word(draft, end) == ')' || kind_of_word(draft, end) == '}');
         }
+        draft->compared += end - i;
         found = (kiln__range){i + 2, end};
         if (constant)
             return found;
@@ -307,7 +315,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     reader inner = *r;
     inner.before = value.from ? value.from - 1 : r->before; /* blocks = blocks + 1 */
     if (value.from == 0 &&
-        host->in_macro) { /* the macro that makes grid and block stands behind the one that launches */
+        host->in_macro) { /* the macro that makes grid and block comes after the macro that launches */
         for (size_t i = 0; i < draft->scan->macro_count && value.from == 0; i++)
             if (draft->scan->macros[i].from > host->at)
                 value = find_value(draft, name, (kiln__range){draft->scan->macros[i].from, draft->scan->macros[i].to},
@@ -337,8 +345,8 @@ static kiln__tree *read_number(reader *r)
         return *end && !strchr("uUlL", *end) ? NULL : make_number(r, value);
     }
     if (word->text[word->length - 1] == 'e' && r->at + 1 < r->to &&
-        (kind(r->draft, r->at) == '-' || kind(r->draft, r->at) == '+')) {
-        text = kiln__arena_printf(r->draft->arena, "%s%c%.*s", text, kind(r->draft, r->at),
+        (kind_of_word(r->draft, r->at) == '-' || kind_of_word(r->draft, r->at) == '+')) {
+        text = kiln__arena_printf(r->draft->arena, "%s%c%.*s", text, kind_of_word(r->draft, r->at),
                                   (int)r->draft->scan->words[r->at + 1].length,
                                   r->draft->scan->words[r->at + 1].text); /* 1e-5f */
         r->at += 2;
@@ -346,7 +354,24 @@ static kiln__tree *read_number(reader *r)
     size_t length = text ? strlen(text) : 0;
     while (length && strchr("fFlL", text[length - 1]))
         text[--length] = '\0';
+    if (length && text[length - 1] == '.') /* 1.f */
+        text = kiln__arena_printf(r->draft->arena, "%s0", text);
     kiln__tree *tree = make_tree(r, '.', NULL, NULL);
+    if (tree)
+        tree->text = text;
+    return text ? tree : NULL;
+}
+
+/* Reads a number that begins with its point: .5f. The words are the point and the number. */
+static kiln__tree *read_fraction(reader *r)
+{
+    const kiln__word *digits = &r->draft->scan->words[r->at + 1];
+    size_t length = digits->length;
+    while (length && strchr("fFlL", digits->text[length - 1]))
+        length--;
+    r->at += 2;
+    const char *text = kiln__arena_printf(r->draft->arena, "0.%.*s", (int)length, digits->text);
+    kiln__tree *tree = memchr(digits->text, 'e', length) ? NULL : make_tree(r, '.', NULL, NULL);
     if (tree)
         tree->text = text;
     return text ? tree : NULL;
@@ -396,15 +421,15 @@ static void skip_cast(reader *r)
                                         "uint64_t", "int64_t",  "float", "double", "uint"};
     size_t at = r->at + 1;
     bool type = false;
-    for (bool more = true; kind(r->draft, r->at) == '(' && more; at += more) {
-        more = is(r->draft, at, "std") || kind(r->draft, at) == ':';
+    for (bool more = true; kind_of_word(r->draft, r->at) == '(' && more; at += more) {
+        more = is_text(r->draft, at, "std") || kind_of_word(r->draft, at) == ':';
         for (size_t i = 0; i < KILN__COUNT(types); i++)
-            if (is(r->draft, at, types[i]))
+            if (is_text(r->draft, at, types[i]))
                 more = type = true;
     }
-    if (type && kind(r->draft, at) == ')')
+    if (type && kind_of_word(r->draft, at) == ')')
         r->at = at + 1;
-    if (is(r->draft, r->at, "static_cast") && kind(r->draft, r->at + 1) == '<') {
+    if (is_text(r->draft, r->at, "static_cast") && kind_of_word(r->draft, r->at + 1) == '<') {
         size_t close = kiln__word_close(r->draft->scan, r->at + 1);
         r->at = close < r->to ? close + 1 : r->at;
     }
@@ -417,9 +442,12 @@ static kiln__tree *read_primary(reader *r)
     if (r->at >= r->to)
         return NULL;
     size_t at = r->at;
-    char c = kind(draft, at);
+    char c = kind_of_word(draft, at);
     if (c == '0')
         return read_number(r);
+    if (c == '.' && r->at + 1 < r->to && kind_of_word(draft, at + 1) == '0' &&
+        draft->scan->words[at + 1].text == draft->scan->words[at].text + 1)
+        return read_fraction(r);
     if (c == '-' || c == '+') {
         if (r->depth >= MOST_FOLLOWED)
             return NULL;
@@ -436,16 +464,17 @@ static kiln__tree *read_primary(reader *r)
     }
     if (c != 'w')
         return NULL;
-    while (is(draft, r->at, "std") && are_joined(draft, r->at + 1, "::")) /* std::min */
+    while (is_text(draft, r->at, "std") && are_joined(draft, r->at + 1, "::")) /* std::min */
         r->at += 3;
     at = r->at++;
-    if (is(draft, at, "true") || is(draft, at, "false"))
+    if (is_text(draft, at, "true") || is_text(draft, at, "false"))
         return make_name(r, kiln__word_copy(draft->scan, at), true);
     char *text = kiln__word_copy(draft->scan, at);
     const kiln__macro *macro = text ? kiln__macro_find(draft->scan, text) : NULL;
-    if (kind(draft, r->at) == '(')
+    if (kind_of_word(draft, r->at) == '(')
         return macro && macro->function ? read_macro_call(r, macro) : read_call(r, at);
-    if (kind(draft, r->at) == '.' && kind(draft, r->at + 1) == 'w' && kind(draft, r->at + 2) != '(') { /* block.x */
+    if (kind_of_word(draft, r->at) == '.' && kind_of_word(draft, r->at + 1) == 'w' &&
+        kind_of_word(draft, r->at + 2) != '(') { /* block.x */
         char axis = draft->scan->words[r->at + 1].text[0];
         kiln__tree *axes[3] = {NULL, NULL, NULL};
         if (draft->scan->words[r->at + 1].length == 1 && axis >= 'x' && axis <= 'z' &&
@@ -455,7 +484,7 @@ static kiln__tree *read_primary(reader *r)
         }
         return NULL;
     }
-    if (kind(draft, r->at) == '.' || kind(draft, r->at) == '[' || are_joined(draft, r->at, "::"))
+    if (kind_of_word(draft, r->at) == '.' || kind_of_word(draft, r->at) == '[' || are_joined(draft, r->at, "::"))
         return NULL; /* x.size(0) */
     return resolve_name(r, at);
 }
@@ -470,7 +499,7 @@ static int operator_at(const reader *r, char *op, size_t *words)
     } list[] = {{"<<", 'L', 5}, {">>", 'R', 5}, {"==", 'e', 3}, {"<=", 'l', 4}, {">=", 'g', 4},
                 {"&&", 'a', 2}, {"||", 'o', 1}, {"!=", 'd', 3}, {"*", '*', 7},  {"/", '/', 7},
                 {"%", '%', 7},  {"+", '+', 6},  {"-", '-', 6},  {"<", '<', 4},  {">", '>', 4}};
-    if (r->at < r->to && is(r->draft, r->at, "and")) {
+    if (r->at < r->to && is_text(r->draft, r->at, "and")) {
         *op = 'a';
         *words = 1;
         return 2;
@@ -495,10 +524,12 @@ static bool is_same_tree(const kiln__tree *a, const kiln__tree *b)
            is_same_tree(a->b, b->b);
 }
 
+#define MOST_VALUE (INT64_C(1) << 40) /* larger numbers are not computed */
+
 /* Computes an operator of two numbers. Returns false if the result is not a small whole number. */
 static bool fold(char op, int64_t a, int64_t b, int64_t *value)
 {
-    const int64_t most = INT64_C(1) << 40;
+    const int64_t most = MOST_VALUE;
     if (a > most || b > most || a < -most || b < -most || ((op == '/' || op == '%' || op == 'C') && b <= 0) ||
         ((op == 'L' || op == 'R') && (b < 0 || b > 20)))
         return false;
@@ -559,7 +590,7 @@ static kiln__tree *read_expression(reader *r, int least)
 {
     char op = 0;
     size_t words = 0;
-    enum { MOST_OPERATORS = 64 }; /* in a row; the tree is as deep, and is walked by recursion */
+    enum { MOST_OPERATORS = 64 }; /* most operators in a row; the tree is as deep, and recursion walks it */
     kiln__tree *left = read_primary(r);
     size_t count = 0;
     for (int level; left && (level = operator_at(r, &op, &words)) > least;) {
@@ -567,11 +598,11 @@ static kiln__tree *read_expression(reader *r, int least)
         kiln__tree *right = ++count <= MOST_OPERATORS ? read_expression(r, level) : NULL;
         left = right ? combine(r, op, left, right) : NULL;
     }
-    if (left && least == 0 && r->depth < MOST_FOLLOWED && kind(r->draft, r->at) == '?' && r->at < r->to) {
+    if (left && least == 0 && r->depth < MOST_FOLLOWED && kind_of_word(r->draft, r->at) == '?' && r->at < r->to) {
         r->at++;
         r->depth++;
         kiln__tree *yes = read_expression(r, 0), *no = NULL;
-        if (yes && kind(r->draft, r->at) == ':') {
+        if (yes && kind_of_word(r->draft, r->at) == ':') {
             r->at++;
             no = read_expression(r, 0);
         }
@@ -615,6 +646,11 @@ static int level_of(char op)
     }
 }
 
+static bool has_real(const kiln__tree *tree)
+{
+    return tree && (tree->op == '.' || has_real(tree->a) || has_real(tree->b));
+}
+
 static void print_tree(const kiln__tree *tree, int least, kiln__text *out)
 {
     static const char *const names[] = {
@@ -646,7 +682,7 @@ static void print_tree(const kiln__tree *tree, int least, kiln__text *out)
             print_tree(tree->b->b, level, out);
         } else {
             print_tree(tree->a, level - 1, out);
-            kiln__text_puts(out, names[(unsigned char)tree->op]);
+            kiln__text_puts(out, tree->op == '/' && has_real(tree) ? " / " : names[(unsigned char)tree->op]);
             print_tree(tree->b, level, out);
         }
         kiln__text_puts(out, level <= least ? ")" : "");
@@ -662,12 +698,14 @@ const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree)
     return kept ? kept : "1";
 }
 
+/* Computes an expression of the launch for the tiny sizes, or with `whole` for the default sizes. A name that is
+ * neither a size, a param, true nor false counts as `otherwise`. Returns false if the expression has no value. */
 bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value)
 {
     int64_t a, b;
     if (tree->op == '0') {
         *value = tree->value;
-        return true;
+        return tree->value <= MOST_VALUE && tree->value >= -MOST_VALUE;
     }
     if (tree->op == 'w') {
         for (size_t i = 0; i < draft->size_count; i++)
@@ -737,16 +775,11 @@ void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to)
 
 static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
 
-static bool has_real(const kiln__tree *tree)
-{
-    return tree && (tree->op == '.' || has_real(tree->a) || has_real(tree->b));
-}
-
 /* A dim3 may be made from another one (block.x), but not from itself without end. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
 {
     enum { MOST_NESTED = 4 };
-    if (draft->nested >= MOST_NESTED || draft->looked++ >= MOST_LOOKED)
+    if (draft->nested >= MOST_NESTED || draft->looked++ >= MOST_LOOKED || draft->compared > KILN__MOST_COMPARED)
         return false;
     draft->nested++;
     bool read = read_axes(draft, range, axes);
@@ -759,24 +792,26 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
 {
     kiln__range list[MOST_LIST];
     size_t count = 0;
-    if (range.to == range.from + 1 && kind(draft, range.from) == 'w') { /* a variable */
+    if (range.to == range.from + 1 && kind_of_word(draft, range.from) == 'w') { /* a variable */
         const kiln__host_launch *host = &draft->host;
         kiln__range before = {host->scope.from, host->at}, value = find_value(draft, range.from, before, false);
         bool dim3 = false;
+        draft->compared += 2 * (before.to - before.from);
         for (size_t i = before.from + 1; i < before.to; i++)
-            dim3 |= same_word(draft, i, range.from) && kind(draft, i - 1) != '.' && is_dim3(draft, i);
+            dim3 |= same_word(draft, i, range.from) && kind_of_word(draft, i - 1) != '.' && is_dim3(draft, i);
         for (size_t i = 0; i < draft->scan->macro_count && host->in_macro && value.from == 0; i++) {
             kiln__range other = {draft->scan->macros[i].from, draft->scan->macros[i].to};
             if (other.from > host->at && (value = find_value(draft, range.from, other, false)).from)
                 dim3 = true;
         }
-        dim3 |= value.from && is(draft, value.from, "dim3"); /* auto grid = dim3(n / 256) */
+        dim3 |= value.from && is_text(draft, value.from, "dim3"); /* auto grid = dim3(n / 256) */
         if (dim3 && value.from)
             count = split_list(draft, value.from, value.to, false, list);
         for (size_t i = before.from; dim3 && i + 3 < before.to; i++) /* grid.x = n; */
-            if (same_word(draft, i, range.from) && kind(draft, i + 1) == '.' && kind(draft, i + 3) == '=') {
+            if (same_word(draft, i, range.from) && kind_of_word(draft, i + 1) == '.' &&
+                kind_of_word(draft, i + 3) == '=') {
                 size_t axis = (size_t)(draft->scan->words[i + 2].text[0] - 'x'), end = i + 4;
-                while (end < before.to && kind(draft, end) != ';')
+                while (end < before.to && kind_of_word(draft, end) != ';')
                     end++;
                 for (; axis < 3 && count <= axis; count++)
                     list[count] = (kiln__range){0, 0};
@@ -784,12 +819,12 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
                     list[axis] = (kiln__range){i + 4, end};
             }
         if (count == 1 && value.from && list[0].from &&
-            (is(draft, list[0].from, "dim3") || kind(draft, list[0].from) == '{'))
+            (is_text(draft, list[0].from, "dim3") || kind_of_word(draft, list[0].from) == '{'))
             return kiln__host_axes(draft, list[0], axes);
-    } else if (kind(draft, range.from) == '{') {
+    } else if (kind_of_word(draft, range.from) == '{') {
         count = split_list(draft, range.from + 1, range.to - 1, false, list);
-    } else if (is(draft, range.from, "dim3") &&
-               (kind(draft, range.from + 1) == '(' || kind(draft, range.from + 1) == '{')) {
+    } else if (is_text(draft, range.from, "dim3") &&
+               (kind_of_word(draft, range.from + 1) == '(' || kind_of_word(draft, range.from + 1) == '{')) {
         count = split_list(draft, range.from + 2, range.to - 1, false, list);
     }
     if (count == 0)
@@ -810,21 +845,21 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
 static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range *templates)
 {
     const char *plain = draft->kernel->plain;
-    if (to == from + 1 && is(draft, from, plain))
+    if (to == from + 1 && is_text(draft, from, plain))
         return true;
     size_t first = draft->scan->words[from].length, last = draft->scan->words[to - 1].length, whole = strlen(plain);
-    if (to > from + 1) /* it is pasted */
+    if (to > from + 1) /* the token is pasted (##) */
         return whole > first + last && memcmp(plain, draft->scan->words[from].text, first) == 0 &&
                memcmp(plain + whole - last, draft->scan->words[to - 1].text, last) == 0;
     for (size_t i = draft->host.scope.from; i + 2 < draft->host.at; i++) { /* auto kernel = name<...>; */
-        if (!same_word(draft, i, from) || kind(draft, i + 1) != '=')
+        if (!same_word(draft, i, from) || kind_of_word(draft, i + 1) != '=')
             continue;
-        size_t at = i + 2 + (kind(draft, i + 2) == '&');
-        while (kind(draft, at) == 'w' && are_joined(draft, at + 1, "::"))
+        size_t at = i + 2 + (kind_of_word(draft, i + 2) == '&');
+        while (kind_of_word(draft, at) == 'w' && are_joined(draft, at + 1, "::"))
             at += 3;
-        if (!is(draft, at, plain))
+        if (!is_text(draft, at, plain))
             continue;
-        if (kind(draft, at + 1) == '<')
+        if (kind_of_word(draft, at + 1) == '<')
             *templates = (kiln__range){at + 2, kiln__word_close(draft->scan, at + 1)};
         return true;
     }
@@ -847,7 +882,7 @@ static bool find_use(kiln__draft *draft, size_t from, size_t to)
         return false;
     size_t head = kiln__word_close(scan, macro->from), count = split_list(draft, macro->from + 1, head, false, names);
     for (size_t i = 1; i + 1 < scan->count; i++) {
-        if (scan->words[i].directive || !kiln__word_is(scan, i, macro->name) || kind(draft, i + 1) != '(')
+        if (scan->words[i].directive || !kiln__word_is(scan, i, macro->name) || kind_of_word(draft, i + 1) != '(')
             continue;
         *made = (frame){0};
         made->count = split_list(draft, i + 2, kiln__word_close(scan, i + 1), false, made->values);
@@ -857,7 +892,7 @@ static bool find_use(kiln__draft *draft, size_t from, size_t to)
             made->names[k] = names[k].from;
         kiln__text name = {.mem = draft->mem};
         for (size_t w = from; w < to; w++) {
-            if (kind(draft, w) == '#')
+            if (kind_of_word(draft, w) == '#')
                 continue;
             const kiln__word *word = &scan->words[w];
             for (size_t k = 0; k < count; k++)
@@ -882,22 +917,23 @@ static bool read_chevrons(kiln__draft *draft, size_t at)
     const kiln__scan *scan = draft->scan;
     size_t end = at - 1, close = at + 3, depth = 0;
     kiln__range templates = {0, 0}, list[MOST_LIST];
-    if (kind(draft, end) == '>') {
+    if (kind_of_word(draft, end) == '>') {
         size_t open = end;
         for (size_t parens = 0; open > 1; open--) {
-            parens += kind(draft, open) == ')';
-            parens -= parens > 0 && kind(draft, open) == '(';
-            depth += parens == 0 && kind(draft, open) == '>';
-            if (parens == 0 && kind(draft, open) == '<' && --depth == 0)
+            parens += kind_of_word(draft, open) == ')';
+            parens -= parens > 0 && kind_of_word(draft, open) == '(';
+            depth += parens == 0 && kind_of_word(draft, open) == '>';
+            if (parens == 0 && kind_of_word(draft, open) == '<' && --depth == 0)
                 break;
         }
         templates = (kiln__range){open + 1, end};
         end = open - 1;
     }
-    if (kind(draft, end) != 'w')
+    if (kind_of_word(draft, end) != 'w')
         return false;
     size_t from = end;
-    while (from > 3 && kind(draft, from - 1) == '#' && kind(draft, from - 2) == '#' && kind(draft, from - 3) == 'w')
+    while (from > 3 && kind_of_word(draft, from - 1) == '#' && kind_of_word(draft, from - 2) == '#' &&
+           kind_of_word(draft, from - 3) == 'w')
         from -= 3;
     host->at = from;
     host->in_macro = scan->words[at].directive;
@@ -908,7 +944,7 @@ static bool read_chevrons(kiln__draft *draft, size_t at)
     while (close < scan->count && !are_three(draft, close, '>'))
         close++;
     size_t count = split_list(draft, at + 3, close, false, list);
-    if (count < 2 || kind(draft, close + 3) != '(')
+    if (count < 2 || kind_of_word(draft, close + 3) != '(')
         return false;
     host->grid = list[0];
     host->block = list[1];
@@ -923,10 +959,10 @@ static bool read_chevrons(kiln__draft *draft, size_t at)
 static kiln__range member_value(const kiln__draft *draft, size_t object, const char *member)
 {
     for (size_t i = draft->host.scope.from; i + 4 < draft->host.at; i++)
-        if (same_word(draft, i, object) && kind(draft, i + 1) == '.' && is(draft, i + 2, member) &&
-            kind(draft, i + 3) == '=') {
+        if (same_word(draft, i, object) && kind_of_word(draft, i + 1) == '.' && is_text(draft, i + 2, member) &&
+            kind_of_word(draft, i + 3) == '=') {
             size_t end = i + 4;
-            while (end < draft->host.at && kind(draft, end) != ';')
+            while (end < draft->host.at && kind_of_word(draft, end) != ';')
                 end++;
             return (kiln__range){i + 4, end};
         }
@@ -943,10 +979,11 @@ static bool read_launch_call(kiln__draft *draft, size_t at)
     host->at = at;
     host->in_macro = draft->scan->words[at].directive;
     host->scope = host->in_macro ? enclosing_directive(draft, at) : enclosing_function(draft, at);
-    if (count < 2 || host->scope.from == 0 || kind(draft, list[0].from) != '&' || kind(draft, list[1].from) != 'w')
+    if (count < 2 || host->scope.from == 0 || kind_of_word(draft, list[0].from) != '&' ||
+        kind_of_word(draft, list[1].from) != 'w')
         return false;
     size_t name = list[1].from, config = list[0].from + 1;
-    if (kind(draft, name + 1) == '<')
+    if (kind_of_word(draft, name + 1) == '<')
         templates = (kiln__range){name + 2, kiln__word_close(draft->scan, name + 1)};
     if (!names_kernel(draft, name, name + 1, &templates))
         return false;
@@ -967,12 +1004,13 @@ void kiln__host_find(kiln__draft *draft)
     size_t tried = 0;
     for (size_t i = 2; i + 4 < draft->scan->count && tried < MOST_TRIED; i++) {
         draft->host = (kiln__host_launch){0};
-        tried += are_three(draft, i, '<') || is(draft, i, "cudaLaunchKernelEx");
+        tried += are_three(draft, i, '<') || is_text(draft, i, "cudaLaunchKernelEx");
         if (are_three(draft, i, '<') && read_chevrons(draft, i)) {
             draft->host.found = true;
             return;
         }
-        if (is(draft, i, "cudaLaunchKernelEx") && kind(draft, i + 1) == '(' && read_launch_call(draft, i)) {
+        if (is_text(draft, i, "cudaLaunchKernelEx") && kind_of_word(draft, i + 1) == '(' &&
+            read_launch_call(draft, i)) {
             draft->host.found = true;
             return;
         }

@@ -4,11 +4,13 @@
 
 #include "draft.h"
 
-enum { MOST_FACTORS = 8, MOST_PLACES = 16 };
+/* Limits, because the source is untrusted text. MOST_STEPS: words that are read for one product, with the definitions that
+ * are followed. MOST_BACK: words before a comparison in which the compared variable is searched. */
+enum { MOST_FACTORS = 8, MOST_PLACES = 16, MOST_STEPS = 200, MOST_BACK = 256 };
 static const char *const axis_names[] = {"x", "y", "z"};
 
 typedef struct factors { /* factors of a block's share of an axis: blockDim.x * ITEMS */
-    size_t count;
+    size_t count, steps;
     const char *texts[MOST_FACTORS]; /* NULL: blockDim */
     int64_t values[MOST_FACTORS];
     bool blocky[MOST_FACTORS]; /* a param whose name means a number of threads */
@@ -18,27 +20,27 @@ typedef struct factors { /* factors of a block's share of an axis: blockDim.x * 
 typedef struct limit { /* the limit with which an index is compared */
     const char *text;  /* a size or a product of sizes; NULL: no limit */
     int64_t tiny;
-    bool odd; /* it is a part of another expression */
+    bool odd; /* the word is a part of another expression */
 } limit;
 
 typedef struct place { /* a place of a block's number: blockIdx.x, or a variable that holds it */
     size_t from, to;
 } place;
 
-static char kind(const kiln__draft *draft, size_t word)
+static char kind_of_word(const kiln__draft *draft, size_t word)
 {
     return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
 }
 
 static bool is_one_of(const kiln__draft *draft, size_t word, const char *kinds)
 {
-    return kind(draft, word) != '\0' && strchr(kinds, kind(draft, word));
+    return kind_of_word(draft, word) != '\0' && strchr(kinds, kind_of_word(draft, word));
 }
 
 /* Returns true if the words at `at` are `blockIdx . x`. */
 static bool is_member(const kiln__draft *draft, size_t at, const char *object, int axis)
 {
-    return kiln__word_is(draft->scan, at, object) && kind(draft, at + 1) == '.' &&
+    return kiln__word_is(draft->scan, at, object) && kind_of_word(draft, at + 1) == '.' &&
            kiln__word_is(draft->scan, at + 2, axis_names[axis]);
 }
 
@@ -83,17 +85,21 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
 {
     const kiln__scan *scan = draft->scan;
     for (size_t i = from; i < to; i++)
-        if (!strchr("w0*().", kind(draft, i))) {
+        if (!strchr("w0*().", kind_of_word(draft, i)) || i - from > MOST_STEPS) {
             f->lost = true;
             return;
         }
     for (size_t i = from; i < to; i++) {
         int64_t value;
+        if (f->steps++ >= MOST_STEPS) {
+            f->lost = true;
+            return;
+        }
         if (kiln__word_whole(scan, i, &value)) {
             add_factor(f, kiln__word_copy(scan, i), value, false);
             continue;
         }
-        if (kind(draft, i) != 'w')
+        if (kind_of_word(draft, i) != 'w')
             continue;
         const char *name = kiln__word_copy(scan, i);
         const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
@@ -107,10 +113,10 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
             add_words(draft, macro->from, macro->to, depth + 1, f);
         } else if (name && depth < 3) { /* follows the definition: const int PER_BLOCK = BLOCK * ITEMS; */
             size_t d = 1;
-            while (d + 1 < scan->count && !(kind(draft, d + 1) == '=' && kiln__word_is(scan, d, name)))
+            while (d + 1 < scan->count && !(kind_of_word(draft, d + 1) == '=' && kiln__word_is(scan, d, name)))
                 d++;
             size_t end = d + 2;
-            while (end < scan->count && kind(draft, end) != ';' && kind(draft, end) != ',')
+            while (end < scan->count && kind_of_word(draft, end) != ';' && kind_of_word(draft, end) != ',')
                 end++;
             if (d + 1 < scan->count)
                 add_words(draft, d + 2, end, depth + 1, f);
@@ -125,14 +131,14 @@ static void add_words(const kiln__draft *draft, size_t from, size_t to, int dept
 /* Returns the end of the operand that begins at `at`. */
 static size_t operand_end(const kiln__draft *draft, size_t at)
 {
-    if (kind(draft, at) == '(')
+    if (kind_of_word(draft, at) == '(')
         return kiln__word_close(draft->scan, at) + 1;
-    return kind(draft, at + 1) == '.' ? at + 3 : at + 1;
+    return kind_of_word(draft, at + 1) == '.' ? at + 3 : at + 1;
 }
 
 static void add_behind(const kiln__draft *draft, size_t at, factors *f)
 {
-    while (kind(draft, at) == '*') {
+    while (kind_of_word(draft, at) == '*') {
         size_t end = operand_end(draft, at + 1);
         if (end > draft->scan->count)
             return;
@@ -143,9 +149,10 @@ static void add_behind(const kiln__draft *draft, size_t at, factors *f)
 
 static void add_before(const kiln__draft *draft, size_t at, factors *f)
 {
-    while (at > 2 && kind(draft, at - 1) == '*' && (kind(draft, at - 2) == 'w' || kind(draft, at - 2) == '0')) {
+    while (at > 2 && kind_of_word(draft, at - 1) == '*' &&
+           (kind_of_word(draft, at - 2) == 'w' || kind_of_word(draft, at - 2) == '0')) {
         size_t from = at - 2;
-        if (from > 2 && kind(draft, from - 1) == '.')
+        if (from > 2 && kind_of_word(draft, from - 1) == '.')
             from -= 2;
         add_words(draft, from, at - 1, 0, f);
         at = from;
@@ -159,9 +166,10 @@ static void read_factors(const kiln__draft *draft, place p, factors *f)
     add_before(draft, p.from, f);
     add_behind(draft, p.to, f);
     size_t depth = 0, at = p.to; /* (blockIdx.x * blockDim.x + threadIdx.x) * ITEMS */
-    for (; at < draft->scan->count && kind(draft, at) != ';' && !(kind(draft, at) == ')' && depth == 0); at++)
-        depth += kind(draft, at) == '(' ? 1 : kind(draft, at) == ')' ? (size_t)-1 : 0;
-    if (kind(draft, at) == ')' && kind(draft, at + 1) == '*')
+    for (; at < draft->scan->count && kind_of_word(draft, at) != ';' && !(kind_of_word(draft, at) == ')' && depth == 0);
+         at++)
+        depth += kind_of_word(draft, at) == '(' ? 1 : kind_of_word(draft, at) == ')' ? (size_t)-1 : 0;
+    if (kind_of_word(draft, at) == ')' && kind_of_word(draft, at + 1) == '*')
         add_behind(draft, at + 1, f);
 }
 
@@ -170,7 +178,8 @@ static void read_factors(const kiln__draft *draft, place p, factors *f)
 /* Returns true if a variable is set to the blockIdx.x at `at`, and to nothing else. */
 static bool is_alias(const kiln__draft *draft, size_t at)
 {
-    return at > 2 && kind(draft, at - 1) == '=' && kind(draft, at - 2) == 'w' && is_one_of(draft, at + 3, ";,");
+    return at > 2 && kind_of_word(draft, at - 1) == '=' && kind_of_word(draft, at - 2) == 'w' &&
+           is_one_of(draft, at + 3, ";,");
 }
 
 /* Finds blockIdx.x in the kernel, and the variables that are set to it. */
@@ -194,8 +203,8 @@ static size_t find_places(const kiln__draft *draft, int axis, place *list)
 /* Returns the variable that the statement around `at` sets; 0: no variable. */
 static size_t set_by(const kiln__draft *draft, size_t at)
 {
-    for (size_t i = at; i > draft->kernel->body_from && !strchr(";{}", kind(draft, i)); i--)
-        if (kind(draft, i) == '=' && kind(draft, i - 1) == 'w' && kind(draft, i + 1) != '=')
+    for (size_t i = at; i > draft->kernel->body_from && !strchr(";{}", kind_of_word(draft, i)); i--)
+        if (kind_of_word(draft, i) == '=' && kind_of_word(draft, i - 1) == 'w' && kind_of_word(draft, i + 1) != '=')
             return i - 1;
     return 0;
 }
@@ -219,7 +228,7 @@ static int64_t tiny_of(const kiln__draft *draft, const char *size)
 /* Returns `width` of `p.width`, the field of a parameter that is a structure. */
 static size_t member_of(const kiln__draft *draft, size_t at)
 {
-    for (size_t i = 0; i < draft->argument_count && kind(draft, at + 1) == '.'; i++)
+    for (size_t i = 0; i < draft->argument_count && kind_of_word(draft, at + 1) == '.'; i++)
         if (draft->arguments[i].role == KILN__ROLE_STRUCT && kiln__word_is(draft->scan, at, draft->arguments[i].name))
             return at + 2;
     return at;
@@ -233,8 +242,10 @@ static limit read_limit(const kiln__draft *draft, size_t at)
     if (found.text)
         found.tiny = tiny_of(draft, found.text);
     const char *factor;
-    while (found.text && kind(draft, at + 1) == '*' && (factor = size_named(draft, member_of(draft, at + 2))) != NULL &&
-           found.tiny < INT32_MAX) {
+    for (int i = 0; i < MOST_FACTORS && found.text && kind_of_word(draft, at + 1) == '*' &&
+                    (factor = size_named(draft, member_of(draft, at + 2))) != NULL && found.tiny < INT32_MAX &&
+                    tiny_of(draft, factor) < INT32_MAX;
+         i++) {
         found.text = kiln__arena_printf(draft->arena, "%s * %s", found.text, factor);
         found.tiny *= tiny_of(draft, factor);
         at = member_of(draft, at + 2);
@@ -249,9 +260,12 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
 {
     const char *name = kiln__word_copy(draft->scan, variable);
     for (size_t i = draft->kernel->body_from; name && i < draft->kernel->body_to; i++) {
-        size_t other = kind(draft, i) == '<' ? i + 1 : kind(draft, i) == '>' && kind(draft, i + 1) == '=' ? i + 2 : 0;
+        size_t other = kind_of_word(draft, i) == '<'                                        ? i + 1
+                       : kind_of_word(draft, i) == '>' && kind_of_word(draft, i + 1) == '=' ? i + 2
+                                                                                            : 0;
         limit found = other ? read_limit(draft, other) : (limit){0};
-        for (size_t k = i; found.text && k-- > draft->kernel->body_from && !strchr("(;{}&|", kind(draft, k));)
+        for (size_t k = i; found.text && k-- > draft->kernel->body_from && i - k < MOST_BACK &&
+                           !strchr("(;{}&|", kind_of_word(draft, k));)
             if (kiln__word_is(draft->scan, k, name))
                 return found;
     }
@@ -318,14 +332,17 @@ static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
 static void read_stride(const kiln__draft *draft, int axis, factors *f)
 {
     const kiln__kernel *kernel = draft->kernel;
+    size_t tried = 0;
     *f = (factors){0};
-    for (size_t i = kernel->body_from; i + 4 < kernel->body_to && f->count == 0; i++) {
+    for (size_t i = kernel->body_from; i + 4 < kernel->body_to && f->count == 0 && tried < MOST_PLACES; i++) {
         if (!is_member(draft, i, "threadIdx", axis))
             continue;
-        size_t other = kind(draft, i + 3) == '+' ? i + 4 : kind(draft, i - 1) == '+' ? i - 2 : 0;
-        const char *name = other && kind(draft, other) == 'w' ? kiln__word_copy(draft->scan, other) : NULL;
+        tried++;
+        size_t other = kind_of_word(draft, i + 3) == '+' ? i + 4 : kind_of_word(draft, i - 1) == '+' ? i - 2 : 0;
+        const char *name = other && kind_of_word(draft, other) == 'w' ? kiln__word_copy(draft->scan, other) : NULL;
         for (size_t k = kernel->body_from; name && k + 3 < kernel->body_to && f->count == 0; k++)
-            if (kiln__word_is(draft->scan, k, name) && kind(draft, k + 1) == '+' && kind(draft, k + 2) == '=')
+            if (kiln__word_is(draft->scan, k, name) && kind_of_word(draft, k + 1) == '+' &&
+                kind_of_word(draft, k + 2) == '=')
                 add_words(draft, k + 3, operand_end(draft, k + 3), 0, f);
     }
     if (f->count != 1 || !f->texts[0])
@@ -335,34 +352,49 @@ static void read_stride(const kiln__draft *draft, int axis, factors *f)
 /* Returns the param that the word names, if the param is a number. */
 static const kiln__tunable *tunable_at(const kiln__draft *draft, size_t word)
 {
-    const char *name = kind(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
+    const char *name = kind_of_word(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
     const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
     return tunable && !tunable->size && tunable->number > 0 ? tunable : NULL;
 }
 
 /* Returns the number in __launch_bounds__, also if a macro or a constant names it. */
-static bool bounded(const kiln__draft *draft, int64_t *bound)
+static bool find_bound(const kiln__draft *draft, int64_t *bound)
 {
     const size_t word = draft->kernel->bounds;
-    const char *name = kind(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
+    const char *name = kind_of_word(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
     const kiln__macro *macro = name ? kiln__macro_find(draft->scan, name) : NULL;
     if (macro && macro->to == macro->from + 1)
         return kiln__word_whole(draft->scan, macro->from, bound);
     for (size_t i = 1; name && i + 2 < draft->scan->count; i++)
-        if (kiln__word_is(draft->scan, i, name) && kind(draft, i + 1) == '=')
+        if (kiln__word_is(draft->scan, i, name) && kind_of_word(draft, i + 1) == '=')
             return kiln__word_whole(draft->scan, i + 2, bound);
     return word && kiln__word_whole(draft->scan, word, bound);
 }
 
-/* Returns the number of words of threadIdx.x at `at`, or of a variable that is set to it. 0: something else. */
-static size_t thread_words(const kiln__draft *draft, size_t at, int axis)
+/* The variables of the kernel that are set to threadIdx.x, as words. */
+typedef struct aliases {
+    size_t words[MOST_PLACES], count;
+} aliases;
+
+static aliases find_aliases(const kiln__draft *draft, int axis)
 {
+    aliases found = {.count = 0};
+    for (size_t i = draft->kernel->body_from; i + 4 < draft->kernel->body_to && found.count < MOST_PLACES; i++)
+        if (kind_of_word(draft, i) == 'w' && kind_of_word(draft, i + 1) == '=' &&
+            is_member(draft, i + 2, "threadIdx", axis) && is_one_of(draft, i + 5, ";,"))
+            found.words[found.count++] = i;
+    return found;
+}
+
+/* Returns the number of words of threadIdx.x at `at`, or of a variable that is set to it. 0: something else. */
+static size_t thread_words(const kiln__draft *draft, size_t at, int axis, const aliases *known)
+{
+    const kiln__word *words = draft->scan->words;
     if (is_member(draft, at, "threadIdx", axis))
         return 3;
-    const char *name = kind(draft, at) == 'w' ? kiln__word_copy(draft->scan, at) : NULL;
-    for (size_t i = draft->kernel->body_from; name && i + 4 < draft->kernel->body_to; i++)
-        if (kiln__word_is(draft->scan, i, name) && kind(draft, i + 1) == '=' &&
-            is_member(draft, i + 2, "threadIdx", axis) && is_one_of(draft, i + 5, ";,"))
+    for (size_t i = 0; i < known->count && kind_of_word(draft, at) == 'w'; i++)
+        if (words[at].length == words[known->words[i]].length &&
+            memcmp(words[at].text, words[known->words[i]].text, words[at].length) == 0)
             return 1;
     return 0;
 }
@@ -372,12 +404,14 @@ static size_t thread_words(const kiln__draft *draft, size_t at, int axis)
 static const kiln__tunable *extent_in_index(const kiln__draft *draft, int axis)
 {
     const kiln__tunable *x = NULL;
+    const aliases xs = find_aliases(draft, 0), ys = find_aliases(draft, 1);
     for (size_t i = draft->kernel->body_from; i + 4 < draft->kernel->body_to && !x; i++) {
-        size_t y = thread_words(draft, i, 1), name = y ? i + y + 1 : i;
-        if (y ? kind(draft, i + y) != '*' : kind(draft, i + 1) != '*' || !(y = thread_words(draft, i + 2, 1)))
+        size_t y = thread_words(draft, i, 1, &ys), name = y ? i + y + 1 : i;
+        if (y ? kind_of_word(draft, i + y) != '*'
+              : kind_of_word(draft, i + 1) != '*' || !(y = thread_words(draft, i + 2, 1, &ys)))
             continue;
         size_t plus = name > i ? name + 1 : i + 2 + y;
-        if (kind(draft, plus) == '+' && thread_words(draft, plus + 1, 0))
+        if (kind_of_word(draft, plus) == '+' && thread_words(draft, plus + 1, 0, &xs))
             x = tunable_at(draft, name);
     }
     if (!x || axis == 0)
@@ -401,7 +435,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
     to->block = "1";
     to->threads = 1;
     if (!uses(draft, "threadIdx", axis) && !uses(draft, "blockDim", axis)) {
-        if (!flat && bounded(draft, &bound)) /* functions of a header may use it */
+        if (!flat && find_bound(draft, &bound)) /* functions of a header may use it */
             to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
         to->threads = bound > 0 ? bound : 1;
         if (!flat && (tunable = tunable_at(draft, draft->kernel->bounds)) != NULL) {
@@ -427,7 +461,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         to->block = stride.texts[0];
         to->threads = stride.values[0];
     } else if (dim || (found == MOST_FACTORS && uses(draft, "blockDim", axis))) {
-        if (!flat && !bounded(draft, &bound)) /* __launch_bounds__ names the block */
+        if (!flat && !find_bound(draft, &bound)) /* __launch_bounds__ names the block */
             bound = 0;
         tunable = flat ? NULL : tunable_at(draft, draft->kernel->bounds);
         tunable = tunable ? tunable : tunable_of_axis(draft, axis);
@@ -447,6 +481,10 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
             bound = flat ? 16 : 256;
         to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
         to->threads = bound;
+    }
+    if (!to->block) { /* there is no room for another param */
+        to->block = flat ? "16" : "256";
+        to->threads = flat ? 16 : 256;
     }
     for (size_t i = 0; i < f->count; i++)
         if (!f->texts[i]) {
@@ -469,7 +507,7 @@ static bool has_headers(const kiln__draft *draft)
 {
     const kiln__scan *scan = draft->scan;
     for (size_t i = 1; i + 1 < scan->count; i++)
-        if (scan->words[i].directive && kiln__word_is(scan, i, "include") && kind(draft, i + 1) == '"')
+        if (scan->words[i].directive && kiln__word_is(scan, i, "include") && kind_of_word(draft, i + 1) == '"')
             return true;
     return false;
 }
@@ -478,9 +516,11 @@ static bool has_headers(const kiln__draft *draft)
 static const char *row_length(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *behind = kind(draft, places[i].to) == '*' ? size_named(draft, member_of(draft, places[i].to + 1))
-                                                              : NULL;
-        const char *before = kind(draft, places[i].from - 1) == '*' ? size_named(draft, places[i].from - 2) : NULL;
+        const char *behind = kind_of_word(draft, places[i].to) == '*'
+                                 ? size_named(draft, member_of(draft, places[i].to + 1))
+                                 : NULL;
+        const char *before = kind_of_word(draft, places[i].from - 1) == '*' ? size_named(draft, places[i].from - 2)
+                                                                            : NULL;
         if (behind || before)
             return behind ? behind : before;
     }
@@ -546,7 +586,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         to->doubt = "the kernel's own lines do not use blockIdx, but the functions that they call may use it";
     if (count == 0 && !uses(draft, "blockIdx", axis))
         return;
-    if (count == 0) { /* other functions than the kernel use it */
+    if (count == 0) { /* other functions than the kernel use the name */
         add_factor(&f, to->block, to->threads, true);
     }
     if (count && is_divided(draft, places, count))
@@ -613,7 +653,7 @@ static bool lower_tunable(kiln__draft *draft, kiln__axis *axis, int64_t threads,
 void kiln__fit_block(kiln__draft *draft)
 {
     int64_t bound = 0, most = 1024;
-    if (draft->kernel->bounds && bounded(draft, &bound) && bound > 0 && bound < most)
+    if (draft->kernel->bounds && find_bound(draft, &bound) && bound > 0 && bound < most)
         most = bound;
     for (int round = 0; round < 3; round++) {
         int64_t threads = 1;

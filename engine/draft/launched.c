@@ -7,7 +7,7 @@
 
 enum { MOST_BLOCK = 1024 };
 
-static char kind(const kiln__draft *draft, size_t word)
+static char kind_of_word(const kiln__draft *draft, size_t word)
 {
     return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
 }
@@ -15,11 +15,11 @@ static char kind(const kiln__draft *draft, size_t word)
 /* Returns the only word of an argument, without casts and parentheses: `n`, `(n)`, `(int)n`. 0: it is more. */
 static size_t only_word(const kiln__draft *draft, kiln__range range)
 {
-    while (range.to - range.from >= 3 && kind(draft, range.from) == '(') {
+    while (range.to - range.from >= 3 && kind_of_word(draft, range.from) == '(') {
         size_t close = kiln__word_close(draft->scan, range.from);
         range = close + 1 == range.to ? (kiln__range){range.from + 1, close} : (kiln__range){close + 1, range.to};
     }
-    return range.to == range.from + 1 && kind(draft, range.from) == 'w' ? range.from : 0;
+    return range.to == range.from + 1 && kind_of_word(draft, range.from) == 'w' ? range.from : 0;
 }
 
 static kiln__size *find_size(kiln__draft *draft, const char *name)
@@ -77,7 +77,8 @@ static void take_arguments(kiln__draft *draft)
             continue;
         kiln__tree *tree = kiln__host_read(draft, range);
         const kiln__tree *number = tree && tree->op == 'n' ? tree->a : tree;
-        if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !strchr("0.", number->op)))
+        const bool literal = tree && (strchr("0.", number->op) || (argument->floating && !kiln__tree_has_names(tree)));
+        if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !literal))
             continue;
         int64_t value = 0;
         if (size && kiln__tree_constant(
@@ -125,13 +126,14 @@ bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
     for (size_t i = 1; i < scan->count; i++) {
-        if (scan->words[i].directive || kind(draft, i) != '{' || kiln__word_is(scan, i - 1, "namespace") ||
-            (i > 1 && kiln__word_is(scan, i - 2, "namespace")) || kind(draft, i - 1) == '"')
+        if (scan->words[i].directive || kind_of_word(draft, i) != '{' || kiln__word_is(scan, i - 1, "namespace") ||
+            (i > 1 && kiln__word_is(scan, i - 2, "namespace")) || kind_of_word(draft, i - 1) == '"')
             continue;
         size_t close = kiln__word_close(scan, i);
         bool launches = false, uses = false;
         for (size_t k = i; k < close; k++) {
-            launches |= kind(draft, k) == '<' && kind(draft, k + 1) == '<' && kind(draft, k + 2) == '<';
+            launches |= kind_of_word(draft, k) == '<' && kind_of_word(draft, k + 1) == '<' &&
+                        kind_of_word(draft, k + 2) == '<';
             launches |= scan->words[k].length > 8 && memcmp(scan->words[k].text, "cudaM", 5) == 0; /* cudaMalloc */
             uses |= kiln__word_is(scan, k, name);
         }
@@ -170,15 +172,19 @@ static void replace_number(kiln__tree *tree, const kiln__tree *number, const cha
  * is set to it. */
 static bool strides_by_block(const kiln__draft *draft)
 {
+    enum { MOST_TRIED = 64 };
     const kiln__scan *scan = draft->scan;
-    for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to; i++) {
-        if (kind(draft, i) != '+' || kind(draft, i + 1) != '=' || kind(draft, i + 2) != 'w')
+    size_t tried = 0;
+    for (size_t i = draft->kernel->body_from; i + 2 < draft->kernel->body_to && tried < MOST_TRIED; i++) {
+        if (kind_of_word(draft, i) != '+' || kind_of_word(draft, i + 1) != '=' || kind_of_word(draft, i + 2) != 'w')
             continue;
+        tried++;
         if (kiln__word_is(scan, i + 2, "blockDim"))
             return true;
         const char *name = kiln__word_copy(scan, i + 2);
         for (size_t k = draft->kernel->body_from; name && k + 2 < i; k++)
-            if (kiln__word_is(scan, k, name) && kind(draft, k + 1) == '=' && kiln__word_is(scan, k + 2, "blockDim"))
+            if (kiln__word_is(scan, k, name) && kind_of_word(draft, k + 1) == '=' &&
+                kiln__word_is(scan, k + 2, "blockDim"))
                 return true;
     }
     return false;
@@ -217,7 +223,8 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
         const kiln__tree number = *block[axis];
         char digits[24];
         kiln__format(digits, sizeof digits, "%lld", (long long)number.value);
-        bool known = number.value < (used ? 2 : 64) || (number.text && kiln__is_used_by_device(draft, number.text)) ||
+        bool known = number.value < (used ? 2 : 64) || number.value > MOST_BLOCK ||
+                     (number.text && kiln__is_used_by_device(draft, number.text)) ||
                      (!number.text && (used || kiln__is_used_by_device(draft, digits))) ||
                      !kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim") ||
                      !(has_number(grid[0], &number) || has_number(grid[1], &number) || has_number(grid[2], &number) ||
@@ -246,12 +253,13 @@ static void fit_sizes(kiln__draft *draft, kiln__tree *const *block)
             const int64_t *list = whole ? wholes : tinies;
             size_t count = whole ? KILN__COUNT(wholes) : KILN__COUNT(tinies);
             int64_t *value = whole ? &size->whole : &size->tiny, threads = MOST_BLOCK + 1;
-            for (size_t i = 0; i < count && (threads > MOST_BLOCK || threads < 1); i++) {
+            for (size_t i = 0; i < count && threads > MOST_BLOCK; i++) {
                 int64_t extent = 0;
                 *value = list[i];
                 threads = 1;
-                for (int axis = 0; axis < 3; axis++)
-                    threads *= block[axis] && kiln__tree_value(draft, block[axis], whole, 0, &extent) ? extent : 1;
+                for (int axis = 0; axis < 3 && threads <= MOST_BLOCK; axis++)
+                    if (block[axis] && kiln__tree_value(draft, block[axis], whole, 0, &extent))
+                        threads = extent < 1 || extent > MOST_BLOCK ? MOST_BLOCK + 1 : threads * extent;
             }
         }
     }
@@ -304,12 +312,12 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
 static void take_asserts(kiln__draft *draft, kiln__range where)
 {
     for (size_t i = where.from; i + 3 < where.to && draft->where_count < KILN__COUNT(draft->wheres); i++) {
-        if (!kiln__word_is(draft->scan, i, "static_assert") || kind(draft, i + 1) != '(')
+        if (!kiln__word_is(draft->scan, i, "static_assert") || kind_of_word(draft, i + 1) != '(')
             continue;
         size_t close = kiln__word_close(draft->scan, i + 1), end = i + 2, depth = 0;
-        for (; end < close && (kind(draft, end) != ',' || depth > 0); end++) {
-            depth += kind(draft, end) == '(';
-            depth -= depth > 0 && kind(draft, end) == ')';
+        for (; end < close && (kind_of_word(draft, end) != ',' || depth > 0); end++) {
+            depth += kind_of_word(draft, end) == '(';
+            depth -= depth > 0 && kind_of_word(draft, end) == ')';
         }
         kiln__tree *tree = kiln__host_read(draft, (kiln__range){i + 2, end});
         int64_t value = 0;

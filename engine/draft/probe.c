@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "draft.h"
 #include "engine.h"
 #include "expr.h"
@@ -144,7 +145,7 @@ static bool is_in_source(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Returns true if the source only calls a name, so that it is a function, or if the name is like those of types of C
+/* Returns true if the source only calls a name, so that it is a function, or if the name looks like a type of C
  * (wide_t). Neither is a param. */
 static bool is_function_or_type(const kiln__draft *draft, const char *name)
 {
@@ -196,7 +197,7 @@ static bool find_element(const char *at, size_t length, const char **type, int *
             return true;
         }
     size_t digits = 0, named = 0;
-    for (; digits < length && digits < 3 && at[digits] >= '0' && at[digits] <= '9'; digits++)
+    for (; digits < length && digits < 3 && kiln__is_digit(at[digits]); digits++)
         named = 10 * named + (size_t)(at[digits] - '0');
     return digits > 0 && named == length - digits && kiln__element_named(at + digits, named, type, lanes);
 }
@@ -253,7 +254,7 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
         if (!mangled)
             continue;
         bool fits = kiln__probe_type(mangled, length, &made);
-        bool vector = !fits && !made.odd; /* by value, or a half: a structure of one field */
+        bool vector = !fits && !made.odd; /* a structure by value, or a half, which is a structure with one field */
         if (!fits) {
             const char *bytes = find_mangled(unit, names[draft->argument_count + i], "_Z9kiln_sizeILy", "EEvv",
                                              &length);
@@ -271,7 +272,7 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
             continue;
         }
         bool pointer = *mangled == 'P';
-        bool chosen = false; /* its type is a param */
+        bool chosen = false; /* a param chooses the type */
         for (size_t k = 0; k < draft->tunable_count; k++)
             chosen |= argument->type && strcmp(argument->type, draft->tunables[k].name) == 0;
         if (chosen)

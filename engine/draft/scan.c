@@ -1,13 +1,54 @@
 /* scan.c - reads a CUDA source as words, and finds its macros and kernels. It asks no compiler and accepts any text. */
 #include <string.h>
 
+#include "chars.h"
 #include "draft.h"
 
-enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, WORDS_BEHIND = 4 };
+/* Limits, because the source is untrusted text. MOST_HEAD: words between `__global__` and the parenthesis behind a name. */
+enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, MOST_HEAD = 1024, WORDS_BEHIND = 4 };
 
 /* ---- words ---- */
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+/* Returns true if a directive begins at word `at`. */
+static bool begins_directive(const kiln__word *words, size_t at)
+{
+    return words[at].kind == '#' && words[at].directive &&
+           (!words[at - 1].directive || words[at - 1].line < words[at].line);
+}
+
+static bool is_word(const kiln__word *word, const char *text)
+{
+    return word->length == strlen(text) && memcmp(word->text, text, word->length) == 0;
+}
+
+/* Removes the words between `#if 0` and its #else, #elif or #endif, because no compiler sees them. Returns the number of the
+ * words that are left. Other conditions are not evaluated. */
+static size_t drop_disabled(kiln__word *words, size_t count)
+{
+    size_t kept = 1, until = 1, depth = 0; /* depth: of conditions inside `#if 0` */
+    bool off = false;
+    for (size_t i = 1; i < count; i++) {
+        if (i + 1 < count && begins_directive(words, i)) {
+            const kiln__word *name = &words[i + 1];
+            const bool begins = is_word(name, "if") || is_word(name, "ifdef") || is_word(name, "ifndef");
+            const bool ends = is_word(name, "endif"), turns = is_word(name, "else") || is_word(name, "elif");
+            if (!off && is_word(name, "if") && i + 3 < count && is_word(&words[i + 2], "0") &&
+                (!words[i + 3].directive || words[i + 3].line > words[i + 2].line)) {
+                off = true;
+                until = i + 3;
+            } else if (off && begins) {
+                depth++;
+            } else if (off && depth > 0) {
+                depth -= ends;
+            } else if (off) {
+                off = !ends && !turns;
+            }
+        }
+        if (!off || i < until)
+            words[kept++] = words[i];
+    }
+    return kept;
+}
 
 /* Reads the words of a text. Behind the last one lie WORDS_BEHIND empty words of no kind, because many functions look at the
  * next one or two words of a word. */
@@ -16,6 +57,7 @@ static kiln_status read_words(kiln__scan *scan, const char *text, size_t length,
     kiln__word *words = kiln__words_read(scan->arena->mem, text, length, &scan->count);
     if (!words)
         return kiln__fail_memory(error);
+    scan->count = drop_disabled(words, scan->count);
     scan->words = kiln__arena_alloc(scan->arena, (scan->count + WORDS_BEHIND) * sizeof *words);
     if (scan->words)
         memcpy(scan->words, words, scan->count * sizeof *words);
@@ -40,16 +82,44 @@ static char kind(const kiln__scan *scan, size_t word) { return word < scan->coun
 
 size_t kiln__word_close(const kiln__scan *scan, size_t open)
 {
-    char from = kind(scan, open), to = from == '(' ? ')' : from == '[' ? ']' : from == '<' ? '>' : '}';
-    size_t depth = 0;
-    for (size_t i = open; i < scan->count; i++) {
-        if (from == '<' && (kind(scan, i) == ';' || kind(scan, i) == '{' || i - open > MOST_ANGLES))
-            return scan->count;
-        depth += kind(scan, i) == from;
-        if (kind(scan, i) == to && --depth == 0)
-            return i;
+    return open < scan->count ? scan->closes[open] : scan->count;
+}
+
+/* Finds the closing bracket of every bracket, in one pass with a stack for each kind: a source may have a million brackets
+ * that are never closed. A bracket without a closing one has scan->count. Angle brackets are also operators, so they have
+ * no closing one behind a ';' or a '{', or MOST_ANGLES words later. Each stack is a list through scan->closes. */
+static bool match_brackets(kiln__scan *scan)
+{
+    static const char kinds[4][2] = {{'(', ')'}, {'[', ']'}, {'{', '}'}, {'<', '>'}};
+    enum { ANGLE = 3 };
+    const size_t none = scan->count;
+    size_t open[] = {none, none, none, none}; /* the innermost open bracket of each kind */
+    scan->closes = kiln__arena_alloc(scan->arena, (scan->count + 1) * sizeof *scan->closes);
+    for (size_t i = 0; scan->closes && i < scan->count; i++) {
+        const char c = kind(scan, i);
+        scan->closes[i] = none;
+        for (; (c == ';' || c == '{') && open[ANGLE] != none;) {
+            const size_t at = open[ANGLE];
+            open[ANGLE] = scan->closes[at];
+            scan->closes[at] = none;
+        }
+        for (size_t k = 0; k < KILN__COUNT(kinds); k++) {
+            const size_t at = open[k];
+            if (c == kinds[k][0]) {
+                scan->closes[i] = at;
+                open[k] = i;
+            } else if (c == kinds[k][1] && at != none) {
+                open[k] = scan->closes[at];
+                scan->closes[at] = k == ANGLE && i - at > MOST_ANGLES ? none : i;
+            }
+        }
     }
-    return scan->count;
+    for (size_t k = 0; scan->closes && k < KILN__COUNT(kinds); k++)
+        for (size_t at = open[k], up; at != none; at = up) {
+            up = scan->closes[at];
+            scan->closes[at] = none;
+        }
+    return scan->closes != NULL;
 }
 
 bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text)
@@ -69,7 +139,7 @@ bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value)
         char c = scan->words[word].text[i];
         if (i > 0 && strchr("uUlL", c))
             continue;
-        if (!is_digit(c))
+        if (!kiln__is_digit(c))
             return false;
         sum = 10 * sum + (c - '0');
     }
@@ -171,14 +241,15 @@ static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t
     size_t open = at + 1;
     *kernel = (kiln__kernel){.line = scan->words[at].line};
     for (; open < scan->count && kind(scan, open) != '('; open++)
-        if (kind(scan, open) == ';' || kind(scan, open) == '{')
+        if (kind(scan, open) == ';' || kind(scan, open) == '{' || open - at > MOST_HEAD)
             return false;
     if (kiln__word_is(scan, open - 1, "__launch_bounds__") || kiln__word_is(scan, open - 1, "__attribute__")) {
         if (kiln__word_is(scan, open - 1, "__launch_bounds__") && open + 2 < scan->count &&
             strchr(",)", kind(scan, open + 2)))
             kernel->bounds = open + 1;
-        for (open = kiln__word_close(scan, open); open < scan->count && kind(scan, open) != '('; open++)
-            if (kind(scan, open) == ';' || kind(scan, open) == '{')
+        const size_t behind = kiln__word_close(scan, open);
+        for (open = behind; open < scan->count && kind(scan, open) != '('; open++)
+            if (kind(scan, open) == ';' || kind(scan, open) == '{' || open - behind > MOST_HEAD)
                 return false;
     }
     size_t close = open < scan->count ? kiln__word_close(scan, open) : scan->count;
@@ -228,5 +299,5 @@ kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t lengt
     KILN__TRY(read_words(scan, text, length, error));
     for (scan->own = scan->count; scan->own > 1 && scan->words[scan->own - 1].text >= text + own;)
         scan->own--;
-    return find_macros(scan) && find_kernels(scan) ? KILN_OK : kiln__fail_memory(error);
+    return match_brackets(scan) && find_macros(scan) && find_kernels(scan) ? KILN_OK : kiln__fail_memory(error);
 }

@@ -3,7 +3,7 @@
 
 #include "draft.h"
 
-static char kind(const kiln__draft *draft, size_t word)
+static char kind_of_word(const kiln__draft *draft, size_t word)
 {
     return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
 }
@@ -24,11 +24,11 @@ static size_t find_definition(const kiln__draft *draft, size_t name)
         if (!kiln__word_is(scan, i, "struct") || scan->words[i].directive)
             continue;
         size_t at = i + 1;
-        if (kind(draft, at) == 'w' && kind(draft, at + 1) == '(') /* __align__(16) */
+        if (kind_of_word(draft, at) == 'w' && kind_of_word(draft, at + 1) == '(') /* __align__(16) */
             at = kiln__word_close(scan, at + 1) + 1;
-        bool tagged = kind(draft, at) == 'w';
+        bool tagged = kind_of_word(draft, at) == 'w';
         size_t open = tagged ? at + 1 : at;
-        if (kind(draft, open) != '{')
+        if (kind_of_word(draft, open) != '{')
             continue;
         size_t close = kiln__word_close(scan, open);
         if ((tagged && same_word(draft, at, name)) ||
@@ -42,22 +42,22 @@ static size_t find_definition(const kiln__draft *draft, size_t name)
 static size_t skip_function(const kiln__draft *draft, size_t at, size_t end)
 {
     at = kiln__word_close(draft->scan, at);
-    while (at < end && kind(draft, at) != ';' && kind(draft, at) != '{')
+    while (at < end && kind_of_word(draft, at) != ';' && kind_of_word(draft, at) != '{')
         at++;
-    return kind(draft, at) == '{' ? kiln__word_close(draft->scan, at) + 1 : at + 1;
+    return kind_of_word(draft, at) == '{' ? kiln__word_close(draft->scan, at) + 1 : at + 1;
 }
 
 /* Reads the extents after a field's name: [4][SIZE]. Returns 0 if they are not known. */
-static uint64_t extent(const kiln__draft *draft, size_t at)
+static uint64_t read_extents(const kiln__draft *draft, size_t at)
 {
     uint64_t count = 1;
-    for (; kind(draft, at) == '['; at += 3) {
+    for (; kind_of_word(draft, at) == '['; at += 3) {
         int64_t value = 0;
-        char *name = kind(draft, at + 1) == 'w' ? kiln__word_copy(draft->scan, at + 1) : NULL;
+        char *name = kind_of_word(draft, at + 1) == 'w' ? kiln__word_copy(draft->scan, at + 1) : NULL;
         const kiln__macro *macro = name ? kiln__macro_find(draft->scan, name) : NULL;
         const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
         bool known = kiln__word_whole(draft->scan, macro && !tunable ? macro->from : at + 1, &value);
-        if (tunable || !known || value < 1 || value > 64 || count > 64 || kind(draft, at + 2) != ']')
+        if (tunable || !known || value < 1 || value > 64 || count > 64 || kind_of_word(draft, at + 2) != ']')
             return 0; /* a param may change it, and a field of a spec has a fixed length */
         count *= (uint64_t)value;
     }
@@ -70,28 +70,28 @@ static bool read_declaration(kiln__draft *draft, size_t from, size_t to, size_t 
     size_t type_end = 0;
     for (size_t at = from; at < to;) {
         size_t name = 0, stars = 0, end = at;
-        for (; end < to && kind(draft, end) != ','; end++) {
-            if (kind(draft, end) == ':' || kind(draft, end) == '<')
-                return false;              /* a bit field, or a type of a namespace or a template */
-            if (kind(draft, end) == '=') { /* a default */
-                while (end < to && kind(draft, end) != ',')
+        for (; end < to && kind_of_word(draft, end) != ','; end++) {
+            if (kind_of_word(draft, end) == ':' || kind_of_word(draft, end) == '<')
+                return false;                      /* a bit field, or a type of a namespace or a template */
+            if (kind_of_word(draft, end) == '=') { /* a default */
+                while (end < to && kind_of_word(draft, end) != ',')
                     end++;
                 break;
             }
-            if (kind(draft, end) == '[') {
+            if (kind_of_word(draft, end) == '[') {
                 end = kiln__word_close(draft->scan, end);
                 continue;
             }
-            if (kind(draft, end) == '*') {
+            if (kind_of_word(draft, end) == '*') {
                 type_end = type_end ? type_end : end;
                 stars++;
             }
-            if (kind(draft, end) == 'w' && !kiln__word_is(draft->scan, end, "__restrict__") &&
+            if (kind_of_word(draft, end) == 'w' && !kiln__word_is(draft->scan, end, "__restrict__") &&
                 !kiln__word_is(draft->scan, end, "const"))
                 name = end;
         }
         type_end = type_end ? type_end : name;
-        uint64_t count = name ? extent(draft, name + 1) : 0;
+        uint64_t count = name ? read_extents(draft, name + 1) : 0;
         if (!name || type_end <= from || count == 0 || (stars && count > 1) ||
             !kiln__guess_field(draft, from, type_end, name, stars, count, parent))
             return false;
@@ -108,13 +108,13 @@ static bool read_fields(kiln__draft *draft, size_t open, size_t parent)
     for (size_t at = open + 1; at < close;) {
         bool function = false, counts = true;
         size_t end = at;
-        if (kind(draft, at + 1) == ':' && kind(draft, at + 2) != ':') { /* public: */
+        if (kind_of_word(draft, at + 1) == ':' && kind_of_word(draft, at + 2) != ':') { /* public: */
             at += 2;
             continue;
         }
-        for (; end < close && kind(draft, end) != ';' && !function; end += !function) {
-            function = kind(draft, end) == '(';
-            if (kind(draft, end) == '{' || scan->words[end].directive || kiln__word_is(scan, end, "template"))
+        for (; end < close && kind_of_word(draft, end) != ';' && !function; end += !function) {
+            function = kind_of_word(draft, end) == '(';
+            if (kind_of_word(draft, end) == '{' || scan->words[end].directive || kiln__word_is(scan, end, "template"))
                 return false;
         }
         for (size_t i = 0; i < KILN__COUNT(without); i++)
@@ -149,6 +149,7 @@ static bool has_size(const kiln__draft *draft, size_t first, uint64_t bytes)
 
 void kiln__guess_structs(kiln__draft *draft)
 {
+    enum { MOST_WORDS = 64 }; /* the most words of the declaration of a parameter */
     size_t whole = draft->argument_count;
     for (size_t i = 0; i < whole; i++) {
         kiln__draft_argument *argument = &draft->arguments[i];
@@ -156,8 +157,8 @@ void kiln__guess_structs(kiln__draft *draft)
         /* a vector or a half is a structure with one field */
         if (argument->role != KILN__ROLE_STRUCT || argument->type)
             continue;
-        for (size_t w = argument->from; w < argument->to && !open; w++)
-            open = kind(draft, w) == 'w' ? find_definition(draft, w) : 0;
+        for (size_t w = argument->from; w < argument->to && w - argument->from < MOST_WORDS && !open; w++)
+            open = kind_of_word(draft, w) == 'w' ? find_definition(draft, w) : 0;
         if (open && read_fields(draft, open, i + 1) && draft->argument_count > first &&
             has_size(draft, first, argument->bytes))
             continue;

@@ -4,7 +4,7 @@
 
 #include "draft.h"
 
-static char kind(const kiln__draft *draft, size_t word)
+static char kind_of_word(const kiln__draft *draft, size_t word)
 {
     return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
 }
@@ -26,7 +26,7 @@ static bool is_filled_by_host(const kiln__draft *draft, const char *name)
 static const char *read_extents(kiln__draft *draft, size_t at)
 {
     const char *product = NULL;
-    for (; kind(draft, at) == '['; at = kiln__word_close(draft->scan, at) + 1) {
+    for (; kind_of_word(draft, at) == '['; at = kiln__word_close(draft->scan, at) + 1) {
         kiln__tree *tree = kiln__host_read(draft, (kiln__range){at + 1, kiln__word_close(draft->scan, at)});
         if (!tree || kiln__tree_free(tree))
             return NULL;
@@ -43,7 +43,8 @@ static const char *read_extents(kiln__draft *draft, size_t at)
 static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t stop, bool constant)
 {
     const kiln__word *words = draft->scan->words;
-    char *text = kiln__word_copy(draft->scan, name);
+    draft->compared += 2 * draft->scan->count; /* the two searches below compare this many words */
+    char *text = draft->compared <= KILN__MOST_COMPARED ? kiln__word_copy(draft->scan, name) : NULL;
     if (!text || draft->argument_count == KILN__MOST_ARGUMENTS || !(constant || is_filled_by_host(draft, text)) ||
         !kiln__is_used_by_device(draft, text))
         return;
@@ -69,16 +70,17 @@ static void read_declaration(kiln__draft *draft, size_t at, bool constant)
 {
     const kiln__scan *scan = draft->scan;
     kiln__range type = {at, at};
-    while (kind(draft, type.to) == 'w' && (kind(draft, type.to + 1) == 'w' || kind(draft, type.to + 1) == ':'))
+    while (kind_of_word(draft, type.to) == 'w' &&
+           (kind_of_word(draft, type.to + 1) == 'w' || kind_of_word(draft, type.to + 1) == ':'))
         type.to++;
-    for (size_t name = type.to; type.to > type.from && kind(draft, name) == 'w';) {
+    for (size_t name = type.to; type.to > type.from && kind_of_word(draft, name) == 'w';) {
         size_t stop = name + 1;
-        while (kind(draft, stop) == '[' && stop < scan->count)
+        while (kind_of_word(draft, stop) == '[' && stop < scan->count)
             stop = kiln__word_close(scan, stop) + 1;
-        if (kind(draft, stop) != ',' && kind(draft, stop) != ';')
+        if (kind_of_word(draft, stop) != ',' && kind_of_word(draft, stop) != ';')
             return;
         add_symbol(draft, type, name, stop, constant);
-        if (kind(draft, stop) == ';')
+        if (kind_of_word(draft, stop) == ';')
             return;
         name = stop + 1;
     }

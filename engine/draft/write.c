@@ -24,6 +24,7 @@ static void write_value(kiln_value value, kiln__text *out)
     kiln__text_puts(out, "'\"");
 }
 
+/* Writes the comments at the head of the drafted spec, and its name and source. */
 static void write_head(const kiln__draft *draft, kiln__text *out)
 {
     kiln__text_printf(
@@ -157,7 +158,7 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
 static void write_fill(const kiln__draft *draft, const kiln__draft_argument *argument, kiln__text *out)
 {
     kiln_type type;
-    bool chosen = !kiln__type_named(type_of(argument), &type); /* by a param */
+    bool chosen = !kiln__type_named(type_of(argument), &type); /* a param chooses the type */
     (void)draft;
     if (argument->odd || argument->unwritten || (argument->atomic && !argument->constant))
         kiln__text_puts(out, ", fill: 0");

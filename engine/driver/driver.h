@@ -9,8 +9,8 @@
 #include "simulator.h"
 #include "tensor_map.h"
 
-/* X(name, signature, required). `name` is the API's, without a version suffix; the loader uses the version to which
- * cuda.h maps it. Optional functions are NULL if the driver lacks them. */
+/* X(name, signature, required). `name` is the name in the API without a version suffix. The loader uses the version to
+ * which cuda.h maps the name. Optional functions are NULL if the driver lacks them. */
 #define KILN__DRIVER_MAP(X)                                                                                            \
     X(cuInit, (unsigned flags), 1)                                                                                     \
     X(cuDriverGetVersion, (int *version), 1)                                                                           \
@@ -132,7 +132,7 @@ void kiln__driver_close(kiln__driver *driver);
  * call: "cuMemAlloc of 1024 bytes for buffer A". */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
-#if defined __clang_analyzer__ || defined KILN_ANALYZER /* the same parameters as kiln__fail() */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* same parameters as kiln__fail() */
 #define kiln__driver_fail(...) (kiln__driver_fail(__VA_ARGS__), KILN_ERROR_DEVICE)
 #endif
 /* returns true if the context is lost: illegal address, assert, launch timeout, ... */
@@ -155,7 +155,7 @@ static inline double kiln__peak_flops(const kiln_device_info *info, unsigned uni
     return unit < KILN__COUNT(info->unit_flops) ? info->unit_flops[unit] : 0;
 }
 
-/* True if the map keeps the rules that cuda.h states for cuTensorMapEncode*; else *fault is set. */
+/* Returns true if the map follows the rules that cuda.h states for cuTensorMapEncode*. Otherwise *fault is set. */
 bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
 /* Returns false if the driver is the simulated device and does not support such maps. */
 bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor_map *map, kiln__tensor_fault *fault);

@@ -10,9 +10,9 @@
 #include "driver_internal.h"
 #include "sim.h"
 
-/* Checks at compile time that the signatures of the table and of cuda.h agree. If a function changed between
- * toolkits, calling it by its old signature would be wrong. cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on; the
- * compared types are those of the mapped names. */
+/* Checks at compile time that the signatures of the table and of cuda.h agree. If a function changed between toolkits,
+ * calling it by its old signature would be wrong. cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on, and the check
+ * compares the types of these mapped names. */
 #define KILN_X(name, signature, required)                                                                              \
     _Static_assert(__builtin_types_compatible_p(__typeof__(&name), CUresult(CUDAAPI *) signature),                     \
                    #name " has another signature in cuda.h");
@@ -25,7 +25,7 @@ KILN__DRIVER_MAP(KILN_X)
 
 typedef struct entry {
     const char *name, *exported;
-    size_t offset; /* of the pointer in kiln__driver */
+    size_t offset; /* offset of the pointer in kiln__driver */
     bool required;
 } entry;
 
@@ -44,7 +44,8 @@ static const char *fill(kiln__driver *driver)
         void *symbol = dlsym(driver->library, entries[i].exported);
         if (!symbol) /* an older driver: later suffixes (cuEventElapsedTime_v2 of 12.8) changed no type */
             symbol = dlsym(driver->library, entries[i].name);
-        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol); /* ISO C has no such cast */
+        /* memcpy, because ISO C does not allow this cast */
+        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol);
         if (!symbol && entries[i].required)
             return entries[i].name;
     }
@@ -100,7 +101,7 @@ void kiln__driver_explain(CUresult result, const char *library, const char *node
 {
     for (size_t i = 0; i < KILN__COUNT(reasons); i++)
         if (reasons[i].result == result) {
-            const char *rest = strstr(reasons[i].text, "%s"); /* every text has exactly one */
+            const char *rest = strstr(reasons[i].text, "%s"); /* every text has exactly one %s */
             kiln__text_add(out, reasons[i].text, (size_t)(rest - reasons[i].text));
             kiln__text_puts(out, library);
             kiln__text_puts(out, rest + 2);

@@ -6,7 +6,7 @@
 
 #include "driver.h"
 
-typedef struct kiln__nvml kiln__nvml; /* one device; one thread at a time */
+typedef struct kiln__nvml kiln__nvml; /* handle of one device, for one thread at a time */
 
 /* Opens $KILN_LIBNVML or libnvidia-ml.so.1 for the GPU that the driver gives this uuid. NULL: NVML is missing or does
  * not know the GPU; `why` (may be NULL) gets one sentence. */

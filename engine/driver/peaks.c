@@ -9,7 +9,7 @@
  * the boost clock. Sums are fp32 (for int8: int32), unless the column says fp16. specs/devices/ has the same figures
  * with their sources; a test compares them. */
 typedef struct rates {
-    int cc; /* this compute capability and later ones up to the next row */
+    int cc; /* the row applies to this compute capability and later ones, up to the next row */
     int fma[KILN_UNIT_TENSOR_FP8_FP16];
 } rates;
 #define RATES(cc, fp32, fp64, fp16, tensor_fp64, tf32, tensor_fp16, fp8, int8, fp16_fp16, fp8_fp16)                    \

@@ -66,7 +66,7 @@ kiln_status(kiln__driver_fail)(const kiln__driver *driver, const kiln_allocator 
 }
 
 /* Keeps the first error other than "the driver does not know this attribute". */
-static bool note(CUresult result, CUresult *wrong)
+static bool keep_error(CUresult result, CUresult *wrong)
 {
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED &&
         *wrong == CUDA_SUCCESS)
@@ -77,7 +77,7 @@ static bool note(CUresult result, CUresult *wrong)
 static int attribute(const kiln__driver *driver, CUdevice device, CUdevice_attribute which, CUresult *wrong)
 {
     int value = 0;
-    return note(driver->cuDeviceGetAttribute_(&value, which, device), wrong) ? value : 0;
+    return keep_error(driver->cuDeviceGetAttribute_(&value, which, device), wrong) ? value : 0;
 }
 
 static uint64_t bytes_attribute(const kiln__driver *driver, CUdevice device, CUdevice_attribute which, CUresult *wrong)
@@ -115,7 +115,7 @@ static unsigned features_of(const kiln__driver *driver, CUdevice device, const k
 {
     const int cc = 10 * info->cc_major + info->cc_minor;
     const kiln__simulator *sim = driver->simulator;
-    CUresult unknown = CUDA_SUCCESS; /* to an older driver */
+    CUresult unknown = CUDA_SUCCESS; /* an older driver does not know this attribute */
     unsigned found = 0;
     if (cc >= 80)
         found |= KILN_FEATURE_ASYNC_COPY;
@@ -149,7 +149,7 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     CUresult wrong = CUDA_SUCCESS;
     memset(info, 0, sizeof *info);
     size_t memory = 0;
-    if (!note(driver->cuDeviceGetName_(info->name, (int)sizeof info->name, device), &wrong))
+    if (!keep_error(driver->cuDeviceGetName_(info->name, (int)sizeof info->name, device), &wrong))
         snprintf(info->name, sizeof info->name, "unknown");
     info->name[sizeof info->name - 1] = '\0';
     if (driver->simulator)
@@ -171,7 +171,7 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     info->shared_per_sm = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
                                           &wrong);
     info->l2_bytes = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &wrong);
-    if (note(driver->cuDeviceTotalMem_(&memory, device), &wrong))
+    if (keep_error(driver->cuDeviceTotalMem_(&memory, device), &wrong))
         info->memory_bytes = memory;
     info->clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &wrong);
     info->memory_clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &wrong);

@@ -54,5 +54,5 @@ int main(int count, char **arguments)
 
     kiln_spec_free(spec);
     kiln_engine_close(engine);
-    return plan || none ? 1 : 0; /* after a failure an output parameter is as it was before */
+    return plan || none ? 1 : 0; /* after a failure, an output parameter has its former value */
 }

@@ -23,7 +23,7 @@ int main(int count, char **arguments)
     static float x[N], y[N];
     for (int i = 0; i < N; i++)
         x[i] = 1;
-    kiln_choice choice = {.size_set = "tiny"}; /* of N elements */
+    kiln_choice choice = {.size_set = "tiny"}; /* sets N */
     kiln_options options = {.size = sizeof options, .device = "cuda:0"};
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
@@ -51,7 +51,7 @@ int main(int count, char **arguments)
     CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error)); /* each launch has added 2 x */
     printf("y[0] is %d after %d launches\n", (int)y[0], LAUNCHES * REPLAYS);
     CHECK(cuGraphExecDestroy(executable) || cuGraphDestroy(graph) || cuStreamDestroy(stream));
-    kiln_plan_close(plan); /* after the graph, which has pointers to the plan's memory and code */
+    kiln_plan_close(plan); /* closed after the graph, which has pointers to the plan's memory and code */
     kiln_spec_free(spec);
     kiln_engine_close(engine);
     CHECK(cuDevicePrimaryCtxRelease(0));

@@ -19,7 +19,7 @@ static const char text[] = "kiln: 1\n"
                            "verify: {y: {against: {host: axpy_on_host, FACTOR: 2.0}}}\n"
                            "launch: {kernel: axpy, grid: ['ceil_div(N, 256)'], block: [128], args: [2.0, x, y, N]}\n";
 
-/* A reference gets each buffer under its own name, as it was before the launch. It fills the outputs. */
+/* A reference gets each buffer under the buffer's name, with its content before the launch. It fills the outputs. */
 static kiln_status axpy_on_host(void *user, kiln_call *call)
 {
     unsigned *calls = user;

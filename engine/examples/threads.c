@@ -14,7 +14,7 @@ static struct worker {
     pthread_t thread;
     int right; /* the number of right results */
 } workers[THREADS];
-static kiln_engine *engine; /* the same for all threads */
+static kiln_engine *engine; /* shared by all threads */
 static kiln_spec *spec;
 
 static void *work(void *argument)
@@ -23,8 +23,8 @@ static void *work(void *argument)
     int index = (int)(self - workers);
     float x[N], y[N];
     for (int i = 0; i < N; i++)
-        x[i] = (float)(index + i);             /* other data in each thread */
-    kiln_choice choice = {.size_set = "tiny"}; /* of N elements */
+        x[i] = (float)(index + i);             /* different data in each thread */
+    kiln_choice choice = {.size_set = "tiny"}; /* sets N */
     kiln_plan *plan = NULL;
     kiln_error *error = NULL;
     if (kiln_plan_open(engine, spec, &choice, &plan, &error) || kiln_plan_write(plan, "x", x, sizeof x, &error) ||

@@ -56,7 +56,7 @@ typedef enum kiln__opcode {
     KILN__OP_INVERT,
     KILN__OP_NOT,
     KILN__OP_TRUTH,      /* the top becomes a boolean */
-    KILN__OP_JUMP,       /* by `operand` instructions */
+    KILN__OP_JUMP,       /* skips `operand` instructions */
     KILN__OP_JUMP_FALSE, /* pops; jumps if that was false */
     KILN__OP_AND,        /* if the top is false, it stays and we jump; otherwise it is popped */
     KILN__OP_OR,         /* if the top is true, it stays and we jump; otherwise it is popped */
@@ -83,7 +83,7 @@ struct kiln__expr {
     kiln__pos pos;
     size_t name_count;
     const char **names;
-    uint32_t *name_at; /* where each name is used first */
+    uint32_t *name_at; /* the place where each name is used first */
     size_t code_count;
     kiln__expr_op *code;
     kiln_value *constants;
@@ -103,8 +103,5 @@ size_t kiln__expr_skip(const char *text, size_t at, size_t length);
 
 /* One operator on values, for folding constants; false and, if diag is not NULL, a message at `pos`. */
 bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value *out, kiln__pos pos, kiln__diag *diag);
-
-bool kiln__is_name_start(char c);
-bool kiln__is_name_part(char c);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "code.h"
 
-/* Where a failing operator reports. `expr` gives the place of an instruction; without one `pos` is the place. */
+/* Where a failing operator reports. The place of an error is the instruction's place in `expr`, or `pos` if there is no
+ * expression. */
 typedef struct report {
     const kiln__expr *expr;
     uint32_t at;
@@ -134,8 +135,11 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         if (x == INT64_MIN && y == -1)
             return overflow(r, code, a, b);
         if (code == KILN__OP_DIV && x % y != 0)
-            return FAIL(r, "%lld / %lld is not an integer: use // to round down, or float() for a fraction",
-                        (long long)x, (long long)y);
+            return FAIL(
+                r,
+                "%lld / %lld is not an integer: use ceil_div(a, b) to round up, // to round down, or float() for a "
+                "fraction",
+                (long long)x, (long long)y);
         return set_int(out, floor_div(x, y) + (code == KILN__OP_CEIL_DIV && x % y != 0));
     case KILN__OP_MOD: return y == 0 ? FAIL(r, "modulo by zero") : set_int(out, floor_mod(x, y));
     case KILN__OP_ROUND_UP:
@@ -199,7 +203,7 @@ static bool float_op(const report *r, kiln__opcode code, kiln_value a, kiln_valu
     }
 }
 
-static int order(kiln_value a, kiln_value b)
+static int compare_values(kiln_value a, kiln_value b)
 {
     if (a.kind != KILN_FLOAT && b.kind != KILN_FLOAT)
         return a.as.i < b.as.i ? -1 : a.as.i > b.as.i;
@@ -221,7 +225,7 @@ static bool compare(const report *r, kiln__opcode code, kiln_value a, kiln_value
                         show(b).text);
         return set_bool(out, (strcmp(a.as.text, b.as.text) == 0) == (code == KILN__OP_EQ));
     }
-    int way = order(a, b);
+    int way = compare_values(a, b);
     switch (code) {
     case KILN__OP_LT: return set_bool(out, way < 0);
     case KILN__OP_LE: return set_bool(out, way <= 0);
@@ -296,7 +300,7 @@ static bool apply(const report *r, kiln__opcode code, kiln_value a, kiln_value b
     if (a.kind == KILN_TEXT || b.kind == KILN_TEXT)
         return FAIL(r, "'%s' cannot be applied to %s and %s", op_text(code), kind_name(a.kind), kind_name(b.kind));
     if (code == KILN__OP_MIN || code == KILN__OP_MAX) {
-        *out = (order(a, b) <= 0) == (code == KILN__OP_MIN) ? a : b;
+        *out = (compare_values(a, b) <= 0) == (code == KILN__OP_MIN) ? a : b;
         return true;
     }
     bool floats = a.kind == KILN_FLOAT || b.kind == KILN_FLOAT || code == KILN__OP_TRUE_DIV;
@@ -340,14 +344,14 @@ static bool unknown_name(const report *r, const kiln__scope *scope, const char *
 
 /* ---- the evaluator ---- */
 
-/* Where names get their values: from `slots`, or by look-up in `scope`. */
+/* The source of the names' values: `slots`, or look-ups in `scope`. */
 typedef struct source {
     const kiln__scope *scope;
     const kiln_value *values;
     const uint32_t *slots;
 } source;
 
-static bool truth(const report *r, kiln_value v, bool *result)
+static bool read_truth(const report *r, kiln_value v, bool *result)
 {
     if (v.kind == KILN_TEXT)
         return FAIL(r, "expected a condition, found the text %s", show(v).text);
@@ -376,14 +380,14 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             break;
         case KILN__OP_JUMP: op += op->operand; break;
         case KILN__OP_JUMP_FALSE:
-            if (!truth(&r, *top--, &yes))
+            if (!read_truth(&r, *top--, &yes))
                 return false;
             if (!yes)
                 op += op->operand;
             break;
         case KILN__OP_AND:
         case KILN__OP_OR:
-            if (!truth(&r, *top, &yes))
+            if (!read_truth(&r, *top, &yes))
                 return false;
             if (yes == (op->code == KILN__OP_OR)) {
                 if (!op->detail)

@@ -17,8 +17,7 @@ typedef struct kiln__expr kiln__expr;
  * NULL. `text` is copied into the arena. Nesting is limited, so untrusted text cannot exhaust the stack. */
 kiln__expr *kiln__expr_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, unsigned flags,
                              kiln__diag *diag);
-/* The lists that the Python dialect may name: `max(NAME)` and `min(NAME)` are computed over the values while
- * parsing. */
+/* The lists that the Python dialect may name: The parser computes `max(NAME)` and `min(NAME)` from these values. */
 typedef struct kiln__lists {
     bool (*find)(void *user, const char *name, const kiln_value **values, size_t *count);
     void *user;
@@ -28,7 +27,7 @@ kiln__expr *kiln__expr_parse_python(kiln__arena *arena, const char *text, size_t
 /* Makes a constant expression, for defaults. */
 kiln__expr *kiln__expr_constant(kiln__arena *arena, kiln_value value, kiln__pos pos);
 
-const char *kiln__expr_text(const kiln__expr *expr); /* as written */
+const char *kiln__expr_text(const kiln__expr *expr); /* the text of the spec */
 kiln__pos kiln__expr_pos(const kiln__expr *expr);
 /* Returns the names that the expression uses, each once. A dotted name is one name ("device.sm_count", "A.rows"). */
 size_t kiln__expr_name_count(const kiln__expr *expr);
@@ -73,7 +72,7 @@ bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__
 typedef struct kiln__template kiln__template;
 kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,
                                      kiln__diag *diag);
-const char *kiln__template_text(const kiln__template *template_); /* as written */
+const char *kiln__template_text(const kiln__template *template_); /* the text of the spec */
 kiln__pos kiln__template_pos(const kiln__template *template_);
 size_t kiln__template_expr_count(const kiln__template *template_);
 const kiln__expr *kiln__template_expr(const kiln__template *template_, size_t index);

@@ -66,7 +66,7 @@ out_of_memory:
     return KILN__NO_NODE;
 }
 
-static uint32_t constant(kiln__graph *graph, kiln__expr_node_kind kind, int64_t value)
+static uint32_t add_constant(kiln__graph *graph, kiln__expr_node_kind kind, int64_t value)
 {
     return intern(graph, (kiln__expr_node){.op = NODE_CONSTANT, .kind = (uint8_t)kind, .value = value});
 }
@@ -99,13 +99,13 @@ uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value)
     double f = value.as.f;
     switch (value.kind) {
     case KILN_INT:
-    case KILN_BOOL: return constant(graph, KILN__NODE_INT, value.as.i);
-    case KILN_TEXT: return constant(graph, KILN__NODE_TEXT, kiln__graph_text(graph, value.as.text));
+    case KILN_BOOL: return add_constant(graph, KILN__NODE_INT, value.as.i);
+    case KILN_TEXT: return add_constant(graph, KILN__NODE_TEXT, kiln__graph_text(graph, value.as.text));
     default: break;
     }
     if (f >= -(double)WHOLE_MOST && f <= (double)WHOLE_MOST && f == (double)(int64_t)f)
-        return constant(graph, KILN__NODE_FLOAT, (int64_t)f);
-    return constant(graph, KILN__NODE_OTHER, 0);
+        return add_constant(graph, KILN__NODE_FLOAT, (int64_t)f);
+    return add_constant(graph, KILN__NODE_OTHER, 0);
 }
 
 bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node) { return graph->nodes[node].op == NODE_INPUT; }
@@ -153,7 +153,7 @@ unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t 
 /* ---- values ---- */
 
 /* The evaluator's own arithmetic, for the operations that compute() does not do itself. */
-static bool general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
+static bool evaluate_general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
     kiln_value x = {.kind = KILN_INT, .as.i = a}, y = {.kind = KILN_INT, .as.i = b}, z;
     if (!kiln__expr_apply((kiln__opcode)n->op, x, y, &z, (kiln__pos){0}, NULL))
@@ -183,11 +183,11 @@ static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
     case KILN__OP_MAX: *out = a > b ? a : b; break;
     case KILN__OP_MOD:
         if (a < 0 || b <= 0)
-            return general(n, a, b, out) && (n->kind != KILN__NODE_FLOAT || (within(a) && within(b)));
+            return evaluate_general(n, a, b, out) && (n->kind != KILN__NODE_FLOAT || (within(a) && within(b)));
         *out = (a | b) >> 32 ? a % b : (int64_t)((uint32_t)a % (uint32_t)b); /* a short division is much faster */
         break;
     case KILN__OP_DIV:
-    case KILN__OP_TRUE_DIV: /* not for fractions */
+    case KILN__OP_TRUE_DIV: /* not supported for fractions */
         if (b == 0 || b == -1 || a % b != 0)
             return false;
         *out = a / b;
@@ -197,7 +197,7 @@ static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
     case KILN__OP_FLOOR:
     case KILN__OP_CEIL:
     case KILN__OP_PLUS: *out = a; break;
-    default: fine = general(n, a, b, out); break;
+    default: fine = evaluate_general(n, a, b, out); break;
     }
     return fine && (n->kind != KILN__NODE_FLOAT || (within(a) && within(b) && within(*out)));
 }
@@ -237,7 +237,7 @@ static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
     int64_t value = 0;
     if (a->op != NODE_CONSTANT || b->op != NODE_CONSTANT)
         return intern(graph, n);
-    return compute(&n, a->value, b->value, &value) ? constant(graph, n.kind, value) : unknown_node(graph);
+    return compute(&n, a->value, b->value, &value) ? add_constant(graph, n.kind, value) : unknown_node(graph);
 }
 
 /* The kind of the result; false: it is an error for every value, or this graph cannot represent it. */
@@ -324,7 +324,7 @@ static bool meet_later(builder *b, meeting m)
     return true;
 }
 
-static void meet(builder *b, size_t at)
+static void join_branches(builder *b, size_t at)
 {
     while (b->meeting_count && b->meetings[b->meeting_count - 1].target == at &&
            b->meetings[b->meeting_count - 1].how != MEET_TEST) {
@@ -348,7 +348,7 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
     case KILN__OP_NAME: b->stack[b->depth++] = resolve(user, expr, (size_t)op->operand); break;
     case KILN__OP_AND:
     case KILN__OP_OR: {
-        uint32_t stays = op->detail ? *top : constant(graph, KILN__NODE_INT, op->code == KILN__OP_OR);
+        uint32_t stays = op->detail ? *top : add_constant(graph, KILN__NODE_INT, op->code == KILN__OP_OR);
         b->depth--;
         return meet_later(b, (meeting){op->code == KILN__OP_AND ? MEET_AND : MEET_OR, target, *top, stays});
     }
@@ -356,10 +356,10 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
         uint32_t middle = *top, link = operate(graph, op->detail, top[-1], middle);
         top[-1] = middle;
         b->depth--;
-        return meet_later(b, (meeting){MEET_AND, target, link, constant(graph, KILN__NODE_INT, 0)});
+        return meet_later(b, (meeting){MEET_AND, target, link, add_constant(graph, KILN__NODE_INT, 0)});
     }
     case KILN__OP_JUMP_FALSE: b->depth--; return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
-    case KILN__OP_JUMP: /* after the first branch of a choice */
+    case KILN__OP_JUMP: /* the jump after the first branch of a choice */
         b->depth--; /* the parser put the branch's meeting there: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         b->meetings[b->meeting_count - 1].how = MEET_ELSE;
         b->meetings[b->meeting_count - 1].target = target;
@@ -368,7 +368,7 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
     case KILN__OP_IN: {
         unsigned x = graph->failed ? 0 : graph->nodes[top[-2]].kind, y = graph->failed ? 0 : graph->nodes[*top].kind;
         bool never = (x == KILN__NODE_TEXT) != (y == KILN__NODE_TEXT);
-        uint32_t same = never ? constant(graph, KILN__NODE_INT, 0) : operate(graph, KILN__OP_EQ, top[-2], *top);
+        uint32_t same = never ? add_constant(graph, KILN__NODE_INT, 0) : operate(graph, KILN__OP_EQ, top[-2], *top);
         top[-1] = operate(graph, KILN__OP_BIT_OR, top[-1], same);
         b->depth--;
         break;
@@ -394,13 +394,13 @@ uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resol
     builder b = {.graph = graph};
     bool fine = !graph->failed;
     for (size_t at = 0; at < expr->code_count && fine; at++) {
-        meet(&b, at);
+        join_branches(&b, at);
         fine = !graph->failed && step(&b, expr, at, resolve, user);
         for (size_t k = 0; k < b.depth && fine; k++) /* a name or a constant that is not an integer */
             fine = b.stack[k] != KILN__NO_NODE && graph->nodes[b.stack[k]].kind != KILN__NODE_OTHER;
     }
     if (fine)
-        meet(&b, expr->code_count);
+        join_branches(&b, expr->code_count);
     kiln__free(graph->mem, b.meetings);
     return fine && !graph->failed ? b.stack[0] : KILN__NO_NODE;
 }

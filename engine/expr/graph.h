@@ -1,10 +1,10 @@
 /* graph.h - expressions as one graph of integer operations, in which a common subexpression of several expressions is
  * one node (hash-consing).
  *
- * It is for callers that evaluate the same expressions millions of times while they bind one name after the other.
- * The value of a node is an int64_t, or *unknown*: an error, or a value that is not an integer (a fraction, an
- * overflow). Unknown propagates as an error does, but not from a branch that is not taken. Unknown only means that
- * the caller must evaluate the expression itself. */
+ * The graph is for callers that evaluate the same expressions millions of times while they bind one name after the
+ * other. The value of a node is an int64_t, or *unknown*: an error, or a value that is not an integer (a fraction, an
+ * overflow). Unknown propagates as an error does, but not from a branch that is not taken. Unknown only means that the
+ * caller must evaluate the expression itself. */
 #ifndef KILN_EXPR_GRAPH_H
 #define KILN_EXPR_GRAPH_H
 
@@ -19,7 +19,7 @@ typedef enum kiln__expr_node_kind {
 
 typedef struct kiln__expr_node {
     uint8_t op; /* an opcode of expr/code.h, or an opcode of graph.c */
-    /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: any other value */
+    /* FLOAT: a float that is a whole number. TEXT: the number of a text. OTHER: any other value */
     uint8_t kind;
     uint32_t a, b, c; /* operands: earlier nodes */
     int64_t value;    /* value of a constant; number of an input */
@@ -42,7 +42,7 @@ typedef struct kiln__graph {
 void kiln__graph_free(kiln__graph *graph);
 /* Returns the node of the `number`-th name from outside. */
 uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__expr_node_kind kind);
-/* Returns the node of a constant. A fraction is of kind OTHER. */
+/* Returns the node of a constant. A fraction has the kind OTHER. */
 uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value);
 /* Returns the number that represents a text. Equal texts have the same number. */
 int64_t kiln__graph_text(kiln__graph *graph, const char *text);

@@ -9,7 +9,10 @@
  * of the loop around them. `steps` bounds the work. */
 #include <string.h>
 
+#include "chars.h"
 #include "code.h"
+
+enum { MOST_TEXT = 64 << 20 }; /* a comprehension may repeat a long text for each of its values */
 
 typedef struct values {
     kiln__arena *arena; /* holds them and their texts */
@@ -24,6 +27,7 @@ typedef struct reader {
     kiln__arena *home; /* the caller's */
     kiln__pos pos;
     size_t limit, steps;
+    size_t text_bytes; /* of all texts that were added so far, at most MOST_TEXT */
     size_t most_range; /* the limit if the whole list is one range */
     bool plain;        /* only `range`, `list` and `tuple` were read so far */
     int nesting;
@@ -56,8 +60,14 @@ static bool add(reader *r, values *out, kiln_value value)
         out->data = fresh;
         out->capacity = capacity;
     }
-    if (value.kind == KILN_TEXT && !(value.as.text = kiln__arena_strdup(out->arena, value.as.text)))
-        return no_memory(r);
+    if (value.kind == KILN_TEXT) {
+        const size_t bytes = strlen(value.as.text) + 1;
+        if (bytes > MOST_TEXT - r->text_bytes)
+            return FAIL(r, r->at, "the texts of this list take more than %d MiB", MOST_TEXT >> 20);
+        r->text_bytes += bytes;
+        if (!(value.as.text = kiln__arena_strdup(out->arena, value.as.text)))
+            return no_memory(r);
+    }
     out->data[out->count++] = value;
     return true;
 }

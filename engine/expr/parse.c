@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chars.h"
 #include "code.h"
 
 typedef enum token_kind { TOKEN_END, TOKEN_INT, TOKEN_FLOAT, TOKEN_TEXT, TOKEN_NAME, TOKEN_PUNCTUATION } token_kind;
@@ -15,7 +16,7 @@ typedef struct token {
 typedef struct parser {
     kiln__arena *arena;
     const char *text;
-    size_t length, at; /* at: after the current token */
+    size_t length, at; /* at: position after the current token */
     kiln__pos pos;
     unsigned flags;
     const kiln__lists *lists;
@@ -43,7 +44,7 @@ static bool python(const parser *p) { return p->flags & KILN__EXPR_PYTHON; }
     } while (0)
 
 /* Grows an array inside the arena; the old copy is freed with the arena. */
-static void *grown(parser *p, void *old, size_t used, size_t *capacity, size_t size)
+static void *grow_array(parser *p, void *old, size_t used, size_t *capacity, size_t size)
 {
     if (used < *capacity)
         return old;
@@ -68,15 +69,13 @@ size_t kiln__expr_skip(const char *text, size_t at, size_t length)
     return at;
 }
 
-static bool digit(char c) { return c >= '0' && c <= '9'; }
-
 static void lex_radix(parser *p, unsigned radix)
 {
     size_t at = p->token.at + 2;
     uint64_t value = 0;
     for (; at < p->length && kiln__is_name_part(p->text[at]); at++) {
         char c = p->text[at];
-        unsigned d = digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
+        unsigned d = kiln__is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
         if (c == '_' || d >= radix || value > (uint64_t)INT64_MAX / radix) {
             size_t shown = at + 1 - p->token.at;
             FAIL_AT(p, p->token.at, "not a number: '%.*s'", (int)(shown < 40 ? shown : 40), p->text + p->token.at);
@@ -104,28 +103,31 @@ static void lex_number(parser *p)
     }
     bool is_float = false, overflow = false;
     int64_t value = 0;
-    for (; at < p->length && digit(text[at]); at++)
+    for (; at < p->length && kiln__is_digit(text[at]); at++)
         overflow = overflow || __builtin_mul_overflow(value, 10, &value) ||
                    __builtin_add_overflow(value, text[at] - '0', &value);
     if (at < p->length && text[at] == '.') {
         is_float = true;
-        while (++at < p->length && digit(text[at])) {
+        while (++at < p->length && kiln__is_digit(text[at])) {
         }
     }
     if (at < p->length && (text[at] == 'e' || text[at] == 'E')) {
         size_t exponent = at + 1;
         if (exponent < p->length && (text[exponent] == '+' || text[exponent] == '-'))
             exponent++;
-        if (exponent < p->length && digit(text[exponent])) {
+        if (exponent < p->length && kiln__is_digit(text[exponent])) {
             is_float = true;
-            for (at = exponent; at < p->length && digit(text[at]);)
+            for (at = exponent; at < p->length && kiln__is_digit(text[at]);)
                 at++;
         }
     }
     char room[80];
     size_t length = at - p->token.at;
     if (at < p->length && kiln__is_name_part(text[at])) {
-        FAIL_AT(p, p->token.at, "not a number: '%.*s'", (int)(length < 40 ? length + 1 : 40), text + p->token.at);
+        const bool suffix = strchr("fFuUlL", text[at]) && length < 40;
+        FAIL_AT(p, p->token.at,
+                suffix ? "not a number: '%.*s'; write it without a suffix: %.*s" : "not a number: '%.*s'",
+                (int)(length < 40 ? length + 1 : 40), text + p->token.at, (int)length, text + p->token.at);
         return;
     }
     p->at = at;
@@ -157,7 +159,7 @@ static void next(parser *p)
     if (at == p->length || p->failed)
         return;
     char c = p->text[at];
-    if (digit(c) || (c == '.' && at + 1 < p->length && digit(p->text[at + 1]))) {
+    if (kiln__is_digit(c) || (c == '.' && at + 1 < p->length && kiln__is_digit(p->text[at + 1]))) {
         lex_number(p);
     } else if (kiln__is_name_start(c)) {
         p->token.kind = TOKEN_NAME;
@@ -184,7 +186,7 @@ static void next(parser *p)
     p->token.length = p->at - at;
 }
 
-static bool is(const parser *p, const char *word)
+static bool is_token(const parser *p, const char *word)
 {
     return (p->token.kind == TOKEN_PUNCTUATION || p->token.kind == TOKEN_NAME) && p->token.length == strlen(word) &&
            memcmp(p->text + p->token.at, word, p->token.length) == 0;
@@ -192,20 +194,24 @@ static bool is(const parser *p, const char *word)
 
 static bool accept(parser *p, const char *word)
 {
-    if (!is(p, word))
+    if (!is_token(p, word))
         return false;
     next(p);
     return true;
 }
 
+static const char operator_or_end[] = "an operator or the end";
+
 static void unexpected(parser *p, const char *wanted)
 {
     if (p->token.kind == TOKEN_END)
         FAIL_AT(p, p->token.at, "expected %s, found the end", wanted);
-    else if (is(p, "="))
+    else if (is_token(p, "="))
         FAIL_AT(p, p->token.at, "found '='; two values are compared with '=='");
-    else if (is(p, "?"))
+    else if (is_token(p, "?"))
         FAIL_AT(p, p->token.at, "found '?'; a choice is written 'A if CONDITION else B'");
+    else if (is_token(p, ",") && wanted == operator_or_end)
+        FAIL_AT(p, p->token.at, "expected %s, found ','; several values are a list: [A, B]", wanted);
     else
         FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted, (int)(p->token.length < 60 ? p->token.length : 60),
                 p->text + p->token.at);
@@ -226,11 +232,11 @@ static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int
 {
     if (p->failed)
         return 0;
-    p->code = grown(p, p->code, p->count, &p->capacity, sizeof *p->code);
+    p->code = grow_array(p, p->code, p->count, &p->capacity, sizeof *p->code);
     if (p->failed)
         return 0;
     p->stack += effect;
-    if (p->stack > KILN__EXPR_STACK - 4) /* a reserve: both branches of a conditional are counted */
+    if (p->stack > KILN__EXPR_STACK - 4) /* 4 entries are a reserve; both branches of a conditional count */
         FAIL_AT(p, at, "this expression is nested too deep");
     p->code[p->count] = (kiln__expr_op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
     return p->count++;
@@ -240,7 +246,7 @@ static void emit_constant(parser *p, kiln_value value, size_t at)
 {
     if (p->failed)
         return;
-    p->constants = grown(p, p->constants, p->constant_count, &p->constant_capacity, sizeof *p->constants);
+    p->constants = grow_array(p, p->constants, p->constant_count, &p->constant_capacity, sizeof *p->constants);
     if (p->failed)
         return;
     p->constants[p->constant_count] = value;
@@ -275,7 +281,7 @@ static void emit_binary(parser *p, kiln__opcode code, size_t at)
 }
 
 /* Makes the jump at `from` lead to the current end of the code. */
-static void land(parser *p, size_t from)
+static void set_jump_target(parser *p, size_t from)
 {
     if (p->failed)
         return;
@@ -293,8 +299,8 @@ static void emit_name(parser *p, const char *name, size_t length, size_t at)
     if (p->failed)
         return;
     size_t capacity = p->name_capacity;
-    p->names = grown(p, p->names, p->name_count, &p->name_capacity, sizeof *p->names);
-    p->name_at = grown(p, p->name_at, p->name_count, &capacity, sizeof *p->name_at);
+    p->names = grow_array(p, p->names, p->name_count, &p->name_capacity, sizeof *p->names);
+    p->name_at = grow_array(p, p->name_at, p->name_count, &capacity, sizeof *p->name_at);
     char *copy = kiln__arena_strndup(p->arena, name, length);
     if (p->failed || !copy) {
         p->failed = true;
@@ -345,6 +351,20 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
     return true;
 }
 
+/* Returns the function that CUDA sources and other programs call `name`; NULL: none. */
+static const char *other_function(const char *name)
+{
+    static const char *const others[][2] = {
+        {"cdiv", "ceil_div"},         {"ceildiv", "ceil_div"},  {"div_up", "ceil_div"},   {"divup", "ceil_div"},
+        {"DIVUP", "ceil_div"},        {"CEIL_DIV", "ceil_div"}, {"div_ceil", "ceil_div"}, {"ceilDiv", "ceil_div"},
+        {"roundup", "round_up"},      {"align_up", "round_up"}, {"log2", "ilog2"},        {"clog2", "ceil_log2"},
+        {"is_power_of_2", "is_pow2"}, {"round", "floor"}};
+    for (size_t i = 0; i < KILN__COUNT(others); i++)
+        if (strcmp(others[i][0], name) == 0)
+            return others[i][1];
+    return NULL;
+}
+
 static void call(parser *p, token name)
 {
     static const struct {
@@ -366,7 +386,8 @@ static void call(parser *p, token name)
         snprintf(text, sizeof text, "%.*s", (int)(name.length < 60 ? name.length : 60), p->text + name.at);
         for (size_t i = 0; i < KILN__COUNT(functions); i++)
             names[i] = functions[i].name;
-        near = kiln__nearest(text, names, KILN__COUNT(names));
+        near = other_function(text);
+        near = near ? near : kiln__nearest(text, names, KILN__COUNT(names));
         FAIL_AT(p, name.at, near ? "there is no function '%s'; did you mean '%s'?" : "there is no function '%s'", text,
                 near);
         return;
@@ -377,11 +398,11 @@ static void call(parser *p, token name)
     if (python(p) && folds && list_extreme(p, code, name.at))
         return;
     unsigned count = 0;
-    while (!p->failed && !is(p, ")")) {
+    while (!p->failed && !is_token(p, ")")) {
         nested(p, conditional);
         if (++count > 1 && folds)
             emit_binary(p, code, name.at);
-        if (!is(p, ")") && !accept(p, ","))
+        if (!is_token(p, ")") && !accept(p, ","))
             unexpected(p, "',' or ')'");
     }
     expect(p, ")");
@@ -396,7 +417,7 @@ static void call(parser *p, token name)
         emit_unary(p, code, name.at);
 }
 
-/* NAME[3] in Python's dialect is one name, spelt "NAME[3]". */
+/* In Python's dialect, NAME[3] is a single name with the text "NAME[3]". */
 static void indexed_name(parser *p, token name)
 {
     char text[128];
@@ -421,20 +442,20 @@ static void name_or_call(parser *p)
     static const char *const words[] = {"and", "or", "not", "if", "else", "in", "for"};
     token name = p->token;
     for (size_t i = 0; i < KILN__COUNT(words); i++)
-        if (is(p, words[i])) {
+        if (is_token(p, words[i])) {
             unexpected(p, "a value");
             return;
         }
-    bool truth = is(p, "true") || (python(p) && is(p, "True"));
-    if (truth || is(p, "false") || (python(p) && is(p, "False"))) {
+    bool truth = is_token(p, "true") || (python(p) && is_token(p, "True"));
+    if (truth || is_token(p, "false") || (python(p) && is_token(p, "False"))) {
         next(p);
         emit_constant(p, (kiln_value){.kind = KILN_BOOL, .as.i = truth}, name.at);
         return;
     }
     next(p);
-    if (is(p, "("))
+    if (is_token(p, "("))
         call(p, name);
-    else if (is(p, "[") && python(p))
+    else if (is_token(p, "[") && python(p))
         indexed_name(p, name);
     else
         emit_name(p, p->text + name.at, name.length, name.at);
@@ -474,11 +495,11 @@ static void primary(parser *p)
 static void unary(parser *p)
 {
     size_t at = p->token.at;
-    kiln__opcode code = is(p, "-")   ? KILN__OP_NEGATE
-                        : is(p, "+") ? KILN__OP_PLUS
-                        : is(p, "~") ? KILN__OP_INVERT
-                        : is(p, "!") ? KILN__OP_NOT
-                                     : KILN__OP_CONSTANT;
+    kiln__opcode code = is_token(p, "-")   ? KILN__OP_NEGATE
+                        : is_token(p, "+") ? KILN__OP_PLUS
+                        : is_token(p, "~") ? KILN__OP_INVERT
+                        : is_token(p, "!") ? KILN__OP_NOT
+                                           : KILN__OP_CONSTANT;
     if (code == KILN__OP_CONSTANT) {
         power(p);
         return;
@@ -515,12 +536,13 @@ static void arithmetic_from(parser *p, int level)
     unary(p);
     while (!p->failed && p->token.kind == TOKEN_PUNCTUATION) {
         size_t i = 0, at = p->token.at;
-        while (i < KILN__COUNT(arithmetic_ops) && (arithmetic_ops[i].level < level || !is(p, arithmetic_ops[i].text)))
+        while (i < KILN__COUNT(arithmetic_ops) &&
+               (arithmetic_ops[i].level < level || !is_token(p, arithmetic_ops[i].text)))
             i++;
         if (i == KILN__COUNT(arithmetic_ops))
             return;
         next(p);
-        arithmetic_from(p, arithmetic_ops[i].level + 1); /* at most six deep */
+        arithmetic_from(p, arithmetic_ops[i].level + 1); /* the recursion is at most six deep */
         bool true_div = arithmetic_ops[i].code == KILN__OP_DIV && python(p);
         emit_binary(p, true_div ? KILN__OP_TRUE_DIV : arithmetic_ops[i].code, at);
     }
@@ -529,7 +551,7 @@ static void arithmetic_from(parser *p, int level)
 static bool comparison_op(parser *p, kiln__opcode *code)
 {
 #define KILN_X(op, text)                                                                                               \
-    if (KILN__OP_##op >= KILN__OP_LT && is(p, text)) {                                                                 \
+    if (KILN__OP_##op >= KILN__OP_LT && is_token(p, text)) {                                                           \
         *code = KILN__OP_##op;                                                                                         \
         return true;                                                                                                   \
     }
@@ -540,17 +562,17 @@ static bool comparison_op(parser *p, kiln__opcode *code)
 
 static void members(parser *p, bool negated, size_t at)
 {
-    const char *close = is(p, "(") ? ")" : "]";
+    const char *close = is_token(p, "(") ? ")" : "]";
     if (!accept(p, "(") && !accept(p, "[")) {
         unexpected(p, "a list such as [1, 2]");
         return;
     }
     emit_constant(p, (kiln_value){.kind = KILN_BOOL}, at);
     p->barrier = p->count;
-    while (!p->failed && !is(p, close)) {
+    while (!p->failed && !is_token(p, close)) {
         nested(p, conditional);
         emit(p, KILN__OP_IN, 0, at, -1);
-        if (!is(p, close))
+        if (!is_token(p, close))
             expect(p, ",");
     }
     expect(p, close);
@@ -566,7 +588,7 @@ static void comparison(parser *p)
         size_t at = p->token.at;
         if (p->failed)
             return;
-        if (is(p, "in") || (is(p, "not") && links == 0)) {
+        if (is_token(p, "in") || (is_token(p, "not") && links == 0)) {
             bool negated = accept(p, "not");
             expect(p, "in");
             if (links)
@@ -586,7 +608,8 @@ static void comparison(parser *p)
                 emit(p, code, 0, at, -1);
             break;
         }
-        size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at, -1); /* operand: the previous link, until land() */
+        size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at,
+                           -1); /* operand: the previous link, until set_jump_target() */
         if (p->failed)
             return;
         p->code[link].detail = (uint8_t)code;
@@ -596,7 +619,7 @@ static void comparison(parser *p)
     }
     while (links-- > 0 && !p->failed) {
         size_t previous = (size_t)p->code[last].operand;
-        land(p, last);
+        set_jump_target(p, last);
         last = previous;
     }
 }
@@ -615,7 +638,7 @@ static void negation(parser *p)
 static void logical(parser *p, const char *word, const char *sign, kiln__opcode code, void (*operand)(parser *))
 {
     operand(p);
-    while (!p->failed && (is(p, word) || is(p, sign))) {
+    while (!p->failed && (is_token(p, word) || is_token(p, sign))) {
         size_t at = p->token.at;
         next(p);
         size_t jump = emit(p, code, 0, at, -1);
@@ -626,7 +649,7 @@ static void logical(parser *p, const char *word, const char *sign, kiln__opcode 
         operand(p);
         if (!python(p))
             emit(p, KILN__OP_TRUTH, 0, at, 0);
-        land(p, jump);
+        set_jump_target(p, jump);
     }
 }
 
@@ -661,12 +684,12 @@ static void conditional(parser *p)
     reverse(p->code, from, p->count);
     test -= moved;
     size_t skip = emit(p, KILN__OP_JUMP, 0, at, 0);
-    land(p, test);
+    set_jump_target(p, test);
     if (!accept(p, "else"))
         unexpected(p, "'else'");
     p->stack--;
     nested(p, conditional);
-    land(p, skip);
+    set_jump_target(p, skip);
 }
 
 /* ---- entry point ---- */
@@ -722,7 +745,7 @@ static kiln__expr *parse_whole(kiln__arena *arena, const char *text, size_t leng
         return NULL;
     parser p = {.text = text, .length = length, .at = end, .pos = pos, .diag = diag};
     next(&p);
-    unexpected(&p, "an operator or the end");
+    unexpected(&p, operator_or_end);
     return NULL;
 }
 

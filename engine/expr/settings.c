@@ -72,7 +72,7 @@ void kiln__settings_print(kiln__text *out, kiln__settings settings)
     }
 }
 
-static int digit(char c)
+static int digit_value(char c)
 {
     const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
     return at ? (int)(at - digits) : -1;
@@ -88,8 +88,8 @@ static const char *read_text(kiln__arena *arena, const char **at)
     while (*from && *from != '"') {
         if (*from != '\\') {
             *to++ = *from++;
-        } else if (from[1] == 'x' && digit(from[2]) >= 0 && digit(from[3]) >= 0) {
-            *to++ = (char)(digit(from[2]) * 16 + digit(from[3]));
+        } else if (from[1] == 'x' && digit_value(from[2]) >= 0 && digit_value(from[3]) >= 0) {
+            *to++ = (char)(digit_value(from[2]) * 16 + digit_value(from[3]));
             from += 4;
         } else if (from[1] == '"' || from[1] == '\\') {
             *to++ = from[1];

@@ -14,7 +14,7 @@ typedef struct kiln__settings {
 
 /* Copies a list with its names and texts. If memory runs out, arena->failed is set. */
 kiln__settings kiln__settings_copy(kiln__arena *arena, kiln__settings from);
-kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from); /* the same by name */
+kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from); /* the same settings, sorted by name */
 /* Returns NULL if there is no such name. */
 const kiln_setting *kiln__settings_find(kiln__settings settings, const char *name);
 /* Writes the list as a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. Reading it gives exactly the same list, with

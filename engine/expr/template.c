@@ -7,7 +7,7 @@ struct kiln__template {
     kiln__pos pos;
     size_t count; /* expressions */
     const kiln__expr **exprs;
-    const char **literals; /* count + 1 of them: before, between and after the expressions */
+    const char **literals; /* count + 1 texts: before, between and after the expressions */
 };
 
 kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "code.h"
 
 void kiln__print_double(char *room, size_t size, double value)
@@ -54,10 +55,6 @@ bool kiln__value_truth(kiln_value value)
     }
     return false;
 }
-
-bool kiln__is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
-bool kiln__is_name_part(char c) { return kiln__is_name_start(c) || (c >= '0' && c <= '9'); }
 
 bool kiln__name_reserved(const char *name)
 {

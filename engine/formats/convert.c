@@ -16,8 +16,8 @@ typedef struct converter {
     bool failed;  /* no memory */
     json_t *keys; /* names of the params, in order */
     const char *objective;
-    const char *compilation; /* what the file calls the time of compiling */
-    const char *unit;        /* of "time", as in the file */
+    const char *compilation; /* name of the compile time in the file */
+    const char *unit;        /* unit of "time" in the file */
     double to_ms;            /* the file's unit of time */
 } converter;
 
@@ -37,14 +37,14 @@ typedef struct converter {
 
 /* ---- JSON with a sticky failure ---- */
 
-static json_t *made(converter *c, json_t *value)
+static json_t *check_made(converter *c, json_t *value)
 {
     c->failed |= !value;
     return value;
 }
 
 /* Takes ownership of `value`. */
-static void set(converter *c, json_t *object, const char *key, json_t *value)
+static void set_field(converter *c, json_t *object, const char *key, json_t *value)
 {
     if (!object)
         json_decref(value);
@@ -58,7 +58,7 @@ static void append(converter *c, json_t *array, json_t *value)
     c->failed |= !value || !array || json_array_append_new(array, value) != 0;
 }
 
-static json_t *string(converter *c, const char *text) { return made(c, json_string_nocheck(text)); }
+static json_t *string(converter *c, const char *text) { return check_made(c, json_string_nocheck(text)); }
 
 static const char *text_in(const json_t *object, const char *key)
 {
@@ -159,17 +159,18 @@ static json_t *measurement(converter *c, const char *name, json_t *value)
     size_t length = strlen(name);
     bool time = strcmp(name, "time") == 0;
     bool of_time = length > 5 && strcmp(name + length - 5, "_time") == 0;
-    json_t *object = made(c, json_object());
-    set(c, object, "name", string(c, name));
-    set(c, object, "value", json_incref(value));
-    set(c, object, "unit", string(c, time ? c->unit : of_time ? "milliseconds" : ""));
+    json_t *object = check_made(c, json_object());
+    set_field(c, object, "name", string(c, name));
+    set_field(c, object, "value", json_incref(value));
+    set_field(c, object, "unit", string(c, time ? c->unit : of_time ? "milliseconds" : ""));
     return object;
 }
 
 static json_t *plain_result(converter *c, json_t *entry)
 {
-    json_t *result = made(c, json_object()), *configuration = made(c, json_object()), *times = made(c, json_object());
-    json_t *measurements = made(c, json_array()), *objectives = made(c, json_array()), *value;
+    json_t *result = check_made(c, json_object()), *configuration = check_made(c, json_object()),
+           *times = check_made(c, json_object());
+    json_t *measurements = check_made(c, json_array()), *objectives = check_made(c, json_array()), *value;
     json_t *score = json_object_get(entry, c->objective);
     json_t *failure = json_object_get(entry, "__error__"); /* Kernel Tuner from 1.1 on, which writes no time then */
     const char *field, *time;
@@ -177,23 +178,23 @@ static json_t *plain_result(converter *c, json_t *entry)
     json_object_foreach(entry, field, value)
     {
         if (is_param(c, field))
-            set(c, configuration, field, json_incref(value));
+            set_field(c, configuration, field, json_incref(value));
         else if (strcmp(field, "timestamp") == 0 && json_is_string(value))
-            set(c, result, field, json_incref(value));
+            set_field(c, result, field, json_incref(value));
         else if ((time = time_name(c, field, value)) != NULL)
-            set(c, times, time, json_incref(value));
+            set_field(c, times, time, json_incref(value));
         else if (json_is_number(value) || json_is_string(value) || json_is_array(value))
             append(c, measurements, measurement(c, field, value));
         else if (!is_schema_name(field))
-            set(c, result, field, json_incref(value));
+            set_field(c, result, field, json_incref(value));
     }
     append(c, objectives, string(c, c->objective));
-    set(c, result, "configuration", configuration);
-    set(c, result, "times", times);
-    set(c, result, "invalidity", string(c, invalidity));
-    set(c, result, "correctness", made(c, json_integer(strcmp(invalidity, "correct") == 0)));
-    set(c, result, "measurements", measurements);
-    set(c, result, "objectives", objectives);
+    set_field(c, result, "configuration", configuration);
+    set_field(c, result, "times", times);
+    set_field(c, result, "invalidity", string(c, invalidity));
+    set_field(c, result, "correctness", check_made(c, json_integer(strcmp(invalidity, "correct") == 0)));
+    set_field(c, result, "measurements", measurements);
+    set_field(c, result, "objectives", objectives);
     return result;
 }
 
@@ -207,9 +208,9 @@ static json_t *scaled(converter *c, json_t *value, double by)
         return json_incref(value);
     if (json_is_number(value)) {
         double product = json_number_value(value) * by;
-        return made(c, isfinite(product) ? json_real(product) : json_null());
+        return check_made(c, isfinite(product) ? json_real(product) : json_null());
     }
-    json_t *array = made(c, json_array());
+    json_t *array = check_made(c, json_array());
     json_array_foreach(value, i, item) append(c, array, json_is_number(item) ? scaled(c, item, by) : json_incref(item));
     return array;
 }
@@ -231,9 +232,9 @@ static void set_time(converter *c, json_t *entry, const json_t *result)
 #undef X
     if (invalidity && strcmp(invalidity, "correct") != 0) {
         if (!json_is_string(time))
-            set(c, entry, "time", string(c, word ? word : "RuntimeFailedConfig"));
+            set_field(c, entry, "time", string(c, word ? word : "RuntimeFailedConfig"));
     } else if (!time && json_is_string(objective) && json_object_get(entry, json_string_value(objective))) {
-        set(c, entry, "time", json_incref(json_object_get(entry, json_string_value(objective))));
+        set_field(c, entry, "time", json_incref(json_object_get(entry, json_string_value(objective))));
     }
 }
 
@@ -249,12 +250,12 @@ static json_t *plain_entry(converter *c, const json_t *result)
 #undef X
             {"compile_time", "compilation"},
     };
-    json_t *entry = made(c, json_object()), *value, *times = json_object_get(result, "times");
+    json_t *entry = check_made(c, json_object()), *value, *times = json_object_get(result, "times");
     json_t *timestamp = json_object_get(result, "timestamp"), *item;
     const char *field;
     size_t i;
     json_object_foreach(json_object_get(result, "configuration"), field, value)
-        set(c, entry, field, json_incref(value));
+        set_field(c, entry, field, json_incref(value));
     json_array_foreach(json_object_get(result, "measurements"), i, item)
     {
         const char *name = text_in(item, "name"), *own = text_in(item, "unit");
@@ -262,16 +263,16 @@ static json_t *plain_entry(converter *c, const json_t *result)
         bool time = name && strcmp(name, "time") == 0;
         double unit = own ? kiln__unit_seconds(own) * 1e3 : 0, by = unit > 0 ? unit : time ? c->to_ms : 1;
         if (name && got)
-            set(c, entry, name, scaled(c, got, by));
+            set_field(c, entry, name, scaled(c, got, by));
     }
     for (i = 0; i < KILN__COUNT(names); i++)
         if ((value = json_object_get(times, names[i].result)) != NULL)
-            set(c, entry, names[i].entry, scaled(c, value, c->to_ms));
+            set_field(c, entry, names[i].entry, scaled(c, value, c->to_ms));
     if (json_is_string(timestamp))
-        set(c, entry, "timestamp", json_incref(timestamp));
+        set_field(c, entry, "timestamp", json_incref(timestamp));
     json_object_foreach((json_t *)(uintptr_t)result, field,
                         value) if (!is_schema_name(field) && !json_object_get(entry, field))
-        set(c, entry, field, json_incref(value));
+        set_field(c, entry, field, json_incref(value));
     set_time(c, entry, result);
     return entry;
 }
@@ -289,13 +290,13 @@ static json_t *to_result(converter *c, const char *key, json_t *entry, const jso
     put_key(c, json_object_get(result, "configuration"), before, number, &expected);
     bool same_key = strcmp(kiln__text_get(&expected), key) == 0, same = back && json_equal(back, entry);
     if (!same || !same_key)
-        extra = made(c, json_object());
+        extra = check_made(c, json_object());
     if (!same_key)
-        set(c, extra, "key", string(c, key));
+        set_field(c, extra, "key", string(c, key));
     if (!same)
-        set(c, extra, "entry", json_incref(entry));
+        set_field(c, extra, "entry", json_incref(entry));
     if (extra)
-        set(c, result, "kernel_tuner", extra);
+        set_field(c, result, "kernel_tuner", extra);
     kiln__text_free(&expected);
     json_decref(back);
     return result;
@@ -317,11 +318,11 @@ static void add_entry(converter *c, const json_t *result, json_t *cache, size_t 
         if (!back || !json_equal(back, (json_t *)(uintptr_t)result)) {
             json_decref(entry);
             entry = plain_entry(c, result);
-            set(c, entry, "t4", json_incref((json_t *)(uintptr_t)result));
+            set_field(c, entry, "t4", json_incref((json_t *)(uintptr_t)result));
         }
         json_decref(back);
     }
-    set(c, cache, kiln__text_get(&key), entry);
+    set_field(c, cache, kiln__text_get(&key), entry);
     c->failed |= key.failed;
     kiln__text_free(&key);
 }
@@ -329,35 +330,35 @@ static void add_entry(converter *c, const json_t *result, json_t *cache, size_t 
 /* ---- what precedes the configurations ---- */
 
 /* A copy with all fields but one. */
-static json_t *without(converter *c, json_t *object, const char *name)
+static json_t *copy_without(converter *c, json_t *object, const char *name)
 {
-    json_t *copy = made(c, json_object()), *value;
+    json_t *copy = check_made(c, json_object()), *value;
     const char *key;
-    json_object_foreach(object, key, value) if (strcmp(key, name) != 0) set(c, copy, key, json_incref(value));
+    json_object_foreach(object, key, value) if (strcmp(key, name) != 0) set_field(c, copy, key, json_incref(value));
     return copy;
 }
 
 /* Makes the header of a T4 file from the header of a cache. */
 static json_t *root_of(converter *c, json_t *header)
 {
-    json_t *root = made(c, json_object()), *metadata = made(c, json_object());
-    set(c, metadata, "timeunit", string(c, "milliseconds"));
-    set(c, metadata, "kernel_tuner", json_incref(header));
-    set(c, root, "schema_version", string(c, "1.0.0"));
-    set(c, root, "metadata", metadata);
+    json_t *root = check_made(c, json_object()), *metadata = check_made(c, json_object());
+    set_field(c, metadata, "timeunit", string(c, "milliseconds"));
+    set_field(c, metadata, "kernel_tuner", json_incref(header));
+    set_field(c, root, "schema_version", string(c, "1.0.0"));
+    set_field(c, root, "metadata", metadata);
     return root;
 }
 
 /* Adds the names in the first configuration, and the values of each that occur. */
 static void describe_params(converter *c, json_t *results, json_t *header)
 {
-    json_t *first = json_object_get(json_array_get(results, 0), "configuration"), *keys = made(c, json_array());
-    json_t *params = made(c, json_object()), *value, *result;
+    json_t *first = json_object_get(json_array_get(results, 0), "configuration"), *keys = check_made(c, json_array());
+    json_t *params = check_made(c, json_object()), *value, *result;
     const char *name;
     size_t i;
     json_object_foreach(first, name, value)
     {
-        json_t *values = made(c, json_array()), *seen = made(c, json_object());
+        json_t *values = check_made(c, json_array()), *seen = check_made(c, json_object());
         json_array_foreach(results, i, result)
         {
             json_t *here = json_object_get(json_object_get(result, "configuration"), name);
@@ -366,34 +367,34 @@ static void describe_params(converter *c, json_t *results, json_t *header)
             kiln__locale_leave(before);
             c->failed |= here && !text;
             if (text && !json_object_get(seen, text)) {
-                set(c, seen, text, json_incref(here));
+                set_field(c, seen, text, json_incref(here));
                 append(c, values, json_incref(here));
             }
             free(text);
         }
         json_decref(seen);
         append(c, keys, string(c, name));
-        set(c, params, name, values);
+        set_field(c, params, name, values);
     }
-    set(c, header, "tune_params_keys", keys);
-    set(c, header, "tune_params", params);
+    set_field(c, header, "tune_params_keys", keys);
+    set_field(c, header, "tune_params", params);
 }
 
 /* The header of a cache for a T4 file that was not converted from one; the file's own is kept in it. */
 static json_t *derived_header(converter *c, json_t *root, json_t *results)
 {
-    json_t *header = made(c, json_object()), *own = made(c, json_object()),
+    json_t *header = check_made(c, json_object()), *own = check_made(c, json_object()),
            *metadata = json_object_get(root, "metadata");
     const char *device = text_in(metadata, "device");
-    set(c, header, "device_name", string(c, device ? device : ""));
-    set(c, header, "kernel_name", string(c, ""));
-    set(c, header, "problem_size", made(c, json_array()));
+    set_field(c, header, "device_name", string(c, device ? device : ""));
+    set_field(c, header, "kernel_name", string(c, ""));
+    set_field(c, header, "problem_size", check_made(c, json_array()));
     describe_params(c, results, header);
-    set(c, header, "objective", string(c, c->objective));
-    set(c, own, "root", json_incref(root));
-    set(c, own, "compilation", string(c, c->compilation));
-    set(c, own, "unit", string(c, c->unit));
-    set(c, header, "t4", own);
+    set_field(c, header, "objective", string(c, c->objective));
+    set_field(c, own, "root", json_incref(root));
+    set_field(c, own, "compilation", string(c, c->compilation));
+    set_field(c, own, "unit", string(c, c->unit));
+    set_field(c, header, "t4", own);
     return header;
 }
 
@@ -429,24 +430,43 @@ static void read_dialect(converter *c, const json_t *root, const json_t *first)
 
 /* ---- whole files ---- */
 
-static kiln_status bad(converter *c, size_t number, const char *what)
+static kiln_status fail_configuration(converter *c, size_t number, const char *what)
 {
     return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: configuration %zu: %s", c->name, number + 1, what);
 }
 
 /* Converts a whole cache file to T4. The header becomes the metadata, and each entry a result. An entry that was made
  * from T4 earlier gets its original fields back. */
+/* Refuses a list of names of params that has other items or is too long, and more rows than a text of this size can have.
+ * Both are searched for each param of each row, so the time would be quadratic. `length` is 0 if there was no text. */
+static kiln_status check_params(converter *c, const json_t *keys, size_t count, size_t rows, size_t length)
+{
+    enum { MOST_PARAMS = 1000, LEAST_BYTES = 5 }; /* the limits of recorded spaces (recording/recording.c) */
+    size_t i;
+    const json_t *key;
+    json_array_foreach(keys, i, key) if (!json_is_string(key)) return kiln__fail(
+        c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
+    if (count > MOST_PARAMS)
+        return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: %zu params; at most %d are allowed", c->name, count,
+                          (int)MOST_PARAMS);
+    if (length && count && rows > length / (LEAST_BYTES * count))
+        return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC,
+                          "%s: %zu configurations cannot all have %zu params in a file of this size", c->name, rows,
+                          count);
+    return KILN_OK;
+}
+
+/* Converts a whole cache file to T4. If an earlier conversion from T4 left its metadata in the header, the result gets
+ * them back. */
 static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 {
-    json_t *header = without(c, from, "cache"), *own = json_object_get(header, "t4"),
+    json_t *header = copy_without(c, from, "cache"), *own = json_object_get(header, "t4"),
            *own_root = json_object_get(own, "root");
-    json_t *results = made(c, json_array()), *before = made(c, json_object()), *entry, *key_name;
+    json_t *results = check_made(c, json_array()), *before = check_made(c, json_object()), *entry;
     const char *key;
-    size_t number = 0, i;
-    kiln_status status = KILN_OK;
+    size_t number = 0;
     read_objective(c, header);
-    json_array_foreach(c->keys, i, key_name) if (!json_is_string(key_name))
-        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
+    kiln_status status = check_params(c, c->keys, json_array_size(c->keys), 0, 0);
     if (status == KILN_OK && !json_is_array(c->keys))
         status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: has no tune_params_keys", c->name);
     if (json_is_object(own_root) && text_in(own, "compilation") && text_in(own, "unit")) {
@@ -456,14 +476,14 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
     json_object_foreach(json_object_get(from, "cache"), key, entry)
     {
         if (status == KILN_OK && !json_is_object(entry))
-            status = bad(c, number, "not an object");
+            status = fail_configuration(c, number, "not an object");
         if (status != KILN_OK || c->failed)
             break;
         append(c, results, to_result(c, key, entry, before, number++));
-        set(c, before, key, made(c, json_true()));
+        set_field(c, before, key, check_made(c, json_true()));
     }
-    *to = json_is_object(own_root) ? made(c, json_copy(own_root)) : root_of(c, header);
-    set(c, *to, "results", results);
+    *to = json_is_object(own_root) ? check_made(c, json_copy(own_root)) : root_of(c, header);
+    set_field(c, *to, "results", results);
     json_decref(before);
     json_decref(header);
     return status;
@@ -471,33 +491,37 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 
 /* Converts a whole T4 file to a cache file. If the metadata are those that to_t4() would make from a stored header,
  * this header is used again; otherwise a header is derived from the results. */
-static kiln_status to_cache(converter *c, json_t *from, json_t **to)
+static kiln_status to_cache(converter *c, json_t *from, size_t length, json_t **to)
 {
-    json_t *results = json_object_get(from, "results"), *root = without(c, from, "results"), *result;
+    json_t *results = json_object_get(from, "results"), *root = copy_without(c, from, "results"), *result;
     json_t *header = json_object_get(json_object_get(root, "metadata"), "kernel_tuner"),
-           *cache = made(c, json_object());
+           *cache = check_made(c, json_object());
     json_t *natural = json_is_object(header) ? root_of(c, header) : NULL;
     size_t number;
-    kiln_status status = KILN_OK;
-    if (natural && json_equal(natural, root) && json_is_array(json_object_get(header, "tune_params_keys"))) {
+    json_t *keys = json_object_get(header, "tune_params_keys"), *first = json_array_get(results, 0);
+    kiln_status status;
+    if (natural && json_equal(natural, root) && json_is_array(keys)) {
         json_incref(header);
+        status = check_params(c, keys, json_array_size(keys), 0, 0);
     } else {
-        read_dialect(c, root, json_array_get(results, 0));
-        header = derived_header(c, root, results);
+        read_dialect(c, root, first);
+        status = check_params(c, NULL, json_object_size(json_object_get(first, "configuration")),
+                              json_array_size(results), length);
+        header = status == KILN_OK ? derived_header(c, root, results) : check_made(c, json_object());
     }
     read_objective(c, header);
-    if (!(c->to_ms > 0))
+    if (status == KILN_OK && !(c->to_ms > 0))
         status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: metadata: unknown unit of time", c->name);
     json_array_foreach(results, number, result)
     {
         if (status == KILN_OK && !json_is_object(json_object_get(result, "configuration")))
-            status = bad(c, number, "has no params");
+            status = fail_configuration(c, number, "has no params");
         if (status != KILN_OK || c->failed)
             break;
         add_entry(c, result, cache, number);
     }
-    *to = made(c, json_copy(header));
-    set(c, *to, "cache", cache);
+    *to = check_made(c, json_copy(header));
+    set_field(c, *to, "cache", cache);
     json_decref(header);
     json_decref(natural);
     json_decref(root);
@@ -519,7 +543,7 @@ kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, 
                    .unit = "milliseconds",
                    .to_ms = 1};
     kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root)
-                                                  : to_cache(&c, from->root, &to->root);
+                                                  : to_cache(&c, from->root, from->text_length, &to->root);
     if (status == KILN_OK && c.failed)
         status = kiln__fail_memory(error);
     if (status != KILN_OK)

@@ -63,10 +63,10 @@ static size_t last_whole_item(const char *text, size_t length, char open[2], boo
 
 #define MIB ((uint64_t)1 << 20)
 #define TEXT_MOST (1024 * MIB) /* bytes of JSON, */
-#define TEXT_RATIO 256         /* and this multiple of the size of a gzipped file, */
+#define TEXT_RATIO 256         /* also limited to this multiple of the size of a gzipped file, */
 #define TEXT_LEAST (64 * MIB)  /* but this much in any case */
-#define TREE_MOST (4096 * MIB) /* bytes that jansson makes of it, */
-#define TREE_RATIO 64          /* as a multiple of the file's size, */
+#define TREE_MOST (4096 * MIB) /* most bytes that jansson allocates for the file, */
+#define TREE_RATIO 64          /* also limited to this multiple of the file's size, */
 #define TREE_LEAST (512 * MIB) /* but this much in any case */
 
 static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t most)
@@ -241,7 +241,7 @@ static int add_bytes(const char *bytes, size_t length, void *user)
 }
 
 /* `key` may be NULL. 17 digits are enough for every number. */
-static void put(kiln__text *out, const char *key, const json_t *value)
+static void write_field(kiln__text *out, const char *key, const json_t *value)
 {
     json_t *name = key ? json_string(key) : NULL;
     const locale_t before = kiln__locale_enter();
@@ -266,13 +266,13 @@ static void put_items(kiln__text *out, const char *key, json_t *list)
         json_object_foreach(list, name, item)
         {
             kiln__text_puts(out, n++ ? ",\n" : "\n");
-            put(out, name, item);
+            write_field(out, name, item);
         }
     else
         json_array_foreach(list, i, item)
         {
             kiln__text_puts(out, n++ ? ",\n" : "\n");
-            put(out, NULL, item);
+            write_field(out, NULL, item);
         }
     kiln__text_puts(out, object ? "\n}" : "\n]");
 }
@@ -288,7 +288,7 @@ kiln_status kiln__document_print(const kiln__document *document, kiln__text *out
         if (strcmp(key, list) == 0)
             continue; /* written last, where a truncated file may end */
         kiln__text_puts(out, n++ ? ",\n" : "\n");
-        put(out, key, value);
+        write_field(out, key, value);
     }
     kiln__text_puts(out, n ? ",\n" : "\n");
     put_items(out, list, json_object_get(document->root, list));

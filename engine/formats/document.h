@@ -40,7 +40,7 @@ bool kiln__document_describe(json_t *results, json_t *header);
 double kiln__unit_seconds(const char *name);
 
 /* Unpacks a gzipped file into a temporary file without a name, in $TMPDIR or /tmp, at most `limit` bytes of text
- * (zip.c). `more` is called after each piece of packed bytes; if it returns false, the function ends with
+ * (zip.c). The function calls `more` after each piece of packed bytes. If `more` returns false, the function ends with
  * KILN_ERROR_INTERRUPTED. The caller closes *to. *written gets the number of bytes of text. */
 kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int from, uint64_t limit,
                               bool (*more)(void *user, uint64_t bytes), void *user, int *to, uint64_t *written,
@@ -49,6 +49,6 @@ kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int f
  * end is missing. */
 kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void *data, size_t length, size_t limit,
                          char **text, size_t *text_length, bool *cut_off, kiln_error **error);
-/* Packs a text with gzip. The same text always gives the same bytes. */
+/* Packs a text with gzip. The same text is always packed to the same bytes. */
 kiln_status kiln__gzip(const kiln_allocator *mem, const char *text, size_t length, kiln__text *out, kiln_error **error);
 #endif

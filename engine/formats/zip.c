@@ -24,7 +24,8 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
             return Z_MEM_ERROR;
         size_t room = capacity - *length - 2;
         stream->next_out = (unsigned char *)*text + *length;
-        room = room < limit - *length + 1 ? room : limit - *length + 1; /* one more shows that it is too large */
+        /* one more byte shows that the content is too large */
+        room = room < limit - *length + 1 ? room : limit - *length + 1;
         stream->avail_out = room < 1u << 30 ? (unsigned)room : 1u << 30;
         unsigned before = stream->avail_out;
         int result = inflate(stream, Z_NO_FLUSH);
@@ -156,7 +157,7 @@ static kiln_status open_scratch(const kiln_allocator *mem, int *fd, kiln_error *
     *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*fd >= 0)
         return KILN_OK;
-    snprintf(path, sizeof path, "%s/kiln-XXXXXX", folder); /* a file system without such files */
+    snprintf(path, sizeof path, "%s/kiln-XXXXXX", folder); /* for a file system without unnamed files */
     *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0)
         return kiln__fail(mem, error, KILN_ERROR_IO, "no temporary file in %s: %s; TMPDIR names the folder", folder,

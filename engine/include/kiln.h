@@ -2,7 +2,7 @@
  *
  * This header declares the engine, specs, plans and runs. kiln_tune.h declares sweeps, the store of samples and
  * best-known configurations. kiln_sim.h declares the functions that only the simulated device offers; it is
- * experimental. Both headers include this one.
+ * experimental. Both headers include kiln.h.
  *
  * Objects and ownership
  *   kiln_engine   a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
@@ -162,12 +162,12 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_ALLOW_COMMANDS 8u
 /* Run kernels of a simulated device in a sandbox: a process that has given up its rights (engine/TRUST.md).
  *
- * A sweep starts a process for its kernels. In kiln_plan_run(), kiln_profile() and kiln_trace() the calling process
- * itself permanently gives up its rights before it fills the buffers. Therefore call these three functions only in a
- * process that was forked for this purpose and has no other threads. From then on that process can read only the
- * files that the spec may name. It can start no programs and write no files. Hence use `write` of kiln_run_options
- * for its outputs, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning
- * and runs without it. */
+ * A sweep starts a process for its kernels. In kiln_plan_run(), kiln_profile() and kiln_trace(), the calling process
+ * itself gives up its rights, permanently, before it fills the buffers. Therefore call these three functions only in a
+ * process that was forked for this purpose and has no other threads. From then on that process can read only the files
+ * that the spec may name. It can start no programs and write no files. Hence use `write` of kiln_run_options for its
+ * outputs, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning and runs
+ * without it. */
 #define KILN_SANDBOX 16u
 /* Run kernels in the same sandbox. If the system offers no sandbox, the call fails with KILN_ERROR_UNSUPPORTED. */
 #define KILN_SANDBOX_REQUIRED 32u
@@ -224,6 +224,10 @@ typedef struct kiln_options {
      * during the call. */
     kiln_limit_fn limit;
     void *limit_user;
+    /* The name of the size set that every choice without a set takes. NULL: "tiny" on a simulated device, and the first
+     * set of the spec on a GPU. "": the first set on every device. A spec without a set of this name takes its first
+     * set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
+    const char *size_set;
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;
@@ -271,8 +275,8 @@ KILN_API int kiln_ranks_count(const kiln_ranks *ranks);
 KILN_API int kiln_ranks_local(const kiln_ranks *ranks);
 /* Does the work of a rank other than rank 0: it compiles and measures for rank 0 until rank 0 closes its ranks.
  *
- * It returns earlier if the device of rank 0 is another model, and this rank leads the ranks whose devices are of its
- * own model. Then kiln_ranks_rank() returns 0. The caller should sweep with another engine, which gets these ranks. */
+ * It returns earlier if the device of rank 0 is another model, and this rank leads the ranks with its own model. Then
+ * kiln_ranks_rank() returns 0. The caller should sweep with another engine, which gets these ranks. */
 KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error **error);
 /* Receives the answer of one sweep of a job. `rank`: the rank that led the sweep. `device`: the model of its device;
  * NULL for rank 0. `answer`: the text that this rank passed to kiln_ranks_collect(), which lives until the ranks are
@@ -280,11 +284,11 @@ KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, ki
 typedef void (*kiln_ranks_answer_fn)(void *user, int rank, const char *device, const char *answer);
 /* Collects the answers of all sweeps of a job. Such a job has devices of several models, and one sweep for each model.
  *
- * Each rank that leads a sweep calls this function once, after its sweep, with a text that it composed. Rank 0 waits
- * for the other leaders. Then it calls `each` in this thread, first for itself and then for the other leaders in the
- * order of their ranks. A rank that sends no message for the time of a lease counts as lost, and its answer is NULL.
- * On the other leaders the function does not call `each`. `stop` may be NULL. Once *stop is nonzero, rank 0 waits for
- * at most one lease. */
+ * Each rank that leads a sweep calls this function once, after its sweep, with its answer as a text. Rank 0 waits for
+ * the other leaders. Then it calls `each` in this thread, first for itself and then for the other leaders in the order
+ * of their ranks. A rank that sends no message for the time of a lease counts as lost, and its answer is NULL. On the
+ * other leaders the function does not call `each`. `stop` may be NULL. Once *stop is nonzero, rank 0 waits for at most
+ * one lease. */
 KILN_API kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
                                         kiln_ranks_answer_fn each, void *user, kiln_error **error);
 /* Ends the job. Rank 0 tells the other ranks. `ranks` may be NULL. */
@@ -340,7 +344,7 @@ typedef struct kiln_finding {
     int ok;             /* 1: usable; 0: missing or broken */
     int needed;         /* 1: nothing works without it; 0: Kiln works without it, but can do less */
     const char *found;  /* "libnvrtc.so.13, version 13.0" */
-    const char *remedy; /* what the user should do; "" if ok is 1 */
+    const char *remedy; /* remedy for the user; "" if ok is 1 */
 } kiln_finding;
 /* Receives one finding. If it returns nonzero, it is not called again. */
 typedef int (*kiln_finding_fn)(void *user, const kiln_finding *finding);
@@ -411,10 +415,10 @@ typedef struct kiln_array {
  * function returns. */
 typedef struct kiln_call kiln_call;
 
-/* These functions return the argument `name` as a number or a text. `fallback` may be NULL; otherwise it is the value
- * of an argument that is missing. KILN_ERROR_HOST_FUNCTION: the argument is missing or has another kind.
- * KILN_ERROR_ARGUMENT: a pointer is NULL. The call keeps the reason for the author of the spec, so the host function
- * should return this status. Texts belong to the call. */
+/* These functions return the argument `name` as a number or a text. If `fallback` is not NULL, it is the value for a
+ * missing argument. KILN_ERROR_HOST_FUNCTION: the argument is missing or has another kind. KILN_ERROR_ARGUMENT: a
+ * pointer is NULL. The call keeps the reason for the author of the spec, so the host function should return this
+ * status. Texts belong to the call. */
 KILN_API kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value);
 KILN_API kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fallback, double *value);
 KILN_API kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallback, const char **value);
@@ -469,7 +473,7 @@ typedef struct kiln_csr {
  * the result is a pattern without loops that has each edge in both directions. A failure is noted with the line and the
  * column in the file. */
 KILN_API kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix);
-KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* one that is all zero is fine */
+KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* a matrix that is all zero is allowed */
 
 typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 
@@ -498,6 +502,10 @@ typedef struct kiln_host_info {
     const char *takes; /* the names of its arguments; an argument in brackets has a default */
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
+/* Tells the engine which arguments a registered function takes (`takes` of `info`). A spec that uses the function as a
+ * reference is then refused when it is loaded, if it has no buffer, size or other name for an argument that has no
+ * default. Call it before you load the specs. KILN_ERROR_NOT_FOUND: the function is not registered. */
+KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const kiln_host_info *info, kiln_error **error);
 /* Returns the host function with this number, from 0, of those that every engine has. Returns NULL for a number past the
  * last one. */
 KILN_API const kiln_host_info *kiln_host(size_t number);
@@ -596,12 +604,12 @@ typedef enum kiln_spec_key_need {
     KILN_KEY_REQUIRED,
     /* The mapping has exactly one of its keys that are marked like this. */
     KILN_KEY_ONE_OF,
-    /* The mapping takes any key. `name` stands for it in texts. */
+    /* The mapping takes any key. `name` represents it in texts. */
     KILN_KEY_ANY
 } kiln_spec_key_need;
 typedef struct kiln_spec_key_info {
     const char *mapping;       /* the mapping that has the key: "spec", "launch", ... */
-    const char *mapping_about; /* one line about the mapping, the same for all its keys */
+    const char *mapping_about; /* one line about the mapping, the same text for all its keys */
     /* A JSON schema that the mapping must meet too, which tells which of its keys go together. It is the same for all
      * keys of the mapping. */
     const char *mapping_rule;
@@ -654,6 +662,12 @@ KILN_API kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdevic
 /* Changes `count` sizes of an open plan. The plan compiles again only if its code depends on one of these sizes. If
  * the size of a buffer changes, the plan frees the buffer, or drops its binding. */
 KILN_API kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error);
+/* Returns the name of the size set of the plan: the set of its choice, or the default (`size_set` of kiln_options). The
+ * name lives as long as the spec. */
+KILN_API const char *kiln_plan_size_set(const kiln_plan *plan);
+/* Returns a size of the plan by its number, from 0, or NULL past the last one. It lives until the plan is resized or
+ * closed. */
+KILN_API const kiln_setting *kiln_plan_size(const kiln_plan *plan, size_t number);
 /* Returns the size of a buffer of the plan in bytes. */
 KILN_API kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, uint64_t *bytes,
                                             kiln_error **error);
@@ -676,7 +690,7 @@ KILN_API kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_erro
 typedef struct kiln_kernel_info {
     const char *name;           /* the name in the spec */
     CUfunction function;        /* belongs to the plan */
-    unsigned grid[3], block[3]; /* of the first launch of this kernel in the plan */
+    unsigned grid[3], block[3]; /* grid and block of the first launch of this kernel in the plan */
     unsigned dynamic_shared;    /* bytes of a block */
     int from_cache;             /* 1: the code came from the disk cache */
     /* The attributes of the first launch. The keys of the spec have the same names. */
@@ -692,9 +706,10 @@ KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
 /* The metrics of the plan's variant, with `flops` and `bytes`. kiln_plan_metric() computes one metric for the params,
- * sizes and inputs of the plan. If the inputs are not made yet, it makes them. A metric that uses measurements takes
- * them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND: `metric` is past the
- * last one. KILN_ERROR_UNSUPPORTED: the metric needs a figure that was not measured; *name is set nevertheless. */
+ * sizes and inputs of the plan. If the inputs of the plan do not exist yet, the function makes them. A metric that uses
+ * measurements takes them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND:
+ * `metric` is past the last one. KILN_ERROR_UNSUPPORTED: the metric needs a figure that was not measured; *name is set
+ * nevertheless. */
 KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
 KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value,
                                       kiln_error **error);
@@ -853,6 +868,9 @@ enum {
 #undef KILN_X
 };
 
+#define KILN_WEAK_INPUTS 1u /* all inputs of the verified run are zero */
+#define KILN_WEAK_ANSWER 2u /* an expected answer has the same value in every element */
+
 /* The fields of a result, each named once. The struct kiln_result, the answer of a runner, the columns of stores and
  * CSV files and the keys of JSON output all follow from these rows.
  *
@@ -931,7 +949,8 @@ enum {
     X(COUNT, verified_runs, "",                                                                                        \
       "runs whose answer was compared and right; 0: none, or a sample from before it was kept")
 #define KILN_RESULT_MAP_NOT_KEPT_3(X)                                                                                  \
-    X(FLAG, partly, "", "1: the reference has a part of the elements, or sums of them; 0: all, or not known")
+    X(FLAG, partly, "", "1: the reference has a part of the elements, or sums of them; 0: all, or not known")          \
+    X(COUNT, weak, "KILN_WEAK_...", "why a right answer proves little; 0: no reason was found, or not known")
 
 #define KILN_FIELD_UNIT unsigned
 #define KILN_FIELD_FLAG int
@@ -975,7 +994,7 @@ KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *opti
 typedef struct kiln_inspection kiln_inspection;
 
 typedef struct kiln_inspected_kernel {
-    const char *name, *symbol;              /* its name in the spec; its name in the module */
+    const char *name, *symbol;              /* the kernel's name in the spec, and in the module */
     int registers;                          /* registers of a thread */
     uint64_t static_shared, dynamic_shared; /* bytes of a block */
     uint64_t local_bytes;                   /* bytes of a thread */
@@ -1065,7 +1084,7 @@ KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kil
 typedef struct kiln_cache_entry {
     const char *id;       /* 32 hexadecimal digits */
     const char *source;   /* the name of the source; of a reference the name of the spec */
-    const char *arch;     /* of a reference "reference" */
+    const char *arch;     /* the architecture of a reference "reference" */
     const char *compiler; /* "nvrtc 13.0"; of a reference the host function or the command */
     const char *options;  /* the compiler's options, separated by spaces; of a reference the sizes */
     uint64_t bytes;

@@ -39,7 +39,7 @@ KILN_API const char *kiln_check_text(kiln_check_kind kind); /* "out of bounds"; 
 
 /* One side of a finding: an access, a call or a barrier. */
 typedef struct kiln_check_side {
-    const char *what;        /* "write of 4 bytes"; NULL: the finding has no such side */
+    const char *what;        /* text such as "write of 4 bytes"; NULL: the finding does not have this side */
     const char *file;        /* "" if the code has no line numbers */
     unsigned line, ptx_line; /* 0: not known */
     const char *text;        /* the text of the line; "" if the source is not available */
@@ -203,9 +203,9 @@ KILN_API const char *kiln_class_text(kiln_class what); /* "fp32 add" */
 typedef struct kiln_profiling kiln_profiling;
 
 typedef struct kiln_profiled_kernel {
-    const char *name, *symbol; /* its name in the spec; its name in the module */
+    const char *name, *symbol; /* the kernel's name in the spec, and in the module */
     uint64_t launches, blocks, warps;
-    unsigned grid[3], block[3]; /* of the first launch, like dynamic_shared */
+    unsigned grid[3], block[3]; /* grid and block of the first launch, like dynamic_shared */
     uint64_t static_shared, dynamic_shared, local_bytes;
     int registers; /* registers of a thread */
     /* 1: counted in machine code for the device's architecture. 0: estimated from the PTX. */
@@ -222,7 +222,7 @@ typedef struct kiln_profiled_kernel {
     const kiln_counters *counters;
 } kiln_profiled_kernel;
 
-/* A line of the source. The compiler tells for each instruction from which line it comes, as far as it knows. */
+/* A line of the source. For most instructions, the compiler records the source line. */
 typedef struct kiln_profiled_line {
     size_t kernel;
     const char *file, *text; /* "" if not known */
@@ -259,7 +259,7 @@ KILN_API const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *pro
 
 /* One access of one thread. */
 typedef struct kiln_traced_access {
-    const char *kernel, *file; /* its name in the spec; "" if the file is not known */
+    const char *kernel, *file; /* the kernel's name in the spec; the source file, or "" if it is unknown */
     unsigned line;
     unsigned block[3], thread[3];
     uint64_t step;      /* the number of this access among the accesses of its warp, from 0 */
@@ -267,7 +267,7 @@ typedef struct kiln_traced_access {
     int reads, writes;  /* both are 1 for an atomic operation */
     const char *buffer; /* the buffer of the spec; NULL: no buffer */
     kiln_type type;     /* the type of its elements */
-    int dims;           /* its dimensions; 0 if there is no buffer */
+    int dims;           /* number of dimensions of the buffer; 0: there is no buffer */
     /* The number of the element in the buffer, and its index in each dimension. */
     uint64_t element, index[KILN_MAX_DIMS];
     /* In a buffer: bytes from its start. Otherwise the address in its space. */

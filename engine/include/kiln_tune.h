@@ -120,9 +120,9 @@ typedef struct kiln_store kiln_store;
  */
 #define KILN_TUNE_LEAD_ONLY 8u
 /* Make the search repeatable. The strategy is asked and gets its answers in an order that does not depend on compile
- * times, on the machine or on the contents of the store. With the same seed and the same measured times, a search
- * takes the same path. This also holds for a search that continues an earlier one: samples from the store come at
- * their turn. Fewer compiles run ahead. The flag works with one device. */
+ * times, on the machine or on the contents of the store. With the same seed and the same measured times, a search takes
+ * the same path. This also applies to a search that continues an earlier one: the search gets a stored sample when the
+ * configuration's turn comes. Fewer compiles run ahead. The flag works with one device. */
 #define KILN_TUNE_REPEATABLE 16u
 
 typedef struct kiln_tune_options {
@@ -134,7 +134,7 @@ typedef struct kiln_tune_options {
     size_t variant_count;
     const kiln_setting *params; /* fixed values of params, for the variants that have these params */
     size_t param_count;
-    const char *size_set; /* as in kiln_choice */
+    const char *size_set; /* see kiln_choice */
     const kiln_setting *sizes;
     size_t size_count;
     /* The options of each run. NULL: the defaults. They are read during the call. */
@@ -152,8 +152,8 @@ typedef struct kiln_tune_options {
      * of `run` applies. If that is 0 too, an isolated sample may take 60 seconds plus twice the budget. Once a sample
      * has succeeded, the 60 seconds become 5 seconds plus 50 times the shortest sample, if that is less. */
     double sample_timeout;
-    /* The store, or NULL. Samples are written to it as they are made. A sample is taken from it if everything that
-     * determines the sample is unchanged. The store must stay open during the call. */
+    /* The store, or NULL. The sweep writes each sample to the store as soon as it is made. A sample is taken from it if
+     * everything that determines the sample is unchanged. The store must stay open during the call. */
     kiln_store *store;
     unsigned flags; /* KILN_TUNE_FRESH and the other flags above */
     /* The name of a strategy (kiln_strategy_name). NULL: kiln_strategy_name(0). Without a budget, or with
@@ -265,6 +265,12 @@ typedef struct kiln_tuning_totals {
 } kiln_tuning_totals;
 KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
+/* Returns the name of the size set of the sweep: the set of its options, or the default (`size_set` of kiln_options).
+ * It lives as long as the tuning. */
+KILN_API const char *kiln_tuning_size_set(const kiln_tuning *tuning);
+/* Returns a size of the sweep by its number, from 0, or NULL past the last one. The sizes belong to the tuning. */
+KILN_API const kiln_setting *kiln_tuning_size(const kiln_tuning *tuning, size_t number);
+
 /* A variant that the sweep left out. The device lacks a feature that its `needs` or `target` requires, or see
  * `variants` of kiln_tune_options. */
 typedef struct kiln_left_out {
@@ -274,9 +280,9 @@ typedef struct kiln_left_out {
 /* Returns a variant that was left out by its number, from 0. Returns NULL past the last one. */
 KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, size_t number);
 
-/* How certain it is that the first sample is the best. After the sweep, the fastest configurations (the finalists)
- * are measured again. They take turns in many rounds, and are then ranked before all others by the median of their
- * rounds (engine/tune/FINALS.md). */
+/* How certain it is that the first sample is the best. After the sweep, the fastest configurations (the finalists) are
+ * measured again. Each of many rounds measures all of them. Then they are ranked before all other samples, by the
+ * median of their rounds (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {
     /* The number of finalists. 1: no other configuration was close. 0: there were no finals. */
     size_t finalists;
@@ -391,7 +397,7 @@ typedef struct kiln_store_filter {
     /* The id or the uuid of the device, or a part of its name. Upper and lower case are the same in the name. */
     const char *device;
     int failed;     /* 1: only failed records; -1: only records that did not fail */
-    int64_t before; /* only records that were made earlier; microseconds since 1970 */
+    int64_t before; /* only records made before this time, in microseconds since 1970 */
     /* Only records that were made at these sizes. Sizes that are not listed may have any value. */
     const kiln_setting *sizes;
     size_t size_count;
@@ -477,7 +483,7 @@ typedef struct kiln_best_options {
     /* Above 0: if these sizes are not known on this device, kiln_tune() runs first, for at most this number of
      * seconds. The samples go into `store`, so that the next call finds them. */
     double tune_seconds;
-    const kiln_run_options *run; /* this member and the following ones are as in kiln_tune_options */
+    const kiln_run_options *run; /* this member and the following members: see kiln_tune_options */
     kiln_isolation isolation;
     kiln_tune_fn callback;
     void *user;
@@ -488,7 +494,7 @@ typedef struct kiln_best {
     const char *variant;
     const kiln_setting *params; /* all params, valid for these sizes on the engine's device */
     size_t param_count;
-    const kiln_setting *sizes; /* all sizes of the problem that was asked for */
+    const kiln_setting *sizes; /* all sizes of the requested problem */
     size_t size_count;
     /* The sample that the answer is based on. These members have no meaning with KILN_BEST_DEFAULT. */
     const kiln_setting *known_sizes;
@@ -498,7 +504,7 @@ typedef struct kiln_best {
      * `near_inputs` is not 0, it is the distance between the features (engine/best/README.md). */
     double distance;
     double seconds;                    /* the time of the sample */
-    int measured, estimated, verified; /* as in kiln_result */
+    int measured, estimated, verified; /* see kiln_result */
     int64_t made;                      /* microseconds since 1970 */
     /* As in the kiln_result of the sample. 0: no such time, or only a file has the sample. */
     double inputs_seconds, copy_seconds;
@@ -514,6 +520,7 @@ typedef struct kiln_best {
     size_t feature_count;
     const kiln_setting *known_features; /* features of the sample's input; set if `near_inputs` is not 0 */
     size_t known_feature_count;
+    const char *size_set; /* the size set that `sizes` come from; it lives as long as the spec */
 } kiln_best;
 
 /* Finds the best-known configuration for the sizes of `choice` on the engine's device. If `choice` gives a variant or

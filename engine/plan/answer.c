@@ -53,7 +53,7 @@ static const kiln__plan_buffer *find_output(const kiln_plan *plan, size_t number
     return NULL;
 }
 
-/* Loads the kernels that compare, for all plans that share `shared`. False: the device refuses them. */
+/* Loads the kernels that compare, for all plans that share `shared`. Returns false if the device refuses them. */
 static bool load_kernels(kiln__shared *shared)
 {
     const kiln__driver *driver = &shared->engine->driver;
@@ -86,7 +86,7 @@ kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *a
             continue;
         if (driver->cuMemAlloc_(&answers->copies[i], (size_t)b->bytes) != CUDA_SUCCESS) {
             answers->copies[i] = 0;
-            answers->on_device = false; /* there is no room for a copy, so the host compares */
+            answers->on_device = false; /* the device has no memory for a copy, so the host compares */
             break;
         }
         CUresult result = driver->cuMemcpyDtoD_(answers->copies[i], b->pointer, (size_t)b->bytes);

@@ -277,6 +277,20 @@ static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot
     return status;
 }
 
+/* Fails for a launch with too few or too many arguments. Lists the types that the kernel takes. */
+static kiln_status fail_count(filling *f, kiln__pos pos, size_t given)
+{
+    enum { MOST = 12 };
+    const kiln__signature *takes = &f->kernel->signature;
+    kiln__text list = {.mem = f->plan->mem};
+    for (size_t i = 0; i < takes->count && takes->count <= MOST; i++)
+        kiln__text_printf(&list, "%s%s", i ? ", " : ": ", kiln__param_type_text(&takes->params[i]));
+    kiln_status status = fail_at(f, pos, "%s needs %zu arguments, but %zu are given%s", f->kernel->name, takes->count,
+                                 given, list.failed ? "" : kiln__text_get(&list));
+    kiln__text_free(&list);
+    return status;
+}
+
 kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const kiln__plan_kernel *kernel,
                                 const kiln__scope *scope, uint64_t *values, void **pointers, kiln_error **error)
 {
@@ -284,8 +298,7 @@ kiln_status kiln__arguments_set(kiln_plan *plan, const kiln__step *step, const k
     size_t count = step->as.launch.arg_count;
     kiln_status status = KILN_OK;
     if (count != kernel->signature.count)
-        return fail_at(&f, step->pos, "%s needs %zu arguments, but %zu are given", kernel->name,
-                       kernel->signature.count, count);
+        return fail_count(&f, step->pos, count);
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         f.number = i + 1;
         pointers[i] = values;

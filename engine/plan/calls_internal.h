@@ -17,9 +17,9 @@ typedef struct kiln__call_args {
     kiln__arena arena;
     kiln__call_arg *args;
     size_t count, capacity;
-    const char *hint; /* hint for the message about a missing argument; NULL: none */
+    const char *hint; /* hint for the message about a missing argument; NULL: no hint */
     bool missed;      /* set by kiln__plan_call() if the function asked for a missing argument */
-    bool opened;      /* the same if it asked for a file */
+    bool opened;      /* true if it asked for a file */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
 /* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */

@@ -7,6 +7,7 @@
 #include "layout_internal.h"
 #include "names_internal.h"
 #include "plan_internal.h"
+#include "preflight_internal.h"
 #include "reference_internal.h"
 #include "wire.h"
 
@@ -189,13 +190,9 @@ kiln_status kiln__command_reference(kiln_plan *plan, const kiln__verify *verify,
                                     kiln__export **outputs, kiln_error **error)
 {
     command c = {.plan = plan, .verify = verify, .arena.mem = plan->mem, .error = error};
-    if (!(plan->engine->flags & KILN_ALLOW_COMMANDS))
-        return fail_at(
-            &c, KILN_ERROR_REFUSED,
-            "the spec wants to run the command '%s' on this machine, with your rights; only --allow-commands "
-            "(KILN_ALLOW_COMMANDS) lets it",
-            verify->name);
-    kiln_status status = make_folders(&c);
+    kiln_status status = kiln__command_refuse(plan->engine, verify, error);
+    if (status == KILN_OK)
+        status = make_folders(&c);
     if (status == KILN_OK)
         status = write_inputs(&c, args);
     if (status == KILN_OK)

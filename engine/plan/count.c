@@ -78,7 +78,8 @@ static const char *const distances[] = {
 static const char long_distance[] = "sub.s64 %d14, %d12, %d13;\nsub.s64 %d15, %d13, %d12;\n"
                                     "selp.b64 %d14, %d14, %d15, %p3;\ncvt.rn.f64.u64 %g3, %d14;\n";
 
-/* Each block counts classes in shared memory, because many elements are of one class, and adds them up at its end. */
+/* Each block counts classes in shared memory, because many elements have the same class, and adds its counts to the
+ * totals at its end. */
 static const char head[] =
     ".version 6.0\n.target sm_50\n.address_size 64\n"
     ".visible .entry count_errors(.param .u64 got, .param .u64 want, .param .u64 count, .param .u64 counted,\n"

@@ -14,8 +14,8 @@ typedef struct kiln__counting {
 } kiln__counting;
 /* Returns whether the device compares an output or an input of this many bytes, in this run. */
 bool kiln__counts_on_device(const kiln_plan *plan, uint64_t bytes);
-/* Counts what kiln__array_compare() and kiln__array_compare_sample() count. *done is false if the device cannot do it: the
- * type is complex, of 8-bit floats or another than that of the reference, or there is no memory for a copy. */
+/* Counts what kiln__array_compare() and kiln__array_compare_sample() count. *done is false if the device cannot count:
+ * the type is complex, an 8-bit float, or different from the reference's type, or there is no memory for a copy. */
 kiln_status kiln__count_on_device(kiln_plan *plan, const kiln__plan_buffer *b, const kiln__counting *of,
                                   kiln__counted *counted, bool *done, kiln_error **error);
 

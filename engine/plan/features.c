@@ -98,7 +98,8 @@ kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const
     kiln_plan *plan = NULL;
     kiln__variant common = {0};
     kiln_status status = open_hostly(engine, spec, sizes, shared, &plan, error);
-    if (status == KILN_OK) { /* only the parts of all variants: a variant's own inputs depend on its params */
+    /* only common inputs of all variants, because a variant's own inputs depend on its params */
+    if (status == KILN_OK) {
         common = *plan->variant;
         common.input_count = spec->input_count;
         common.buffer_count = spec->buffer_count;

@@ -141,7 +141,7 @@ static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_erro
             status = adopt(plan, b, &entry->values->array, b->file ? b->file : buffer->fill.text, error);
     } else if (status == KILN_OK && buffer->fill.kind == KILN__FILL_FROM) {
         status = exported_array(plan, buffer, &array, &input, error);
-        if (status == KILN_OK && array) /* one implies the other; an analyzer does not see it */
+        if (status == KILN_OK && array) /* `status` implies `array`, but an analyzer does not see this */
             status = adopt(plan, b, array, buffer->fill.text, error);
     }
     if (status != KILN_OK)
@@ -158,7 +158,7 @@ static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_erro
 
 /* ---- initial contents ---- */
 
-static kiln_status fill_values(kiln_plan *plan, const kiln__fill *fill, kiln__fill_values *values, kiln_error **error)
+kiln_status kiln__fill_values_of(kiln_plan *plan, const kiln__fill *fill, kiln__fill_values *values, kiln_error **error)
 {
     kiln__diag diag = {.mem = plan->mem};
     kiln_value a = {.kind = KILN_INT}, b = {.kind = KILN_INT};
@@ -199,7 +199,7 @@ static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error
             kiln__text_printf(&key, "%s.%s", input->entry->key, fill->text);
     } else {
         kiln__fill_values v;
-        status = fill_values(plan, fill, &v, error);
+        status = kiln__fill_values_of(plan, fill, &v, error);
         kiln__text_puts(&key, "fill ");
         kiln__plan_shape_text(&key, b->type, b->dims, b->shape);
         if (status == KILN_OK && v.integers)
@@ -222,7 +222,7 @@ static kiln_status make_content(kiln_plan *plan, kiln__plan_buffer *b, kiln__pla
     kiln_array array;
     kiln_status status = kiln__engine_check_memory(plan->engine, b->bytes, true, b->buffer->name, error);
     if (status == KILN_OK)
-        status = fill_values(plan, &b->buffer->fill, &values, error);
+        status = kiln__fill_values_of(plan, &b->buffer->fill, &values, error);
     if (status == KILN_OK)
         status = kiln__array_make(plan->mem, b->type, b->dims, b->shape, &array, error);
     if (status != KILN_OK)
@@ -464,7 +464,7 @@ static bool may_repeat(const kiln_plan *plan, const kiln__plan_buffer *b)
 static kiln_status make_repeated(kiln_plan *plan, const kiln__plan_buffer *b, kiln__plan_entry **entry,
                                  kiln_error **error)
 {
-    kiln__plan_buffer part = *b; /* the same fill, of fewer elements */
+    kiln__plan_buffer part = *b; /* the same fill for fewer elements */
     part.dims = 1;
     part.shape[0] = REPEATED_BYTES / kiln__type_bytes(b->type);
     part.bytes = REPEATED_BYTES;

@@ -17,7 +17,7 @@ typedef struct kiln__plan_buffer {
     uint64_t bytes, elements;
     kiln__owner owner;
     CUdeviceptr pointer; /* 0 if the buffer has no bytes */
-    bool filled;         /* it has its initial content, or the result of a run */
+    bool filled;         /* the buffer has its initial content, or the result of a run */
     bool custom;         /* the caller gave the content: it bound or wrote the buffer */
     const char *file;    /* file of --input, which replaces the fill during a run */
     char *key;           /* key of its initial content; NULL until computed */
@@ -32,6 +32,9 @@ kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error);
 kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);
 /* Gives every buffer that a run may change its initial content again. */
 kiln_status kiln__plan_refill(kiln_plan *plan, kiln_error **error);
+/* Evaluates the numbers of a fill. */
+kiln_status kiln__fill_values_of(kiln_plan *plan, const kiln__fill *fill, kiln__fill_values *values,
+                                 kiln_error **error);
 void kiln__plan_forget(kiln_plan *plan);                             /* drops shapes, programs and keys */
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer); /* gives the buffer's memory back */
 /* for messages of the simulator */

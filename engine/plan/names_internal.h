@@ -4,7 +4,8 @@
 
 #include "layout_internal.h"
 
-kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name); /* NULL: there is no such buffer */
+/* returns NULL if there is no such buffer */
+kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name);
 /* Returns the buffer to which a name refers after swaps. */
 kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *name);
 kiln_status kiln__plan_no_buffer(const kiln_plan *plan, const char *name, kiln_error **error);

@@ -61,7 +61,7 @@ static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, co
     kiln__cubin_kernel *kernels = NULL;
     size_t count = 0;
     if (!unit->cubin || !unit->cubin_length || kiln__is_relocatable(unit->cubin, unit->cubin_length))
-        return KILN_OK; /* its registers are unknown until it is linked */
+        return KILN_OK; /* the registers are unknown until the code is linked */
     kiln_status status = kiln__cubin_kernels(plan->mem, unit->cubin, unit->cubin_length, &kernels, &count, error);
     for (size_t i = 0; status == KILN_OK && i < count; i++)
         if (strcmp(kernels[i].symbol, symbol) == 0)
@@ -396,6 +396,13 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
         }
     }
     return status;
+}
+
+const char *kiln_plan_size_set(const kiln_plan *plan) { return plan ? plan->config->size_set : NULL; }
+
+const kiln_setting *kiln_plan_size(const kiln_plan *plan, size_t number)
+{
+    return plan && number < plan->config->sizes.count ? &plan->config->sizes.items[number] : NULL;
 }
 
 /* ---- buffers ---- */

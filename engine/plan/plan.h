@@ -4,6 +4,7 @@
 #define KILN_PLAN_H
 
 #include "config.h"
+#include "data.h"
 #include "engine.h"
 #include "spec.h"
 
@@ -34,7 +35,7 @@ typedef struct kiln__kept_reference {
     const char *key; /* begins with the text of kiln__reference_begin_key() */
     size_t key_length;
     const char *spec, *function, *sizes;
-    const void *list, *data; /* as kiln__exports_pack() writes them */
+    const void *list, *data; /* in the form that kiln__exports_pack() writes */
     size_t list_length, data_length;
 } kiln__kept_reference;
 /* Writes a reference to the engine's cache, and removes the least recently used ones that are too many. A failure is no
@@ -56,6 +57,12 @@ kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const 
  * is compiled. */
 kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, bool check, kiln_error **error);
+/* Finds mistakes that would make every configuration at these sizes fail, without a device or a compiler: files that are
+ * not there and, with `check`, references that are not there or may not run. */
+kiln_status kiln__plan_preflight(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, bool check,
+                                 kiln_error **error);
+/* Logs what `weak` of a result says, as warnings. */
+void kiln__weak_tell(const kiln__log *log, const char *spec, unsigned weak);
 /* Returns the time of a result: measured or estimated seconds, otherwise the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
 /* call it before the plan's first run; `shared` must outlive the plan */
@@ -68,5 +75,46 @@ typedef enum kiln__answer_use {
     KILN__ANSWER_WHOLE    /* compute a reference of all elements, however long that takes */
 } kiln__answer_use;
 void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);
+/* ---- single runs whose contents and memory the caller chooses (once.c, verify.c) ----
+ *
+ * The judge makes the contents of all buffers, binds its own memory with guard zones, and compares the answers itself.
+ * The engine's context must be current in all of these calls. */
+typedef struct kiln__once_buffer {
+    const kiln__buffer *buffer;
+    bool of_spec; /* false: scratch memory of the variant */
+    bool keeps;   /* kernels must not change it */
+    kiln_type type;
+    int dims;
+    uint64_t shape[KILN_MAX_DIMS], bytes, elements;
+} kiln__once_buffer;
+/* The expected content of an output. The caller frees want.data. */
+typedef struct kiln__once_expected {
+    kiln_array want;
+    bool exact;
+    double rtol, atol;
+} kiln__once_expected;
+/* Lays the buffers out and describes them. `list` has room for variant->buffer_count entries. */
+kiln_status kiln__once_buffers(kiln_plan *plan, kiln__once_buffer *list, kiln_error **error);
+/* Makes the content that the spec gives the buffer. The caller frees it. */
+kiln_status kiln__once_content(kiln_plan *plan, size_t buffer, kiln_array *content, kiln_error **error);
+/* Evaluates the numbers of the buffer's fill, which must be a numeric one. */
+kiln_status kiln__once_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *values, kiln_error **error);
+/* Drops all memory and bindings. */
+void kiln__once_release(kiln_plan *plan);
+/* Runs before_each and the steps once, and waits. `seconds` is the time limit. */
+kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error);
+/* Computes the expected content of verify entry `number`, which no variant makes, for the plan's current contents. */
+kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error);
+/* Sets the tolerances only. */
+kiln_status kiln__once_tolerance(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error);
+/* Evaluates the metric `flops`. Returns 0 for a variant without this metric. */
+double kiln__once_flops(kiln_plan *plan);
+/* The PTX of the plan's code, and its module. */
+const char *kiln__plan_ptx(const kiln_plan *plan, size_t *length);
+CUmodule kiln__plan_module(const kiln_plan *plan);
+/* Begins and ends the checks of the simulated device. The second one calls options->check with each finding. */
+kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error);
+void kiln__plan_end_checks(kiln_plan *plan, const kiln_run_options *options);
+
 void kiln__plan_whole(kiln_plan *plan); /* all blocks run, even if an estimate needs only a few */
 #endif

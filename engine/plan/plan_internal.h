@@ -51,7 +51,7 @@ struct kiln_plan {
     kiln__limit limit;
     kiln__host_work work; /* work since the last run began */
     kiln__answer_use answer_use;
-    unsigned answer_run; /* the number of the last of several runs whose answers are compared; 0: the first */
+    unsigned answer_run; /* number of the last run whose answer is compared; 0: only the first */
     /* the next launch is captured into this folder; NULL: only if the engine's settings request it */
     char *capture_folder;
     char *captured; /* the folder of the last capture */

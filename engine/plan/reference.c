@@ -5,8 +5,8 @@
  * size, param, fill, seed or file changes which reference. The cache (engine/cache) compares the whole key, and treats a
  * damaged entry as a miss. The content of an entry is a list of exports (engine/data/exports.c).
  *
- * These references are not kept: those of host functions that an application registered, because such a function may depend
- * on state of the application; those that read a file themselves; and those that another variant computes.
+ * Three kinds of references are not kept. A host function that an application registered may depend on state of the
+ * application. A host function may read a file itself. And a reference may be computed by another variant.
  *
  * A process in a sandbox cannot write. It hands a reference to the sweep before its first kernel runs
  * (kiln__shared_on_keep()), and the sweep accepts none after that. The key begins with the hash of the spec, which the sweep
@@ -27,8 +27,9 @@
 #include "reference_internal.h"
 #include "shared_internal.h"
 
-#define LEAST_SECONDS 0.02        /* a reference that took less is not kept */
-#define SECONDS_PER_BYTE 2e-9     /* nor one that took less than this, because reading it takes a half of it */
+#define LEAST_SECONDS 0.02 /* a reference that took less is not kept */
+/* a reference that took less than this per byte is not kept, because reading it takes half of this */
+#define SECONDS_PER_BYTE 2e-9
 #define LARGEST 4                 /* nor one larger than this part of all that may be kept */
 #define FORMAT "kiln reference 1" /* changes with the key or the content */
 
@@ -57,7 +58,8 @@ static void put_argument(kiln_plan *plan, const kiln__call_args *args, size_t nu
     kiln__text_printf(key, "%s ", arg->name);
     if (arg->kind == KILN__CALL_VALUE) {
         kiln__text_printf(key, "%d ", (int)arg->value.kind);
-        if (arg->value.kind == KILN_TEXT) /* with its length, because it may have lines that look like arguments */
+        /* with the length, because the text may have lines that look like arguments */
+        if (arg->value.kind == KILN_TEXT)
             kiln__text_printf(key, "%zu ", strlen(arg->value.as.text));
         kiln__value_print(key, arg->value);
         kiln__text_puts(key, "\n");
@@ -109,7 +111,8 @@ bool kiln__reference_host_key(kiln_plan *plan, const kiln__verify *verify, const
 
 bool kiln__reference_extend_key(kiln_plan *plan, const kiln__call_args *args, size_t first, kiln__text *key)
 {
-    kiln__text_puts(key, "own\n"); /* a variant without own inputs has another key than a function that looks at none */
+    /* so a variant without own inputs has another key than a function that reads no inputs */
+    kiln__text_puts(key, "own\n");
     return put_arguments(plan, args, first, args->count, key);
 }
 
@@ -298,6 +301,8 @@ static void cut_label(kiln__text *text)
         text->data[MOST] = '\0';
 }
 
+/* Keeps a reference on disk if reading it later is clearly faster than computing it again. In a sandbox the sweep
+ * writes the file, because the process may not. */
 void kiln__reference_keep(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key,
                           const kiln__export *exports, double seconds)
 {

@@ -238,7 +238,8 @@ static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options
     return status;
 }
 
-#define REPEATED_TIMES 4 /* with a given number of repetitions, each may take this multiple of the first run's time */
+/* with a given number of repetitions, each repetition may take this multiple of the first run's time */
+#define REPEATED_TIMES 4
 
 /* The order matters: references are computed before the steps overwrite their data, poison comes after them, and the
  * limit begins at the first launch. */
@@ -301,8 +302,8 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     return status == KILN_OK ? set_metrics(plan, result, true, error) : status;
 }
 
-/* Begins the checks of the simulated device. Only one run at a time can be checked in a context. */
-static kiln_status begin_checks(kiln_plan *plan, kiln_error **error)
+/* Only one run at a time can be checked in a context. */
+kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
         return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
@@ -340,7 +341,7 @@ static int report_finding(void *user, const kiln_check_finding *found)
     return r->options->check ? r->options->check(r->options->check_user, &f) : 1;
 }
 
-static void end_checks(kiln_plan *plan, const kiln_run_options *options)
+void kiln__plan_end_checks(kiln_plan *plan, const kiln_run_options *options)
 {
     reporter r = {.plan = plan, .options = options, .arena = {.mem = plan->mem}};
     plan->engine->driver.simulator->check_end(report_finding, &r);
@@ -355,7 +356,7 @@ kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options,
         return KILN_OK;
     if (!(options->flags & KILN_RUN_NO_VERIFY))
         KILN__TRY(kiln__plan_open_references(plan, error));
-    if (plan->capture_folder) /* made here, so that the process needs no right to the parent folder */
+    if (plan->capture_folder) /* the folder is made here, so that the process needs no right to its parent */
         KILN__TRY(kiln__make_folders(plan->mem, plan->capture_folder, 0777, error));
     const kiln__sandbox want = {
         .files = options->inputs, .file_count = options->input_count, .writable = plan->capture_folder};
@@ -387,7 +388,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         status = kiln__plan_sandbox(plan, &options, error);
     bool checked = options.flags & KILN_RUN_CHECK;
     if (status == KILN_OK && checked)
-        status = begin_checks(plan, error);
+        status = kiln__plan_begin_checks(plan, error);
     bool begun = status == KILN_OK && checked;
     if (status == KILN_OK) { /* launches and copies of other threads would disturb the times */
         const kiln__waiting how = {.notify = plan->shared->on_wait,
@@ -404,7 +405,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         }
     }
     if (begun)
-        end_checks(plan, &options);
+        kiln__plan_end_checks(plan, &options);
     for (size_t i = 0; i < plan->variant->buffer_count; i++)
         plan->buffers[i].file = NULL;
     if (files)
@@ -418,6 +419,8 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         plan->shared->staging = NULL;
     }
     kiln__engine_leave(plan->engine, previous);
+    if (status == KILN_OK && !plan->shared->sweep) /* a sweep tells it once */
+        kiln__weak_tell(&plan->engine->log, plan->spec->name, made.weak);
     if (status == KILN_OK)
         plan->result = made;
     if (status == KILN_OK && result)

@@ -14,7 +14,7 @@ typedef struct kiln__plan_entry {
     char *key;
     /* the exports of an input, the content of a buffer (one array), or the outputs of a reference */
     kiln__export *values;
-    CUdeviceptr device; /* a copy of a buffer's content that no kernel accesses; 0: none */
+    CUdeviceptr device; /* a copy of a buffer's content that no kernel accesses; 0: no copy */
     uint64_t device_bytes;
     kiln__unit unit; /* the memory of `values` that are read from disk */
     double seconds;  /* for an input the time of its host function; for a device copy the time of copying */
@@ -38,7 +38,7 @@ typedef struct kiln__device_block {
 struct kiln__shared {
     kiln_engine *engine;
     const kiln_allocator *mem;
-    bool sweep; /* it belongs to a sweep: it keeps contents and device memory */
+    bool sweep; /* the object belongs to a sweep: it keeps contents and device memory */
     kiln__plan_entry *entries;
     kiln__device_block *spare; /* device memory that plans have given back */
     size_t spare_count, spare_capacity;
@@ -46,9 +46,9 @@ struct kiln__shared {
     uint64_t flush_bytes;
     kiln__comparer comparer;
     kiln__counter counters[KILN_TYPE_COUNT];
-    CUdeviceptr counted;  /* where they write; 0: not allocated yet */
+    CUdeviceptr counted;  /* memory for their counts; 0: not allocated yet */
     uint64_t count_least; /* bytes of an output that the device compares; 0: the default */
-    void *staging;        /* host memory into which outputs are read, one after the other */
+    void *staging;        /* host memory for outputs that are read one after the other */
     uint64_t staging_bytes;
     void (*on_launch)(void *user); /* may be NULL */
     void *on_launch_user;

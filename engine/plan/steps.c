@@ -1,8 +1,8 @@
 /* steps.c - evaluates the steps of a variant into operations of the driver (arguments of launches: arguments.c).
  *
  * A walk evaluates the steps. If no step depends on data on the device, the walk runs once and stores its operations as
- * a program. A launch of the plan is then a loop over that array. With `while` or `host` steps every launch walks
- * again, and each operation runs as soon as it is known.
+ * a program. A launch of the plan is then a loop over that array. With `while` or `host` steps, every launch evaluates
+ * the steps again and runs each operation at once.
  *
  * The file is long because evaluating steps and making operations share one state. */
 #include <inttypes.h>
@@ -176,15 +176,12 @@ static kiln_status emit(walk *w, const kiln__plan_op *op)
 static kiln__plan_kernel *find_kernel(walk *w, const kiln__step *step, const kiln__scope *scope, kiln_status *status)
 {
     kiln_plan *plan = w->plan;
-    const kiln__template *name = step->as.launch.kernel;
     kiln__text filled = {.mem = plan->mem};
     kiln__diag diag = {.mem = plan->mem};
-    const char *text = kiln__template_text(name);
-    if (strpbrk(text, "{}")) {
-        kiln__template_fill(name, scope, &filled, &diag);
-        text = kiln__text_get(&filled);
-    }
+    const char *text = kiln__launch_kernel(step, scope, &filled, &diag);
     *status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, w->error);
+    if (*status == KILN_OK && !text)
+        *status = kiln__fail_memory(w->error);
     kiln__plan_kernel *found = NULL;
     for (size_t i = 0; i < plan->kernel_count && *status == KILN_OK && !found; i++)
         if (strcmp(plan->kernels[i].name, text) == 0)
@@ -783,9 +780,10 @@ static void geometry(kiln_plan *plan, const kiln__step *steps, size_t count, con
         }
         if (step->kind != KILN__STEP_LAUNCH)
             continue;
-        kiln__text name = {.mem = plan->mem};
+        kiln__text filled = {.mem = plan->mem};
         int64_t dims[7] = {0};
-        bool ok = kiln__template_fill(step->as.launch.kernel, scope, &name, NULL);
+        const char *name = kiln__launch_kernel(step, scope, &filled, NULL);
+        bool ok = name != NULL;
         for (int d = 0; d < 3 && ok; d++)
             ok = kiln__expr_eval_int(step->as.launch.grid[d], scope, "grid", &dims[d], NULL) &&
                  kiln__expr_eval_int(step->as.launch.block[d], scope, "block", &dims[3 + d], NULL);
@@ -793,7 +791,7 @@ static void geometry(kiln_plan *plan, const kiln__step *steps, size_t count, con
             ok = kiln__expr_eval_int(step->as.launch.shared, scope, "shared", &dims[6], NULL);
         for (size_t k = 0; k < plan->kernel_count && ok; k++) {
             kiln__plan_kernel *kernel = &plan->kernels[k];
-            if (kernel->known || strcmp(kernel->name, kiln__text_get(&name)) != 0)
+            if (kernel->known || strcmp(kernel->name, name) != 0)
                 continue;
             kernel->known = true;
             for (int d = 0; d < 3; d++) {
@@ -802,7 +800,7 @@ static void geometry(kiln_plan *plan, const kiln__step *steps, size_t count, con
             }
             kernel->dynamic_shared = (unsigned)dims[6];
         }
-        kiln__text_free(&name);
+        kiln__text_free(&filled);
     }
 }
 

@@ -8,7 +8,7 @@
  * compared. */
 typedef struct kiln__texture_key {
     uint64_t address, pitch;          /* pitch: bytes from one row to the next */
-    uint64_t dims, extent[3];         /* in texels, the innermost first, layers last; 1 for missing dimensions */
+    uint64_t dims, extent[3];         /* in texels, innermost first, layers last; missing dimensions are 1 */
     uint64_t format, channels, texel; /* texel: its size in bytes */
     uint64_t array, layered;          /* true or false */
     uint64_t linear, flags, edge[3];  /* flags and edges: the driver's values */

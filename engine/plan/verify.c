@@ -9,10 +9,12 @@
 #include "limit_internal.h"
 #include "names_internal.h"
 #include "plan_internal.h"
+#include "preflight_internal.h"
 #include "reference_internal.h"
 #include "shared_internal.h"
 #include "steps_internal.h"
 #include "verify_internal.h"
+#include "weak_internal.h"
 
 /* ---- references ----
  * Each is a list of arrays by output name, stored in the shared part under a key of everything that determines it:
@@ -51,7 +53,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
     }
     kiln__text_printf(key, "%s%s%s %s%s", once ? ONCE : "", own ? OWN : "", kinds[verify->against],
                       plan->answer_use == KILN__ANSWER_WHOLE ? "whole " : "", verify->name);
-    for (size_t i = 0; i < verify->arg_count; i++) /* they use only what is in the key */
+    for (size_t i = 0; i < verify->arg_count; i++) /* these functions use only parts of the key */
         kiln__text_printf(key, " %s: %s,", verify->args[i].name,
                           verify->args[i].expr ? kiln__expr_text(verify->args[i].expr) : verify->args[i].text);
     for (size_t i = 0; i < verify->param_count; i++) {
@@ -143,7 +145,7 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
             temporary = true;
         }
         if (b->buffer->fill.kind == KILN__FILL_NONE && !b->file && is_sampled(plan, b->buffer))
-            kiln__array_poison(&array); /* what is left of it stands where the function computed nothing */
+            kiln__array_poison(&array); /* elements that the function does not compute keep this poison */
         kiln__call_arg arg = {.name = b->buffer->name, .kind = KILN__CALL_ARRAY, .writable = b->buffer->out};
         kiln__export **list = b->buffer->out ? outputs : borrowed;
         if (temporary) {
@@ -162,7 +164,8 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
     return status;
 }
 
-/* Adds what the function knows by other names than the spec, before everything else: the first of a name is found. */
+/* Adds the values that the function has under other names than the spec. They come first, because a look-up finds the
+ * first entry of a name. */
 static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, kiln_error **error)
 {
     size_t before = args->count;
@@ -207,12 +210,51 @@ static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln_
     kiln__text_free(&names);
 }
 
+static bool has_shape(const kiln__export *export, kiln_type type, int dims, const uint64_t *shape)
+{
+    return export->is_array && export->array.type == type && export->array.dims == dims &&
+           memcmp(export->array.shape, shape, (size_t)dims * sizeof *shape) == 0;
+}
+
+/* Finds the random sums that a host function exported in place of most elements of an output, which is *want. Leaves
+ * *projection without sums if the function exported no sums. Returns false if their types or shapes do not fit the output, because the
+ * comparison reads as many weights and sums as the output needs. */
+static bool find_projection(const kiln__export *exports, const kiln_array *want, kiln__projection *projection)
+{
+    const kiln__export *weights = kiln__export_find(exports, "verify.weights"),
+                       *sums = kiln__export_find(exports, "verify.sums"),
+                       *slack = kiln__export_find(exports, "verify.slack");
+    if (!weights || !sums || !slack)
+        return true;
+    const uint64_t columns = want->shape[1], blocks = columns / KILN__PROJECTED + (columns % KILN__PROJECTED != 0);
+    if (want->dims != 2 || !has_shape(weights, KILN_f64, 1, &columns) ||
+        !has_shape(sums, KILN_f64, 2, (const uint64_t[]){want->shape[0], blocks}) || slack->is_array ||
+        slack->value.kind != KILN_FLOAT)
+        return false;
+    *projection = (kiln__projection){&weights->array, &sums->array, slack->value.as.f};
+    return true;
+}
+
+/* Tells whether a reference from disk has the output that is verified, and sums that fit it. */
+static bool is_usable(const kiln__export *kept, const char *output)
+{
+    kiln__projection projection;
+    const kiln__export *found = kiln__export_find(kept, output);
+    return found && found->is_array && find_projection(kept, &found->array, &projection);
+}
+
 /* Takes a reference from disk, if it is there, in place of the outputs that were made for the function to write. */
-static bool take_kept(kiln_plan *plan, const kiln__text *key, kiln__export **outputs, kiln__unit *unit)
+static bool take_kept(kiln_plan *plan, const kiln__verify *verify, const kiln__text *key, kiln__export **outputs,
+                      kiln__unit *unit)
 {
     kiln__export *kept;
     if (!kiln__reference_find(plan, key, unit, &kept))
         return false;
+    if (!is_usable(kept, verify->buffer)) { /* no reference that Kiln wrote */
+        kiln__exports_free(plan->mem, kept);
+        kiln__unit_free(unit);
+        return false;
+    }
     kiln__exports_free(plan->mem, *outputs);
     *outputs = kept;
     return true;
@@ -232,19 +274,20 @@ static kiln_status call_host(kiln_plan *plan, const kiln__verify *verify, kiln__
     return status;
 }
 
-/* Takes the answer of a host function from disk, or calls the function and keeps its answer. The arguments from `shared`
- * on are the variant's own inputs. A function that does not look at them has one answer for all variants, so its key is
- * without them; which of the two keys a function has is known only after its first call, and both are tried. */
+/* Takes the answer of a host function from disk, or calls the function and keeps its answer. The arguments from
+ * `shared` on are the variant's own inputs. A function that does not read them has the same answer for all variants, so
+ * its key does not contain them. Only the first call shows which of the two keys a function has, so both are tried. */
 static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, size_t shared,
                                 bool *own, kiln__export **outputs, kiln__unit *unit, kiln_error **error)
 {
     kiln__text keys[2] = {{.mem = plan->mem}, {.mem = plan->mem}};
     const bool kept = kiln__reference_host_key(plan, verify, args, shared, &keys[0]);
     kiln_status status = KILN_OK;
-    bool found = kept && take_kept(plan, &keys[0], outputs, unit);
+    bool found = kept && take_kept(plan, verify, &keys[0], outputs, unit);
     if (kept && !found) {
         kiln__text_add(&keys[1], keys[0].data, keys[0].length);
-        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) && take_kept(plan, &keys[1], outputs, unit);
+        *own = kiln__reference_extend_key(plan, args, shared, &keys[1]) &&
+               take_kept(plan, verify, &keys[1], outputs, unit);
         found = *own;
     }
     if (!found) {
@@ -306,7 +349,7 @@ static kiln_status by_command(kiln_plan *plan, const kiln__verify *verify, kiln_
     kiln__text key = {.mem = plan->mem};
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
     const bool kept = status == KILN_OK && kiln__reference_command_key(plan, verify, &args, &key);
-    if (status == KILN_OK && !(kept && take_kept(plan, &key, outputs, unit))) {
+    if (status == KILN_OK && !(kept && take_kept(plan, verify, &key, outputs, unit))) {
         const uint64_t start = kiln__now_ns();
         status = kiln__command_reference(plan, verify, &args, outputs, error);
         if (kept && status == KILN_OK)
@@ -346,7 +389,7 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 {
     kiln_status status = hand_over(plan, other, error);
     other->limit = (kiln__limit){.usual = plan->limit.usual, .seconds = plan->limit.seconds, .stop = plan->limit.stop};
-    kiln__limit_start(other); /* it has the same time limit */
+    kiln__limit_start(other); /* the reference has the same time limit */
     other->limit.first = true;
     if (status == KILN_OK)
         status = kiln__steps_enqueue(other, true, NULL, error);
@@ -418,7 +461,9 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
     kiln__unit unit = {0};
     kiln__plan_entry *entry = NULL;
     if (verify->against == KILN__AGAINST_FILE) {
-        kiln_status status = kiln__plan_file(plan, NULL, verify->name, verify->path, &entry, error);
+        kiln_status status = kiln__plan_need_file(plan->engine, plan->config, verify, error);
+        if (status == KILN_OK)
+            status = kiln__plan_file(plan, NULL, verify->name, verify->path, &entry, error);
         if (status == KILN_OK)
             *want = &entry->values->array;
         if (status == KILN_OK && own_key)
@@ -455,16 +500,17 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
         return kiln__plan_fail_at(plan, error, KILN_ERROR_HOST_FUNCTION, verify->pos,
                                   "the command '%s' wrote no file out/%s.npy in the folder that it was given",
                                   verify->name, verify->buffer);
-    if (!found)
+    if (!found || !found->is_array)
         return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "the reference has no buffer %s", verify->buffer);
     *want = &found->array;
     if (own_key)
         *own_key = entry->key;
-    const kiln__export *weights = kiln__export_find(entry->values, "verify.weights"),
-                       *sums = kiln__export_find(entry->values, "verify.sums"),
-                       *slack = kiln__export_find(entry->values, "verify.slack");
-    if (projection && weights && sums && slack)
-        *projection = (kiln__projection){&weights->array, &sums->array, slack->value.as.f};
+    kiln__projection sums = {0};
+    if (!find_projection(entry->values, *want, &sums))
+        return kiln__plan_fail_at(plan, error, KILN_ERROR_HOST_FUNCTION, verify->pos,
+                                  "the random sums of '%s' do not fit the shape of '%s'", verify->name, verify->buffer);
+    if (projection)
+        *projection = sums;
     return KILN_OK;
 }
 
@@ -605,8 +651,8 @@ static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const
 
 /* The reference of an output, and how it is compared. */
 typedef struct judgement {
-    const char *key; /* of the reference */
-    kiln_array want; /* with the type of its elements */
+    const char *key; /* key of the reference */
+    kiln_array want; /* array with the type of the reference's elements */
     kiln__projection projection;
     double rtol, atol;
 } judgement;
@@ -636,6 +682,47 @@ static kiln_status find_judgement(kiln_plan *plan, const kiln__verify *verify, c
         by->atol = kiln__types[got->type].atol;
     }
     return KILN_OK;
+}
+
+kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error)
+{
+    const kiln__verify *verify = &plan->spec->verify[number];
+    const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, verify->buffer);
+    kiln_array got = {.type = b->type, .dims = b->dims};
+    judgement by;
+    *expected = (kiln__once_expected){.exact = verify->exact};
+    memcpy(got.shape, b->shape, sizeof got.shape);
+    plan->answer_use = KILN__ANSWER_WHOLE;
+    /* The key of a reference has no content that the caller wrote to an output, so none may be found again. */
+    kiln__shared_drop(plan->shared, ONCE);
+    kiln__shared_drop(plan->shared, kinds[verify->against]);
+    kiln__shared_drop(plan->shared, OWN);
+    KILN__TRY(find_judgement(plan, verify, &got, &by, error));
+    KILN__TRY(kiln__array_make(plan->mem, by.want.type, by.want.dims, by.want.shape, &expected->want, error));
+    uint64_t bytes = 0;
+    kiln__array_bytes(by.want.type, by.want.dims, by.want.shape, &bytes);
+    if (bytes)
+        memcpy(expected->want.data, by.want.data, (size_t)bytes);
+    expected->rtol = by.rtol;
+    expected->atol = by.atol;
+    return KILN_OK;
+}
+
+kiln_status kiln__once_tolerance(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error)
+{
+    const kiln__verify *verify = &plan->spec->verify[number];
+    const kiln__expr *relative, *absolute;
+    kiln__diag diag = {.mem = plan->mem};
+    *expected = (kiln__once_expected){.exact = verify->exact};
+    kiln__tolerance_of(verify, plan->variant, &relative, &absolute);
+    kiln__expr_eval_float(relative, &plan->scope, "rtol", &expected->rtol, &diag);
+    kiln__expr_eval_float(absolute, &plan->scope, "atol", &expected->atol, &diag);
+    if (!verify->exact && expected->rtol == 0 && expected->atol == 0) {
+        const kiln_type type = kiln__plan_buffer_named(plan, verify->buffer)->type;
+        expected->rtol = kiln__types[type].rtol;
+        expected->atol = kiln__types[type].atol;
+    }
+    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }
 
 static bool is_partly(const kiln_plan *plan, const kiln__verify *verify, const judgement *by)
@@ -696,7 +783,7 @@ static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, cons
                                kiln__text *wrong)
 {
     if (b->buffer->fill.kind != KILN__FILL_NONE || b->file || b->bytes < 16)
-        return; /* not poisoned, or too short to tell the pattern from a result */
+        return; /* not poisoned, or too short to distinguish the pattern from a result */
     size_t width, size = kiln__type_bytes(b->type);
     uint32_t pattern = kiln__poison_pattern(b->type, &width);
     uint64_t unwritten = 0;
@@ -756,6 +843,7 @@ static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *
         if (!right)
             KILN__TRY(judge_on_host(plan, verify, &by, &got, &difference, &against, error));
         result->partly |= is_partly(plan, verify, &by);
+        result->weak |= !by.projection.sums && !verify->sampled && kiln__weak_answer(&by.want) ? KILN_WEAK_ANSWER : 0;
         result->worst_error = fmax(result->worst_error, difference.worst_error);
         result->median_error = fmax(result->median_error, difference.median_error);
         result->p999_error = fmax(result->p999_error, difference.p999_error);
@@ -779,6 +867,10 @@ kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error *
     for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++)
         if (plan->buffers[i].buffer->out)
             status = verify_output(plan, plan->buffers[i].buffer->name, &wrong, result, error);
+    bool zero = false;
+    if (status == KILN_OK && result->verified)
+        status = kiln__weak_inputs(plan, &zero, error);
+    result->weak |= zero ? KILN_WEAK_INPUTS : 0;
     if (status == KILN_OK)
         status = kiln__plan_inputs_same(plan, &wrong, error);
     if (status == KILN_OK && (wrong.length || wrong.failed)) {

@@ -65,7 +65,7 @@ static void change_leader(agent *a, int from, const kiln__relayed *message)
     }
 }
 
-/* Starts a program. Its path and its --parent are this rank's own; all other arguments come from the leader. */
+/* Starts a program. This rank sets the path and --parent; all other arguments come from the leader. */
 static void start_program(agent *a, const kiln__relayed *message)
 {
     const char *arguments[KILN__RELAY_ARGUMENTS + 1] = {a->program};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "ranks.h"
 
 /* The variables of each launcher. The first launcher with a rank counts: mpirun inside a Slurm job leaves Slurm's
@@ -22,7 +23,7 @@ static int read_number(const char *name)
 {
     const char *text = getenv(name);
     char *end;
-    long value = text && *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
+    long value = text && kiln__is_digit(*text) ? strtol(text, &end, 10) : -1;
     return value >= 0 && value < INT_MAX && !*end ? (int)value : -1;
 }
 

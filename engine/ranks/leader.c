@@ -176,7 +176,7 @@ static void handle_message(kiln_ranks *ranks, int from, const char *bytes, size_
         return;
     bool good = kiln__relay_read(bytes, length, &message, &info);
     if (member->gone && !(good && message.kind == KILN__RELAY_BYE)) {
-        kiln__text quit = {.mem = ranks->mem}; /* it is late, and may end */
+        kiln__text quit = {.mem = ranks->mem}; /* this rank is late, and may end */
         kiln__relay_write(&quit, KILN__RELAY_QUIT, 0);
         post_letter(ranks, from, &quit);
         ranks->late++;
@@ -442,7 +442,7 @@ kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error
         member->place.self = member;
         snprintf(member->place.name, sizeof member->place.name, "rank %d", i);
     }
-    mark_moved(&ranks->members[0]); /* this rank, or rank 0, which leads another group */
+    mark_moved(&ranks->members[0]); /* member 0 is this rank, or rank 0, which leads another group */
     mark_moved(&ranks->members[ranks->transport.rank]);
     return thread ? start_thread(ranks, error) : KILN_OK;
 }
@@ -481,7 +481,7 @@ void kiln__ranks_send_away(kiln_ranks *ranks, const uint64_t *group, size_t coun
         for (size_t i = 0; i < count; i++)
             mark_moved(&ranks->members[group[i]]);
     ranks->members[group[0]].leads = ranks->members[group[0]].moved;
-    ranks->members[group[0]].heard = 0; /* its lease begins now */
+    ranks->members[group[0]].heard = 0; /* the lease of the group's leader begins now */
     pthread_mutex_unlock(&ranks->lock);
 }
 
@@ -556,7 +556,7 @@ void kiln__leader_close(kiln_ranks *ranks)
 {
     pthread_mutex_lock(&ranks->lock);
     if (ranks->transport.rank > 0 && !ranks->told)
-        send_answer(ranks, ""); /* so that rank 0 does not wait for it */
+        send_answer(ranks, ""); /* an empty answer, so that rank 0 does not wait */
     ranks->closing = true;
     for (int i = 1; i < ranks->transport.size; i++) {
         kiln__text quit = {.mem = ranks->mem};
@@ -594,7 +594,7 @@ const kiln__rank_info *kiln__ranks_info(kiln_ranks *ranks, int rank)
     pthread_mutex_lock(&ranks->lock);
     bool known = ranks->members[rank].known && !ranks->members[rank].moved;
     pthread_mutex_unlock(&ranks->lock);
-    return known ? &ranks->members[rank].info : NULL; /* it does not change any more */
+    return known ? &ranks->members[rank].info : NULL; /* this member does not change any more */
 }
 
 const kiln__place *kiln__ranks_place(kiln_ranks *ranks, int rank) { return &ranks->members[rank].place; }

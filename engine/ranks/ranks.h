@@ -32,7 +32,7 @@ kiln_status kiln__ranks_start(const kiln_ranks_options *options, const kiln__lau
 
 typedef struct kiln__rank_info { /* a rank's description of itself */
     kiln_device_info device;
-    char name[1024];          /* of the device, in the form that a program on that rank takes */
+    char name[1024];          /* name of the device in the form for programs on that rank */
     char uuid[64], host[256]; /* host: from */
     unsigned jobs;            /* number of compiles at a time */
 } kiln__rank_info;

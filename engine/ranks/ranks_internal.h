@@ -22,7 +22,7 @@ enum {
     /* either a new leader tells its ranks that it leads (its own number comes first), or the old leader tells a rank
      * which ranks it leads from now on */
     KILN__RELAY_GROUP,
-    KILN__RELAY_ANSWER /* another leader, to rank 0: the answer of its sweep; may be empty */
+    KILN__RELAY_ANSWER /* sent by another leader to rank 0: the answer of its sweep; may be empty */
 };
 /* Limits: bytes of one DATA message, arguments of a program, ranks of a group. */
 enum { KILN__RELAY_CHUNK = 1 << 18, KILN__RELAY_ARGUMENTS = 32, KILN__RELAY_GROUP_MOST = 1 << 16 };
@@ -30,15 +30,15 @@ enum { KILN__RELAY_CHUNK = 1 << 18, KILN__RELAY_ARGUMENTS = 32, KILN__RELAY_GROU
 typedef struct kiln__relayed { /* a parsed message; texts and bytes point into it */
     uint32_t kind;
     uint64_t channel;
-    const char *bytes; /* in DATA and ANSWER */
+    const char *bytes; /* used by DATA and ANSWER */
     size_t length;
-    int how;                                          /* in ENDED: the status of waitpid(); -1: unknown */
-    const char *version;                              /* in HELLO */
-    const char *arguments[KILN__RELAY_ARGUMENTS + 1]; /* in START; NULL at the end */
-    const char *group;                                /* in GROUP: numbers of 64 bits, perhaps unaligned */
+    int how;                                          /* for ENDED: the status of waitpid(); -1: unknown */
+    const char *version;                              /* used by HELLO */
+    const char *arguments[KILN__RELAY_ARGUMENTS + 1]; /* for START; NULL after the last */
+    const char *group;                                /* for GROUP: numbers of 64 bits, perhaps unaligned */
     size_t group_count;
 } kiln__relayed;
-void kiln__relay_write(kiln__text *out, uint32_t kind, uint64_t channel); /* for messages without further fields */
+void kiln__relay_write(kiln__text *out, uint32_t kind, uint64_t channel); /* writes a message without further fields */
 void kiln__relay_write_hello(kiln__text *out, const kiln__rank_info *info);
 void kiln__relay_write_start(kiln__text *out, uint64_t channel, const char *const *arguments);
 void kiln__relay_write_data(kiln__text *out, uint64_t channel, const void *bytes, size_t length);
@@ -66,10 +66,10 @@ typedef struct kiln__member { /* the leader's view of a rank */
     kiln_ranks *ranks;
     int rank;
     bool known, gone, bye;
-    bool moved;     /* another rank leads it: it gets no messages, and its messages are ignored */
-    bool leads;     /* it leads another group. The next two fields are for such a rank: */
-    bool answered;  /* its sweep has ended, or it is given up */
-    char *answer;   /* NULL: there is none */
+    bool moved;     /* another rank leads this one, which gets no messages and whose messages are ignored */
+    bool leads;     /* this rank leads another group; the next two fields are for such a rank: */
+    bool answered;  /* its sweep has ended, or the rank was given up */
+    char *answer;   /* NULL: no answer */
     uint64_t heard; /* time of its last message, on the clock of kiln__now_ns() */
     kiln__rank_info info;
     kiln__place place;
@@ -104,9 +104,9 @@ struct kiln_ranks {
     pthread_t thread;
     int wake; /* an eventfd */
     kiln__member *members;
-    kiln__letter *letters; /* not sent yet */
+    kiln__letter *letters; /* letters that were not sent yet */
     size_t letter_count, letter_room;
-    bool told;              /* on a leader that is not rank 0: its answer was sent */
+    bool told;              /* on a leader other than rank 0: its answer was sent */
     uint64_t last_id, late; /* late: number of messages of channels that had ended */
 };
 

@@ -20,7 +20,7 @@ void kiln__relay_write_hello(kiln__text *out, const kiln__rank_info *info)
 {
     begin_message(out, KILN__RELAY_HELLO, 0);
     kiln__wire_string(out, KILN_VERSION);
-    kiln__wire_bytes(out, info, sizeof *info); /* both sides have the same build, which the version tells */
+    kiln__wire_bytes(out, info, sizeof *info); /* both sides have the same build, because the version is compared */
     kiln__wire_end(out);
 }
 
@@ -118,7 +118,7 @@ bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, 
     if (header.kind == KILN__RELAY_HELLO) {
         read_hello(&in, message, info);
         if (!in.failed && strcmp(message->version, KILN_VERSION) != 0)
-            return true; /* another build: its other fields are unknown */
+            return true; /* another build, whose other fields are unknown */
     } else if (header.kind == KILN__RELAY_START) {
         read_arguments(&in, message);
     } else if (header.kind == KILN__RELAY_DATA || header.kind == KILN__RELAY_ANSWER) {

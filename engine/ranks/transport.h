@@ -25,7 +25,7 @@ typedef struct kiln__transport {
     /* Receives the message that `probe` found. */
     bool (*receive)(void *self, void *bytes);
     /* Called last, by the thread that opened the transport. `together`: all ranks close, so the call may wait for them.
-     * Otherwise some are gone, and it must not wait. */
+     * Otherwise some ranks have already ended, and the call must not wait for them. */
     void (*close)(void *self, bool together);
 } kiln__transport;
 

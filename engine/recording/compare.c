@@ -21,7 +21,7 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
     return status;
 }
 
-/* Where each value of one recording is in the other. */
+/* The position of each value of one recording in the other recording. */
 typedef struct value_map {
     size_t param;
     uint32_t *positions; /* UINT32_MAX: it is not there */
@@ -83,7 +83,7 @@ kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recor
     kiln_status status = arena.failed ? kiln__fail_memory(error) : map_values(prior, r, &arena, maps, error);
     for (size_t i = 0; i < prior->row_count && status == KILN_OK; i++) {
         kiln__recording_row *row = same_row(r, &prior->rows[i], prior, maps, point);
-        if (row && !prior->rows[i].failure) /* as a sweep's store: a failure elsewhere is no hint */
+        if (row && !prior->rows[i].failure) /* like a sweep's store: a failure on another device is not a hint */
             row->prior = prior->rows[i].seconds;
         known += row != NULL;
     }

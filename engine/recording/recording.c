@@ -13,7 +13,7 @@ typedef struct reading {
     recording *r;
     const char *name;
     json_t *root;
-    size_t text_length; /* of the file, uncompressed */
+    size_t text_length; /* length of the uncompressed file */
     kiln_error **error;
 } reading;
 
@@ -114,7 +114,7 @@ static kiln_status start_params(reading *in, size_t count, size_t rows)
     if (rows > UINT32_MAX / 4)
         return bad(in, "too many configurations");
     enum { LEAST = 5 };                           /* characters that a configuration needs for a param: "a":1 */
-    if (rows > in->text_length / (LEAST * count)) /* before memory is allocated */
+    if (rows > in->text_length / (LEAST * count)) /* checked before memory is allocated */
         return bad(in, "%zu configurations cannot all have %zu params in a file of this size", rows, count);
     r->params = kiln__arena_alloc(&r->arena, count * sizeof *r->params);
     r->rows = kiln__arena_alloc(&r->arena, rows * sizeof *r->rows);
@@ -270,7 +270,7 @@ static kiln_status read_results(reading *in, json_t *results)
 {
     recording *r = in->r;
     const json_t *metadata = json_object_get(in->root, "metadata"), *unit_json = json_object_get(metadata, "timeunit");
-    const json_t *header = json_object_get(metadata, "kernel_tuner"); /* as written by convert.c */
+    const json_t *header = json_object_get(metadata, "kernel_tuner"); /* written by convert.c */
     const char *unit = json_is_string(unit_json) ? json_string_value(unit_json) : "milliseconds";
     if (kiln__unit_seconds(unit) <= 0)
         return bad(in, "metadata: '%s' is not a unit of time", unit);

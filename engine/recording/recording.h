@@ -23,11 +23,11 @@ typedef struct kiln__axis_values {
 typedef struct kiln__baseline {
     double *sorted; /* seconds of all configurations */
     size_t count;
-    double optimum, median, worst; /* of the configurations that ran; 0: none ran */
+    double optimum, median, worst; /* over the configurations that ran; 0: none ran */
     double mean_cost;              /* mean seconds that a configuration costs */
     /* the number of draws after which random search is within 5 % of the way from optimum to median */
     size_t draws;
-    double budget; /* the same as a time: draws * mean_cost; 0: strategies cannot be compared */
+    double budget; /* the same in seconds: draws * mean_cost; 0: strategies cannot be compared */
 } kiln__baseline;
 
 struct kiln_recording {
@@ -37,7 +37,7 @@ struct kiln_recording {
     bool cut_off;                                /* truncated: the complete part was read */
     size_t param_count, row_count, failed;
     kiln__axis_values *params;
-    kiln__recording_row *rows; /* all configurations differ */
+    kiln__recording_row *rows; /* no two configurations are equal */
     uint32_t *coords;          /* coordinates of all rows: the part, which is 0, then the positions */
     uint32_t *table;           /* hash table: row + 1 by the hash of the coordinates */
     size_t table_size;

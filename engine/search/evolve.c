@@ -8,7 +8,8 @@
 /* Size of the population. */
 enum { MEMBERS = 20 };
 
-/* The members are entries. `at` counts the proposals of differential evolution, whose targets are taken in turn. */
+/* The members are entries. `at` counts the proposals of differential evolution. Each proposal takes the next member as
+ * its target. */
 typedef struct population {
     size_t members[MEMBERS], count, at;
 } population;

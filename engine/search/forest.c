@@ -3,7 +3,7 @@
  *
  * It differs from the paper in two points. A cut lies between the positions of two random rows, so that it always
  * separates something. Trees are replaced a few at a time, the oldest first. So a caller that keeps the predictions of
- * each tree asks only the new trees again. One thread uses a forest. */
+ * each tree needs new predictions from the new trees only. One thread uses a forest. */
 #include <math.h>
 #include <string.h>
 

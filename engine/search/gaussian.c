@@ -38,7 +38,8 @@ enum { EFFORT = 240000, MOST_EFFORT = 4 * EFFORT };
 
 static const double between_parts = 0.3; /* covariance of points of different parts */
 static const double worst_goal = 1.2;    /* upper limit of goals, which are logarithms of value / best */
-static const double least_worst = 0.1;   /* least goal of a failure, for the case that all that ran are equally fast */
+/* smallest goal of a failure, used if all configurations that ran are equally fast */
+static const double least_worst = 0.1;
 static const double most_doubt = 1000;   /* greatest noise of a failure that does not count, in units of `scale` */
 static const double trusted_step = 0.15; /* a smaller change of the weight of failures does not change the factor */
 static const double first_noise = 0.01, least_noise = 1e-4, most_noise = 1;
@@ -73,7 +74,7 @@ struct kiln__gaussian {
     double goal_mean;
     double trust, prior_mean; /* the mean function is trust * (prior - prior_mean) */
     double priors[MOST];
-    double levels[AGREED], values[AGREED]; /* of the first answers: the hint, and the measured value */
+    double levels[AGREED], values[AGREED]; /* of the first answers: the hint and the measured value */
     double goals[MOST], costs[MOST];
     float hopes[MOST]; /* weights of the covariances in the predicted mean of goal and cost */
     double factor[MOST * MOST], trial[MOST * MOST]; /* the Cholesky factor; the factor of a trial step */
@@ -675,7 +676,7 @@ const uint32_t *kiln__gaussian_choose(const kiln__search *s, kiln__gaussian *g, 
         const uint32_t *point = b->points + item * s->width;
         b->items[item].known = kiln__search_find(s, point) != KILN__NO_ENTRY;
         double worth = b->items[item].known ? HUGE_VAL : compute_acquisition(s, g, b, item, boldness, best_worth);
-        b->items[item].least = HUGE_VAL; /* it is not evaluated again */
+        b->items[item].least = HUGE_VAL; /* this item is not evaluated again */
         leads[from] = find_lead(b);
         if (worth < best_worth) {
             best_worth = worth;

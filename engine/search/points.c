@@ -11,9 +11,9 @@ struct kiln__union {
     const kiln_allocator *mem;
     kiln__arena arena;
     const kiln__space *const *spaces;
-    kiln__index **indices;    /* one for each part; NULL: points of this part are drawn */
-    kiln__sampler **samplers; /* one for each part that has no index */
-    bool *dry;                /* one flag for each part: drawing from it found nothing */
+    kiln__index **indices;    /* one per part; NULL: the points of this part are drawn */
+    kiln__sampler **samplers; /* one per part without an index */
+    bool *dry;                /* one flag per part: drawing from it found nothing */
     size_t open;              /* number of parts that are not dry */
     kiln__bounds bounds;
     const kiln__variant *const *variants;

@@ -59,7 +59,7 @@ kiln_status kiln__search_hint(kiln__search *s, const uint32_t *point, double val
                           "a hint was given after the first configuration of a "
                           "search");
     bool holds = false;
-    KILN__TRY(kiln__search_holds(s, point, &holds, error));
+    KILN__TRY(s->points->holds(s->points->user, point, &holds, error));
     if (!holds || !(value > 0)) /* a value without a logarithm is ignored */
         return KILN_OK;
     if ((2 * (p->count + 1) > p->table_size && !grow_table(s, p)) ||

@@ -5,7 +5,7 @@
 #include "forest.h"
 #include "search.h"
 
-/* In place of the number of an entry: there is none. */
+/* Used instead of the number of an entry if there is no entry. */
 #define KILN__NO_ENTRY SIZE_MAX
 
 typedef struct kiln__search_entry { /* a point that was proposed or answered */
@@ -38,7 +38,7 @@ struct kiln__search {
     uint64_t budget; /* points that the caller will ask for; 0: unknown */
     kiln__random random;
     kiln__shuffle shuffle;
-    uint64_t drawn; /* how many numbers were drawn, in shuffled order or in order */
+    uint64_t drawn; /* count of numbers that were drawn, in shuffled order or in order */
     bool in_order;
     uint32_t *coords; /* points of the entries, `width` numbers each, in the order of proposals */
     kiln__search_entry *entries;
@@ -85,7 +85,7 @@ typedef struct kiln__candidate {
     uint32_t axis;       /* the axis in which a neighbour differs from the centre; UINT32_MAX: it is no neighbour */
     bool known;          /* the point was proposed or answered since */
     float prior;         /* the prior of the point */
-    double worth, least; /* of the Gaussian process: predicted mean, and a lower bound of the acquisition function */
+    double worth, least; /* for the Gaussian process: predicted mean, and a lower bound of the acquisition function */
     float means[KILN__FOREST_TREES];
 } kiln__candidate;
 /* A group of candidates: the random pool, hinted points, or the neighbours of one entry. */

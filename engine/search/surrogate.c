@@ -19,7 +19,7 @@
 #include "search_internal.h"
 #include "forest.h"
 
-/* README.md, section "Constants", says what each one controls and where its value comes from. */
+/* The section "Constants" of README.md describes the purpose of each constant and the origin of its value. */
 enum {
     /* the design: points before the first fit */
     FIRST = 4,      /* answers before the first fit */
@@ -61,7 +61,7 @@ enum {
     NEAR_TOP = 2,   /* how many of the best configurations may be neighbours of better ones */
     HINTED = 64,    /* candidates with the best hints */
 
-    NEAREST_OF = 512 /* latest answers among which the nearest is looked for */
+    NEAREST_OF = 512 /* the nearest answer is searched among this many of the latest */
 };
 
 static const double worst_goal = 2; /* upper limit of goals: it does not matter how bad a bad configuration is */
@@ -259,7 +259,7 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
             status = points->draw(points->user, &s->random, s->next, &found, error);
         else if (change)
             status = change_pool_point(s, b, &found, error);
-        else /* from the end of the permutation, whose beginning kiln__search_draw() uses */
+        else /* from the end of the permutation, because kiln__search_draw() uses its beginning */
             status = points->at(points->user, kiln__shuffled(&s->shuffle, points->count - 1 - f->pool_drawn++), s->next,
                                 error);
         if (status != KILN_OK || !found)

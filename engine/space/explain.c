@@ -5,7 +5,7 @@
 #include "space.h"
 
 enum { MOST_CONSTRAINTS = 40 };
-#define COUNT_UNITS ((uint64_t)1 << 23) /* for one count */
+#define COUNT_UNITS ((uint64_t)1 << 23) /* the effort of one count */
 
 /* "12", "more than 12" of the space with `count` constraints from number `from` on. */
 static kiln_status count_with(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
@@ -27,7 +27,7 @@ static kiln_status count_with(const kiln_allocator *mem, const kiln__variant *va
         kiln_error_free(why);
         return kiln__fail_memory(error);
     }
-    kiln_error_free(why); /* a constraint that needs one before it to hold, such as N % A == 0 after A > 0 */
+    kiln_error_free(why); /* the constraint needs an earlier one to hold, such as N % A == 0 after A > 0 */
     return KILN_OK;
 }
 

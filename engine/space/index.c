@@ -27,8 +27,8 @@ typedef struct branch { /* a param in the tree */
     uint32_t depth;
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
-    bool memo;        /* its keys are fewer than all values above it */
-    uint64_t *before; /* of a top one: for each value, and the end: configurations with earlier values */
+    bool memo;        /* a table of counts is used, because it has fewer keys than there are values above it */
+    uint64_t *before; /* for a top param: by value, and for the end: number of configurations with earlier values */
 } branch;
 
 typedef struct memo_entry {
@@ -43,18 +43,18 @@ struct kiln__index {
     kiln__arena arena;
     kiln__graph graph;
     size_t params, words; /* words of a set of params */
-    uint32_t *input;      /* of each param */
+    uint32_t *input;      /* input of each param */
     uint32_t *let_node;   /* NONE: not created yet */
-    bool *let_open;       /* it is being created, or cannot be */
-    uint64_t *uses;       /* of each node: the params that it depends on */
+    bool *let_open;       /* the let is being created, or cannot be created */
+    uint64_t *uses;       /* for each node: the params that it depends on */
     piece *pieces;
     size_t piece_count, piece_capacity;
     branch *branches;
     uint32_t root;    /* the first of the top ones; the rest are its siblings */
-    int64_t **values; /* of each input: its value for each value of the param */
+    int64_t **values; /* for each input: its value for each value of the param */
     int64_t *value;   /* current value of each node */
     bool *unknown;
-    size_t *choice; /* of each param */
+    size_t *choice; /* chosen value of each param */
     kiln_setting *settings;
     memo_entry *memo;
     size_t memo_bits, memo_used;
@@ -204,7 +204,7 @@ static size_t choose(const kiln__index *x, const uint32_t *group, uint32_t id)
     return best;
 }
 
-static uint32_t leader(uint32_t *of, uint32_t i)
+static uint32_t find_leader(uint32_t *of, uint32_t i)
 {
     while (of[i] != i)
         i = of[i] = of[of[i]];
@@ -212,7 +212,7 @@ static uint32_t leader(uint32_t *of, uint32_t i)
 }
 
 /* Splits the params of group `id` into groups that share no constraint. */
-static void part(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
+static void split_group(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
 {
     for (uint32_t i = 0; i < x->params; i++)
         of[i] = i;
@@ -223,18 +223,19 @@ static void part(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
                 if (first == NONE)
                     first = i;
                 else
-                    of[leader(of, i)] = leader(of, first);
+                    of[find_leader(of, i)] = find_leader(of, first);
             }
     }
 }
 
-/* Creates the tree, one param after the other; `group` says in which group each remaining param is. */
+/* Creates the tree, one param after the other. `group` has the group of each remaining param. */
 static bool plant(kiln__index *x)
 {
     size_t n = x->params;
     uint32_t *group = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *group);
     uint32_t *of = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *of);
-    uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above); /* of each group */
+    /* by group: the last param of the tree above it */
+    uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above);
     x->branches = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *x->branches);
     if (x->arena.failed)
         return false;
@@ -261,23 +262,23 @@ static bool plant(kiln__index *x)
             parent = (uint32_t)param;
         }
         whole = true;
-        part(x, group, id, of);
+        split_group(x, group, id, of);
         for (uint32_t i = 0; i < n; i++) {
-            if (group[i] != id || leader(of, i) != i)
+            if (group[i] != id || find_leader(of, i) != i)
                 continue;
             for (uint32_t k = 0; k < n; k++)
-                if (k != i && group[k] == id && leader(of, k) == i)
+                if (k != i && group[k] == id && find_leader(of, k) == i)
                     group[k] = groups;
             group[i] = groups;
             above[groups++] = parent;
-            i = (uint32_t)-1; /* start again: the sets of the other groups are unchanged */
+            i = (uint32_t)-1; /* start again; the sets of the other groups are unchanged */
         }
     }
     return true;
 }
 
 /* The param of the set that is deepest in the tree; NONE: the set is empty. */
-static uint32_t deepest(const kiln__index *x, const uint64_t *set)
+static uint32_t find_deepest(const kiln__index *x, const uint64_t *set)
 {
     uint32_t best = NONE;
     for (uint32_t i = 0; i < x->params; i++)
@@ -308,7 +309,7 @@ static bool schedule(kiln__index *x)
         return false;
     for (size_t p = 0; p < x->piece_count; p++) {
         piece *each = &x->pieces[p];
-        each->param = deepest(x, piece_uses(x, p));
+        each->param = find_deepest(x, piece_uses(x, p));
         if (each->node != NONE)
             wanted[each->node] = true;
         if (each->param == NONE)
@@ -330,7 +331,7 @@ static bool schedule(kiln__index *x)
             x->value[k] = value;
             x->unknown[k] = !known;
         } else if (wanted[k] && kiln__graph_operands(&x->graph, k, operands)) {
-            uint32_t at = deepest(x, uses_of(x, k));
+            uint32_t at = find_deepest(x, uses_of(x, k));
             branch *b = at == NONE ? NULL : &x->branches[at];
             if (!b)
                 kiln__graph_run(&x->graph, &k, 1, x->value, x->unknown);
@@ -348,7 +349,7 @@ static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
     if (!step(x, x->graph.count + x->params * b->piece_count))
         return true;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
-        if (!find_keys(x, child, set)) /* it leaves the set empty */
+        if (!find_keys(x, child, set)) /* on failure the set is empty */
             return false;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
         for (size_t k = 0; k < x->branches[child].key_count; k++)
@@ -364,7 +365,7 @@ static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
                 set[x->input[i]] = 1;
     size_t inputs = 0;
     for (uint32_t k = 0; k < x->graph.count; k++) {
-        uint32_t at = set[k] ? deepest(x, uses_of(x, k)) : NONE;
+        uint32_t at = set[k] ? find_deepest(x, uses_of(x, k)) : NONE;
         set[k] = 0;
         if (at == NONE || at == param || x->branches[at].depth >= b->depth)
             continue;
@@ -420,7 +421,7 @@ static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
 }
 
 /* Evaluates a constraint that is not integers only; all of its params must have values. */
-static bool plainly(kiln__index *x, size_t constraint)
+static bool evaluate_plainly(kiln__index *x, size_t constraint)
 {
     bool holds = false;
     kiln__scope scope = {.outer = x->space->outer, .settings = {x->params, x->settings}};
@@ -432,7 +433,7 @@ static bool plainly(kiln__index *x, size_t constraint)
 }
 
 /* Gives the param its v-th value; false: a constraint excludes it. */
-static bool take(kiln__index *x, uint32_t param, size_t v)
+static bool set_value(kiln__index *x, uint32_t param, size_t v)
 {
     const branch *b = &x->branches[param];
     x->choice[param] = v;
@@ -446,7 +447,7 @@ static bool take(kiln__index *x, uint32_t param, size_t v)
         } else if (p->node != NONE && !p->whole) {
             x->lost = true; /* the rest of the constraint may decide, and may not be computable yet */
             return false;
-        } else if (!plainly(x, p->constraint)) {
+        } else if (!evaluate_plainly(x, p->constraint)) {
             return false;
         }
     }
@@ -456,7 +457,7 @@ static bool take(kiln__index *x, uint32_t param, size_t v)
 /* Counts saturate: UINT64_MAX stands for every number from 2^64 - 1 on. A product with 0 is still 0, and a sum or a
  * product with a positive number stays UINT64_MAX. So if the count of the whole space is below UINT64_MAX, the count of
  * each subtree that a number can lead to is exact. */
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t multiply_saturated(uint64_t a, uint64_t b)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
@@ -490,7 +491,7 @@ static uint64_t count_branch(kiln__index *x, uint32_t param)
     }
     uint64_t sum = 0, cost = cost_of(x, param);
     for (size_t v = 0; v < x->space->axes[param].count && !x->lost && !x->failed && step(x, cost); v++)
-        if (take(x, param, v) && __builtin_add_overflow(sum, count_all(x, b->first_child), &sum))
+        if (set_value(x, param, v) && __builtin_add_overflow(sum, count_all(x, b->first_child), &sum))
             sum = UINT64_MAX;
     if (kept && !x->halted && !remember(x, key, sum))
         x->failed = true;
@@ -502,7 +503,7 @@ static uint64_t count_all(kiln__index *x, uint32_t first)
 {
     uint64_t product = 1;
     for (uint32_t at = first; at != NONE && product; at = x->branches[at].sibling)
-        product = times(product, count_branch(x, at));
+        product = multiply_saturated(product, count_branch(x, at));
     return product;
 }
 
@@ -518,15 +519,15 @@ static bool count_top(kiln__index *x)
             return false;
         uint64_t cost = cost_of(x, at);
         for (size_t v = 0; v < values && !x->lost && !x->failed; v++) {
-            if (!step(x, cost)) { /* a lower bound: those so far, if the other groups have any */
+            if (!step(x, cost)) { /* a lower bound: the configurations so far, if the other groups have any */
                 b->before[v + 1] = b->before[v];
                 continue;
             }
-            uint64_t below = take(x, at, v) ? count_all(x, b->first_child) : 0;
+            uint64_t below = set_value(x, at, v) ? count_all(x, b->first_child) : 0;
             if (__builtin_add_overflow(b->before[v], below, &b->before[v + 1]))
                 b->before[v + 1] = UINT64_MAX;
         }
-        x->count = times(x->count, b->before[values]);
+        x->count = multiply_saturated(x->count, b->before[values]);
     }
     return true;
 }
@@ -554,7 +555,7 @@ static void pick_top(kiln__index *x, uint64_t n)
         const branch *b = &x->branches[at];
         uint64_t count = b->before[x->space->axes[at].count];
         size_t v = find_top(x, at, n % count);
-        take(x, at, v);
+        set_value(x, at, v);
         pick(x, b->first_child, n % count - b->before[v]);
         n /= count;
     }
@@ -571,9 +572,9 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
         uint64_t here = n % count;
         n /= count;
         for (size_t v = 0, cost = cost_of(x, at); v < x->space->axes[at].count && step(x, cost); v++) {
-            uint64_t below = take(x, at, v) ? count_all(x, x->branches[at].first_child) : 0;
+            uint64_t below = set_value(x, at, v) ? count_all(x, x->branches[at].first_child) : 0;
             if (here < below) {
-                take(x, at, v);
+                set_value(x, at, v);
                 pick(x, x->branches[at].first_child, here);
                 break;
             }
@@ -622,7 +623,7 @@ static bool build(kiln__index *x)
         return true;
     for (size_t p = 0; p < x->piece_count && !x->impossible; p++)
         if (x->pieces[p].param == NONE)
-            x->impossible = !plainly(x, x->pieces[p].constraint);
+            x->impossible = !evaluate_plainly(x, x->pieces[p].constraint);
     if (!x->impossible && !x->lost && !count_top(x))
         return false;
     return !x->failed;
@@ -753,7 +754,7 @@ kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *pos
 static bool descend(kiln__index *x, uint32_t first, const uint32_t *positions)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling)
-        if (!take(x, at, positions[at]) || !descend(x, x->branches[at].first_child, positions))
+        if (!set_value(x, at, positions[at]) || !descend(x, x->branches[at].first_child, positions))
             return false;
     return true;
 }

@@ -51,7 +51,7 @@ void kiln__sampler_free(kiln__sampler *s)
 bool kiln__sampler_none(const kiln__sampler *s) { return s->none; }
 const kiln__tally *kiln__sampler_tally(const kiln__sampler *s) { return &s->tally; }
 
-static uint64_t divisor(uint64_t a, uint64_t b)
+static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
     while (b) {
         uint64_t rest = a % b;
@@ -69,7 +69,7 @@ static void enter(level *l, size_t count, kiln__below_fn below, void *user)
         return;
     l->start = below(user, count);
     l->stride = 1 + below(user, count - 1);
-    while (divisor(l->stride, count) != 1)
+    while (common_divisor(l->stride, count) != 1)
         l->stride = l->stride % count + 1;
 }
 
@@ -159,7 +159,7 @@ kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *posit
         return KILN_OK;
     kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, &why);
     kiln_error_free(why);
-    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error); /* it cannot be computed */
+    return status == KILN_ERROR_SPEC ? KILN_OK : kiln__fail_memory(error); /* the constraint cannot be computed */
 }
 
 kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,

@@ -11,7 +11,7 @@ struct kiln__walk {
     kiln_value *slots;
     size_t *index;
     kiln_setting *settings;
-    size_t depth;         /* where to continue after an effort has ended the walk */
+    size_t depth;         /* the depth at which the walk continues after an effort has ended it */
     kiln__effort *effort; /* NULL: no limit */
     kiln__tally tally;
     bool started, halted, done;
@@ -101,7 +101,7 @@ static kiln__check *add_check(kiln__space *space, const kiln__expr *expr, uint32
     return made;
 }
 
-static bool pin(kiln__space *space, size_t i, kiln_value value)
+static bool pin_param(kiln__space *space, size_t i, kiln_value value)
 {
     kiln_value *copy = kiln__arena_alloc(&space->arena, sizeof *copy);
     if (!copy)
@@ -129,7 +129,7 @@ static bool build(kiln__space *space, kiln__settings fixed, kiln__diag *diag)
     for (size_t i = 0; i < variant->param_count; i++) {
         space->axes[i] = (kiln__axis){.values = variant->params[i].values, .count = variant->params[i].count};
         for (size_t k = 0; k < fixed.count; k++)
-            if (strcmp(fixed.items[k].name, variant->params[i].name) == 0 && !pin(space, i, fixed.items[k].value))
+            if (strcmp(fixed.items[k].name, variant->params[i].name) == 0 && !pin_param(space, i, fixed.items[k].value))
                 return false;
     }
     for (size_t i = 0; i < variant->where_count && !space->arena.failed; i++)
@@ -179,7 +179,7 @@ void kiln__space_free(kiln__space *space)
 
 /* ---- walking ---- */
 
-static uint64_t product(const kiln__space *space, size_t from)
+static uint64_t count_combinations(const kiln__space *space, size_t from)
 {
     uint64_t count = 1;
     for (size_t i = from; i < space->variant->param_count; i++)
@@ -188,7 +188,7 @@ static uint64_t product(const kiln__space *space, size_t from)
     return count;
 }
 
-uint64_t kiln__space_raw(const kiln__space *space) { return product(space, 0); }
+uint64_t kiln__space_raw(const kiln__space *space) { return count_combinations(space, 0); }
 
 bool kiln__effort_ask(kiln__effort *effort)
 {
@@ -335,7 +335,7 @@ kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effor
         return status;
     kiln__walk_limit(walk, effort);
     kiln__diag diag = {.mem = space->mem};
-    uint64_t count = 0, each = product(space, space->deepest);
+    uint64_t count = 0, each = count_combinations(space, space->deepest);
     kiln__outcome next;
     while ((next = advance(walk, space->deepest, &diag)) == KILN__HOLDS)
         if (__builtin_add_overflow(count, each, &count))
@@ -345,31 +345,6 @@ kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effor
         return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     *valid = count;
     return KILN_OK;
-}
-
-kiln_status kiln__space_count_within(const kiln__space *space, kiln__effort *effort, bool *counted, uint64_t *valid,
-                                     kiln_error **error)
-{
-    kiln__index *index = NULL;
-    kiln_status status = kiln__index_open_within(space, effort, &index, valid, error);
-    *counted = index != NULL;
-    if (index)
-        *valid = kiln__index_count(index);
-    kiln__index_free(index);
-    if (status != KILN_OK || *counted || *valid > 0 || !effort || effort->stopped)
-        return status;
-    /* The index ended before all groups were counted, so it has no lower bound; a short walk may have one. */
-    kiln__effort little = {.most = 1 << 22, .stop = effort->stop, .user = effort->user};
-    status = kiln__space_walk_count(space, &little, valid, error);
-    *counted = status == KILN_OK && !little.over && *valid < UINT64_MAX;
-    effort->stopped |= little.stopped;
-    return status;
-}
-
-kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error)
-{
-    bool counted;
-    return kiln__space_count_within(space, NULL, &counted, valid, error);
 }
 
 size_t kiln__space_values(const kiln__space *space, size_t param, const kiln_value **values)

@@ -30,7 +30,7 @@ static inline bool kiln__effort_step(kiln__effort *effort, uint64_t units)
 
 typedef struct kiln__space kiln__space;
 
-/* Opens a space. `fixed` pins params to values, also to values outside of their lists; unknown names are ignored.
+/* Opens a space. `fixed` gives params fixed values, which may be outside their lists. Unknown names are ignored.
  * `outer` has the sizes and the device names. It is referenced, so it must outlive the space. */
 kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
                              kiln__settings fixed, kiln__space **space, kiln_error **error);
@@ -85,8 +85,8 @@ const kiln__tally *kiln__sampler_tally(const kiln__sampler *sampler);
 size_t kiln__space_values(const kiln__space *space, size_t param, const kiln_value **values);
 kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *positions, bool *holds, kiln_error **error);
 
-/* Adds to `out`, for a variant without valid configurations, how many configurations each constraint leaves, alone
- * and together with the constraints before it. The arguments are those of kiln__space_open(). */
+/* Adds to `out`, for a variant without valid configurations, how many configurations each constraint leaves, alone and
+ * together with the constraints before it. The function has the same arguments as kiln__space_open(). */
 kiln_status kiln__space_explain(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
                                 kiln__settings fixed, kiln__text *out, kiln_error **error);
 

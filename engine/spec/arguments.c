@@ -3,53 +3,12 @@
 
 #include "read.h"
 
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* Reads a pointer argument: the name of a buffer, a buffer plus an offset in elements, or `null`. The text after the
- * `+` is read as an expression with its own place, so that a message points to it. A name that is not a buffer
- * returns false, because it may begin an expression. */
-bool kiln__read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg)
-{
-    if (node->kind != KILN__SCALAR)
-        return false;
-    size_t length = 0;
-    while (is_name_char(node->text[length]))
-        length++;
-    char *name = kiln__arena_strndup(r->arena, node->text, length);
-    const kiln__name *found = name ? kiln__find_name(r, name) : NULL;
-    if (!found && !node->quoted && strcmp(node->text, "null") == 0) {
-        arg->kind = KILN__ARGUMENT_NULL;
-        return true;
-    }
-    if (!found || found->kind != KILN__NAME_BUFFER)
-        return false;
-    const char *rest = node->text + length;
-    rest += strspn(rest, " \t\n");
-    if (*rest && *rest != '+')
-        return false;
-    arg->kind = KILN__ARGUMENT_BUFFER;
-    arg->buffer = name;
-    if (*rest == '\0')
-        return true;
-    rest++;
-    rest += strspn(rest, " \t\n");
-    kiln__spec_node offset = *node;
-    offset.pos.column += (unsigned)(rest - node->text);
-    offset.length = node->length - (size_t)(rest - node->text);
-    offset.text = rest;
-    arg->expr = kiln__read_expr(r, &offset, "the number of elements behind a buffer's first", KILN__ALL_INPUTS);
-    return true;
-}
-
 /* ---- structures ----
  *
  * The layout of C and CUDA: the offset of a field is a multiple of its alignment, and the size of a structure is a
  * multiple of its largest alignment. */
 
-static bool place(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, uint64_t *offset)
+static bool place_member(uint64_t *at, uint64_t *align, uint64_t own, uint64_t bytes, uint64_t *offset)
 {
     enum { MOST = 1 << 15 }; /* a launch has at most 32764 bytes of parameters */
     *align = own > *align ? own : *align;
@@ -126,7 +85,7 @@ static void read_struct(kiln__reader *r, const kiln__spec_node *map, kiln__argum
         uint64_t bytes = inner ? inner->size : width * field->value_count / parts;
         if (inner)
             own = inner->align ? inner->align : 1;
-        if (!place(&at, &arg->align, own, bytes, &field->offset)) {
+        if (!place_member(&at, &arg->align, own, bytes, &field->offset)) {
             kiln__diag_add(r->diag, field->pos, "a structure by value has at most 32764 bytes");
             return;
         }

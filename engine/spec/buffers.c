@@ -2,6 +2,17 @@
 
 #include "read.h"
 
+/* Returns the name of a type without what other languages add: np.float32, torch.float32, "float *". NULL: there is nothing
+ * to leave out. */
+static const char *bare_type(kiln__reader *r, const char *text)
+{
+    const char *dot = strrchr(text, '.'), *from = dot ? dot + 1 : text;
+    size_t length = strcspn(from, "*& ");
+    if (!dot && !from[length])
+        return NULL;
+    return kiln__arena_strndup(r->arena, from, length);
+}
+
 static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer *buffer)
 {
     if (node->kind != KILN__SCALAR) {
@@ -18,6 +29,17 @@ static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
         }
     }
     const kiln__name *name = kiln__find_name(r, node->text);
+    const char *bare = name ? NULL : bare_type(r, node->text);
+    if (bare) {
+        const char *meant = kiln__type_advice(bare);
+        kiln_type named;
+        meant = meant ? meant : kiln__type_named(bare, &named) ? names[named] : NULL;
+        if (meant) {
+            kiln__diag_add(r->diag, node->pos, "unknown type '%s': a buffer has the type of one element, written '%s'",
+                           node->text, meant);
+            return;
+        }
+    }
     if (!name && kiln__name_valid(node->text)) {
         const char *near = kiln__type_advice(node->text);
         near = near ? near : kiln__nearest(node->text, names, KILN_TYPE_COUNT);
@@ -85,6 +107,20 @@ static bool is_word(kiln__reader *r, const kiln__spec_node *node)
                                            {"zeros", "0"},
                                            {"zero", "0"},
                                            {"ones", "1"}};
+    const char *dot = strrchr(node->text, '.');
+    if (dot && strcmp(dot, ".npy") == 0) {
+        kiln__diag_add(r->diag, node->pos, "a file has a key of its own: write 'file: %s' in place of 'fill'",
+                       node->text);
+        return true;
+    }
+    if (strncmp(node->text, "np.", 3) == 0 || strncmp(node->text, "numpy.", 6) == 0 ||
+        strncmp(node->text, "torch.", 6) == 0) {
+        kiln__diag_add(r->diag, node->pos,
+                       "'%s' is Python, and a fill is data: write 'fill: {uniform: [0, 1]}', {normal: [0, 1]}, "
+                       "{iota: [0, 1]} or a number",
+                       node->text);
+        return true;
+    }
     for (size_t i = 0; i < KILN__COUNT(words); i++)
         if (strcmp(node->text, words[i][0]) == 0 && !kiln__find_name(r, node->text)) {
             kiln__diag_add(r->diag, node->pos, "'%s' alone is no content: write 'fill: %s'", node->text, words[i][1]);
@@ -113,18 +149,25 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
         kiln__spec_node *node;
         kiln__fill_kind kind;
         size_t least, most;
-        const char *shape;
-    } fills[] = {{"value", value_, KILN__FILL_VALUE, 1, 1, "one number"},
-                 {"iota", iota_, KILN__FILL_IOTA, 1, 2, "[start, step]"},
-                 {"uniform", uniform_, KILN__FILL_UNIFORM, 2, 2, "[low, high]"},
-                 {"normal", normal_, KILN__FILL_NORMAL, 2, 2, "[mean, deviation]"},
-                 {"zipf", zipf_, KILN__FILL_ZIPF, 2, 2, "[count, exponent]"}};
+        const char *shape, *example;
+    } fills[] = {{"value", value_, KILN__FILL_VALUE, 1, 1, "one number", "0"},
+                 {"iota", iota_, KILN__FILL_IOTA, 1, 2, "[start, step]", "[0, 1]"},
+                 {"uniform", uniform_, KILN__FILL_UNIFORM, 2, 2, "[low, high]", "[-1, 1]"},
+                 {"normal", normal_, KILN__FILL_NORMAL, 2, 2, "[mean, deviation]", "[0, 1]"},
+                 {"zipf", zipf_, KILN__FILL_ZIPF, 2, 2, "[count, exponent]", "[1000, 1]"}};
     kiln__fill *fill = &buffer->fill;
     fill->pos = map->pos;
     if (map->kind == KILN__SCALAR) {
         fill->kind = KILN__FILL_VALUE;
         if (!is_word(r, map))
             fill->a = kiln__read_expr(r, map, "'fill'", KILN__ALL_INPUTS);
+        return;
+    }
+    const kiln__spec_node *file = map->kind == KILN__MAP ? kiln__spec_node_get(map, "file") : NULL;
+    if (file) {
+        kiln__diag_add(r->diag, kiln__spec_node_key(map, "file")->pos,
+                       "a file has a key of its own: write 'file: %s' in place of 'fill'",
+                       file->kind == KILN__SCALAR ? file->text : "NAME.npy");
         return;
     }
     if (!kiln__read_map(r, map, KILN__MAPPING_fill))
@@ -142,7 +185,8 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
         chosen = f;
         size_t count = kiln__read_items(r, &values, fills[f].key, &items);
         if (count < fills[f].least || count > fills[f].most) {
-            kiln__diag_add(r->diag, values->pos, "'%s' takes %s", fills[f].key, fills[f].shape);
+            kiln__diag_add(r->diag, values->pos, "'%s' takes %s: write {%s: %s}", fills[f].key, fills[f].shape,
+                           fills[f].key, fills[f].example);
             continue;
         }
         fill->kind = fills[f].kind;
@@ -151,7 +195,9 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
                             : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, values->pos);
         check_bounds(r, values->pos, fill);
     }
-    if (chosen == KILN__COUNT(fills)) {
+    if (chosen == KILN__COUNT(fills) && map->count > 0) {
+        return; /* its keys are unknown, which is reported */
+    } else if (chosen == KILN__COUNT(fills)) {
         kiln__diag_add(r->diag, map->pos, "'fill' is empty: give a number, iota, uniform, normal or zipf");
     } else if (fills[chosen].kind == KILN__FILL_VALUE || fills[chosen].kind == KILN__FILL_IOTA) {
         if (seed_)

@@ -42,7 +42,7 @@ static kiln__spec_node *make(kiln__edit *e, kiln__spec_node_kind kind)
     return made;
 }
 
-static kiln__spec_node *scalar(kiln__edit *e, const char *text, bool quoted)
+static kiln__spec_node *make_scalar(kiln__edit *e, const char *text, bool quoted)
 {
     kiln__spec_node *made = make(e, KILN__SCALAR);
     if (!made)
@@ -59,7 +59,7 @@ static kiln__spec_node *value_node(kiln__edit *e, kiln_value value)
     kiln__value_print(&text, value);
     if (text.failed)
         e->arena.failed = true;
-    kiln__spec_node *made = scalar(e, kiln__text_get(&text), value.kind == KILN_TEXT);
+    kiln__spec_node *made = make_scalar(e, kiln__text_get(&text), value.kind == KILN_TEXT);
     kiln__text_free(&text);
     return made;
 }
@@ -86,14 +86,14 @@ static void append(kiln__edit *e, kiln__spec_node *node, kiln__spec_node *key, k
     node->count++;
 }
 
-static void set(kiln__edit *e, kiln__spec_node *map, const char *key, kiln__spec_node *item)
+static void set_item(kiln__edit *e, kiln__spec_node *map, const char *key, kiln__spec_node *item)
 {
     for (size_t i = 0; map && item && map->kind == KILN__MAP && i < map->count; i++)
         if (strcmp(map->keys[i]->text, key) == 0) {
             map->items[i] = item;
             return;
         }
-    append(e, map, scalar(e, key, false), item);
+    append(e, map, make_scalar(e, key, false), item);
 }
 
 static void drop(kiln__spec_node *map, const char *key)
@@ -116,7 +116,7 @@ static kiln__spec_node *map_in(kiln__edit *e, kiln__spec_node *map, const char *
     if (found && found->kind == KILN__MAP)
         return found;
     found = make(e, KILN__MAP);
-    set(e, map, key, found);
+    set_item(e, map, key, found);
     return found;
 }
 
@@ -136,14 +136,14 @@ void kiln__edit_sizes(kiln__edit *e, const char *set_name, kiln__settings sizes)
     if (sizes.count == 0)
         return;
     for (size_t i = 0; i < sizes.count; i++)
-        append(e, list, e->spec->from_t1 ? NULL : scalar(e, sizes.items[i].name, false),
+        append(e, list, e->spec->from_t1 ? NULL : make_scalar(e, sizes.items[i].name, false),
                value_node(e, sizes.items[i].value));
     if (e->spec->from_t1) {
-        set(e, kiln__spec_node_get(e->root, "KernelSpecification"), "ProblemSize", list);
+        set_item(e, kiln__spec_node_get(e->root, "KernelSpecification"), "ProblemSize", list);
         return;
     }
-    append(e, sets, scalar(e, set_name, false), list);
-    set(e, e->root, "sizes", sets);
+    append(e, sets, make_scalar(e, set_name, false), list);
+    set_item(e, e->root, "sizes", sets);
 }
 
 static void t1_param(kiln__edit *e, const char *name, kiln_value value, bool only)
@@ -157,8 +157,8 @@ static void t1_param(kiln__edit *e, const char *name, kiln_value value, bool onl
         kiln__spec_node *values = make(e, KILN__LIST);
         append(e, values, NULL, value_node(e, value));
         if (only)
-            set(e, params->items[i], "Values", values);
-        set(e, params->items[i], "Default", value_node(e, value));
+            set_item(e, params->items[i], "Values", values);
+        set_item(e, params->items[i], "Default", value_node(e, value));
     }
 }
 
@@ -178,8 +178,8 @@ void kiln__edit_param(kiln__edit *e, const char *variant, const char *name, kiln
         return; /* a single value is its own default */
     if (param->kind != KILN__MAP) {
         kiln__spec_node *map = make(e, KILN__MAP);
-        set(e, map, "values", param);
-        set(e, params, name, map);
+        set_item(e, map, "values", param);
+        set_item(e, params, name, map);
         param = map;
     }
     if (only) {
@@ -188,17 +188,17 @@ void kiln__edit_param(kiln__edit *e, const char *variant, const char *name, kiln
         append(e, values, NULL, value_node(e, value));
         for (size_t i = 0; i < KILN__COUNT(range); i++)
             drop(param, range[i]);
-        set(e, param, "values", values);
+        set_item(e, param, "values", values);
     }
-    set(e, param, "default", value_node(e, value));
+    set_item(e, param, "default", value_node(e, value));
 }
 
 void kiln__edit_source(kiln__edit *e, const char *variant, const char *source)
 {
     if (e->spec->from_t1)
-        set(e, kiln__spec_node_get(e->root, "KernelSpecification"), "KernelFile", scalar(e, source, true));
+        set_item(e, kiln__spec_node_get(e->root, "KernelSpecification"), "KernelFile", make_scalar(e, source, true));
     else
-        set(e, section(e, variant), "source", scalar(e, source, true));
+        set_item(e, section(e, variant), "source", make_scalar(e, source, true));
 }
 
 void kiln__edit_no_include(kiln__edit *e)
@@ -212,56 +212,57 @@ void kiln__edit_no_include(kiln__edit *e)
 void kiln__edit_buffer_file(kiln__edit *e, const char *variant, const char *buffer, const char *file)
 {
     if (e->spec->from_t1) {
-        set(e, map_in(e, map_in(e, e->root, "Kiln"), "Files"), buffer, scalar(e, file, true));
+        set_item(e, map_in(e, map_in(e, e->root, "Kiln"), "Files"), buffer, make_scalar(e, file, true));
         return;
     }
     kiln__spec_node *map = kiln__spec_node_get(kiln__spec_node_get(section(e, variant), "buffers"), buffer);
     drop(map, "fill");
     drop(map, "from");
-    set(e, map, "file", scalar(e, file, true));
+    set_item(e, map, "file", make_scalar(e, file, true));
 }
 
 void kiln__edit_input(kiln__edit *e, const char *variant, const char *input, const char *function, kiln__settings args)
 {
     kiln__spec_node *map = make(e, KILN__MAP);
-    set(e, map, "host", scalar(e, function, false));
+    set_item(e, map, "host", make_scalar(e, function, false));
     for (size_t i = 0; i < args.count; i++)
-        set(e, map, args.items[i].name, value_node(e, args.items[i].value));
-    set(e, kiln__spec_node_get(section(e, variant), "inputs"), input, map);
+        set_item(e, map, args.items[i].name, value_node(e, args.items[i].value));
+    set_item(e, kiln__spec_node_get(section(e, variant), "inputs"), input, map);
 }
 
 void kiln__edit_input_text(kiln__edit *e, const char *variant, const char *input, const char *arg, const char *text)
 {
-    set(e, kiln__spec_node_get(kiln__spec_node_get(section(e, variant), "inputs"), input), arg, scalar(e, text, true));
+    set_item(e, kiln__spec_node_get(kiln__spec_node_get(section(e, variant), "inputs"), input), arg,
+             make_scalar(e, text, true));
 }
 
 static void set_tolerance(kiln__edit *e, kiln__spec_node *map, const char *rtol, const char *atol)
 {
     if (rtol)
-        set(e, map, "rtol", scalar(e, rtol, true));
+        set_item(e, map, "rtol", make_scalar(e, rtol, true));
     if (atol)
-        set(e, map, "atol", scalar(e, atol, true));
+        set_item(e, map, "atol", make_scalar(e, atol, true));
 }
 
 void kiln__edit_tolerance(kiln__edit *e, const char *variant, const char *buffer, const char *rtol, const char *atol)
 {
     kiln__spec_node *map = make(e, KILN__MAP);
     set_tolerance(e, map, rtol, atol);
-    set(e, kiln__spec_node_get(section(e, variant), "tolerance"), buffer, map);
+    set_item(e, kiln__spec_node_get(section(e, variant), "tolerance"), buffer, map);
 }
 
 void kiln__edit_verify(kiln__edit *e, const char *buffer, const char *file, bool exact, const char *rtol,
                        const char *atol)
 {
     kiln__spec_node *map = make(e, KILN__MAP), *against = make(e, KILN__MAP);
-    set(e, against, "file", scalar(e, file, true));
-    set(e, map, "against", against);
+    set_item(e, against, "file", make_scalar(e, file, true));
+    set_item(e, map, "against", against);
     if (exact)
-        set(e, map, "exact", scalar(e, "true", false));
+        set_item(e, map, "exact", make_scalar(e, "true", false));
     else
         set_tolerance(e, map, rtol, atol);
     kiln__spec_node *top = e->spec->from_t1 ? map_in(e, e->root, "Kiln") : e->root;
-    set(e, map_in(e, top, e->spec->from_t1 ? "Verify" : "verify"), buffer, map);
+    set_item(e, map_in(e, top, e->spec->from_t1 ? "Verify" : "verify"), buffer, map);
 }
 
 void kiln__edit_variant_first(kiln__edit *e, const char *variant)

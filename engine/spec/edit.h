@@ -37,6 +37,6 @@ void kiln__edit_tolerance(kiln__edit *edit, const char *variant, const char *buf
                           const char *atol);
 void kiln__edit_variant_first(kiln__edit *edit, const char *variant);
 void kiln__edit_variant_remove(kiln__edit *edit, const char *variant);
-/* Appends the text to `out`. `comment` (NULL: no comment) goes before it; its lines have no '#'. */
+/* Appends the text to `out`. `comment` is written before it (NULL: no comment). The lines of `comment` have no '#'. */
 kiln_status kiln__edit_write(const kiln__edit *edit, const char *comment, kiln__text *out, kiln_error **error);
 #endif

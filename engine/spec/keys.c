@@ -48,6 +48,7 @@
     X(BUFFERS, "NAME: buffer", BY_NAME("0", REF("buffer")))                                                            \
     X(FILL, "expression or fill", EITHER(SCALAR, REF("fill")))                                                         \
     X(VERIFY, "BUFFER: verification", BY_NAME("0", REF("verification")))                                               \
+    X(ASSUMPTIONS, "NAME: assumption", BY_NAME("0", REF("assumption")))                                                \
     X(TOLERANCES, "BUFFER: tolerance", BY_NAME("0", REF("tolerance")))                                                 \
     X(AGAINST, "against", REF("against"))                                                                              \
     X(VARIANTS, "NAME: variant",                                                                                       \
@@ -75,7 +76,7 @@ KILN__KEY_EFFECTS(KILN_X)
 #define RULE_PARAM /* `values` or a range */                                                                                         \
     "{\"anyOf\": [" HAS("\"values\"") ", " HAS("\"from\", \"to\"") "], \"not\": {\"anyOf\": [" HAS("\"values\", \"from\"") ", " HAS( \
         "\"values\", \"to\"") ", " HAS("\"values\", \"step\"") ", " HAS("\"values\", \"times\"") ", " HAS("\"step\", \"times\"") "]}}"
-#define RULE_BUFFER /* one content; type and shape are needed, unless they come with the content */                       \
+#define RULE_BUFFER /* exactly one content; type and shape are needed unless the content has them */                      \
     "{\"anyOf\": [" HAS("\"type\", \"shape\"") ", " HAS("\"from\"") ", " HAS("\"file\"") "], \"not\": {\"anyOf\": [" HAS( \
         "\"fill\", \"from\"") ", " HAS("\"fill\", \"file\"") ", " HAS("\"from\", \"file\"") "]}}"
 #define RULE_TOLERANCE "{\"anyOf\": [" HAS("\"rtol\"") ", " HAS("\"atol\"") "]}"

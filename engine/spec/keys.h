@@ -9,8 +9,9 @@
 
 #include "kiln.h"
 
-/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order of
- * messages. The rule tells which keys go together, as far as the rows do not; keys.c has each rule as a JSON schema. */
+/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order of messages.
+ * The rule tells which keys may or must occur together, if the rows do not tell it. keys.c has each rule as a JSON
+ * schema. */
 #define KILN__MAPPINGS(X)                                                                                              \
     X(spec, "the spec", NONE, "The file.")                                                                             \
     X(variant, "a variant", NONE, "One way to do the work. Its sections are added to those of the spec.")              \
@@ -19,6 +20,7 @@
     X(buffer, "a buffer", BUFFER, "An array on the device. A buffer of a variant is scratch.")                         \
     X(fill, "'fill'", NONE, "The content of a buffer. A number alone is {value: NUMBER}.")                             \
     X(verification, "a verification", VERIFICATION, "The expected content of an output.")                              \
+    X(assumption, "an assumption", NONE, "An assumption that a judged kernel may make about a size or an input.")      \
     X(tolerance, "a tolerance", TOLERANCE,                                                                             \
       "The tolerances of an output in one variant. They replace those of `verify`.")                                   \
     X(against, "'against'", NONE, "The source of the expected answer.")                                                \
@@ -87,6 +89,8 @@
     X(spec, features, OPTIONAL, NAMED_EXPRS, RUN,                                                                      \
       "Numbers that describe the input. Samples keep them. They choose the best configuration for a new input.")       \
     X(spec, verify, OPTIONAL, VERIFY, KEYS, "How outputs are checked.")                                                \
+    X(spec, judge, OPTIONAL, ASSUMPTIONS, KEYS,                                                                        \
+      "Assumptions that `kiln judge` lets a kernel make: ranges of sizes, values and alignment of inputs.")            \
     X(spec, variants, ONE_OF, VARIANTS, KEYS, "The ways to do the work.")
 #define KILN__KEYS_spec(X)                                                                                             \
     KILN__KEYS_spec_head(X) KILN__KEYS_section(X, spec) KILN__KEYS_metrics(X, spec) KILN__KEYS_spec_tail(X)            \
@@ -139,6 +143,15 @@
     X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")                                               \
     X(verification, sampled, OPTIONAL, BOOL, RUN,                                                                      \
       "`true`: elements that the host function leaves unchanged are not compared, but must have been written.")
+
+#define KILN__KEYS_assumption(X)                                                                                       \
+    X(assumption, from, OPTIONAL, VALUE, PROSE, "The least value of a size, or of the elements of an input.")          \
+    X(assumption, to, OPTIONAL, VALUE, PROSE, "The greatest value of a size, or of the elements of an input.")         \
+    X(assumption, multiple, OPTIONAL, VALUE, PROSE, "The size is a multiple of this number; 1 if not given.")          \
+    X(assumption, align, OPTIONAL, VALUE, PROSE,                                                                       \
+      "The alignment of the buffer in bytes, a power of two; 256 if not given.")                                       \
+    X(assumption, special, OPTIONAL, BOOL, PROSE,                                                                      \
+      "`true`: NaN, infinities, -0 and denormals may be among the elements, and the reference defines the answer.")
 
 #define KILN__KEYS_tolerance(X)                                                                                        \
     X(tolerance, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance.")                                                     \

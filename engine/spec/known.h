@@ -19,14 +19,14 @@ const char *kiln__how_word(kiln__how how);
 
 typedef struct kiln__known {
     const char *spec, *variant, *device, *cc; /* cc: "9.0"; "" if it is not known */
-    kiln__settings sizes, params;             /* each sorted by name */
+    kiln__settings sizes, params;             /* both sorted by name */
     kiln__settings features;                  /* features of the input; empty if not known */
     const char *sizes_text, *params_text;     /* the settings as texts, for comparing */
     kiln__how how;
     double seconds; /* positive; HUGE_VAL: the configuration failed there, and would fail again */
     bool verified;
     int64_t made;                        /* microseconds since 1970 */
-    double inputs_seconds, copy_seconds; /* as in kiln_result; a file does not hold them */
+    double inputs_seconds, copy_seconds; /* see kiln_result; a file does not have them */
     const char *input_functions;         /* NULL means "" */
 } kiln__known;
 

@@ -14,7 +14,7 @@ typedef struct metering {
 } metering;
 
 /* Returns false if there is no such measurement, or if it was not made. */
-static bool measured(metering *m, const char *name, kiln_value *value)
+static bool find_measured(metering *m, const char *name, kiln_value *value)
 {
     static const kiln_result none;
     const kiln_result *r = m->of->result ? m->of->result : &none;
@@ -51,7 +51,7 @@ static bool find(void *user, const char *name, kiln_value *value)
     for (size_t i = 0; i < variant->metric_count; i++)
         if (strcmp(variant->metrics[i].name, name) == 0)
             return evaluate(m, i, value);
-    return measured(m, name, value);
+    return find_measured(m, name, value);
 }
 
 static bool evaluate(metering *m, size_t metric, kiln_value *value)

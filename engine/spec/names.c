@@ -17,7 +17,7 @@ static const char *kind_text(kiln__name_kind kind)
     return texts[kind];
 }
 
-const kiln__name *kiln__find_name(const kiln__reader *r, const char *text)
+kiln__name *kiln__find_name(const kiln__reader *r, const char *text)
 {
     for (size_t i = r->name_count; i-- > 0;)
         if (strcmp(r->names[i].text, text) == 0)
@@ -35,6 +35,21 @@ const char *kiln__nearest_name(const kiln__reader *r, const char *text, unsigned
     return kiln__nearest(text, names, count);
 }
 
+/* Returns a list of the known names of these kinds, for a message: "; the names here are N, BLOCK". "" if there are none,
+ * or too many. */
+static const char *list_names(const kiln__reader *r, unsigned kinds)
+{
+    enum { MOST = 12 };
+    kiln__text list = {.mem = r->diag->mem};
+    size_t count = 0;
+    for (size_t i = 0; i < r->name_count; i++)
+        if (kinds & (1u << r->names[i].kind))
+            kiln__text_printf(&list, "%s%s", count++ ? ", " : "; the names here are ", r->names[i].text);
+    const char *made = count > 0 && count <= MOST ? kiln__arena_strdup(r->arena, kiln__text_get(&list)) : "";
+    kiln__text_free(&list);
+    return made ? made : "";
+}
+
 /* Adds a name to the namespace and returns it. Reports an error and returns NULL if the name is not valid, is too
  * long (the limit is 63 characters) or is taken. An input also gets the next number, which orders the inputs by the
  * time when they are made. */
@@ -42,8 +57,9 @@ static kiln__name *add_name(kiln__reader *r, const char *text, kiln__pos pos, ki
 {
     if (!kiln__name_valid(text)) {
         kiln__diag_add(r->diag, pos,
-                       kiln__name_reserved(text)
-                           ? "'%s' is a word of the expression language and cannot be a name"
+                       kiln__name_reserved(text) ? "'%s' is a word of the expression language and cannot be a name"
+                       : text[strspn(text, "0123456789")] == '\0' && *text
+                           ? "'%s' is not a valid name; if it is a part of a number, leave out the commas: 5000"
                            : "'%s' is not a valid name: use letters, digits and '_', with no digit at the start",
                        text);
         return NULL;
@@ -150,9 +166,10 @@ static void check_name(kiln__reader *r, const char *text, kiln__pos pos, size_t 
         const char *near = kiln__nearest_name(r, text, VALUES);
         if (is_param_value(r, text))
             kiln__diag_add(r->diag, pos, "unknown name '%s'; the text is written '%s' in quotes", text, text);
+        else if (near)
+            kiln__diag_add(r->diag, pos, "unknown name '%s'; did you mean '%s'?", text, near);
         else
-            kiln__diag_add(r->diag, pos, near ? "unknown name '%s'; did you mean '%s'?" : "unknown name '%s'", text,
-                           near);
+            kiln__diag_add(r->diag, pos, "unknown name '%s'%s", text, list_names(r, VALUES));
     } else if (name->kind == KILN__NAME_BUFFER) {
         kiln__diag_add(r->diag, pos, "'%s' is a buffer and has no value; a buffer stands alone, as an argument", text);
     } else if (name->kind == KILN__NAME_INPUT) {
@@ -186,7 +203,12 @@ void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs)
 static kiln__expr *parse(kiln__reader *r, const kiln__spec_node *node, const char *what)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {
-        kiln__diag_add(r->diag, node->pos, "%s must be an expression, not %s", what, kiln__spec_node_describe(node));
+        const char *at = kiln__spec_node_text(node);
+        kiln__diag_add(r->diag, node->pos,
+                       at && *at == '&'
+                           ? "%s must be an expression: YAML takes '&' for an anchor, so write the name alone"
+                           : "%s must be an expression, not %s",
+                       what, kiln__spec_node_describe(node));
         return NULL;
     }
     return kiln__expr_parse(r->arena, node->text, node->length, node->pos, 0, r->diag);
@@ -218,8 +240,8 @@ kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__spec_node *node, const c
         const char *near = kiln__nearest_name(r, alone, VALUES | 1u << KILN__NAME_BUFFER);
         kiln__diag_add(r->diag, node->pos,
                        near ? "there is no buffer, size, param or let '%s'; did you mean '%s'?"
-                            : "there is no buffer, size, param or let '%s'",
-                       alone, near);
+                            : "there is no buffer, size, param or let '%s'%s",
+                       alone, near ? near : list_names(r, VALUES | 1u << KILN__NAME_BUFFER));
         return NULL;
     }
     kiln__check_expr(r, expr, KILN__ALL_INPUTS);
@@ -274,8 +296,9 @@ const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node,
 
 /* ---- host functions ---- */
 
-/* Reads an argument of a host function. It is an expression if all its names are known here; otherwise it is a text
- * such as a path or a word. A single word that is almost a known name is reported, because it is probably misspelt. */
+/* Reads an argument of a host function. The text is an expression if all its names are known here. Otherwise it is a
+ * text such as a path or a word. A single word that is almost a known name is reported, because it is probably
+ * misspelt. */
 static void read_host_arg(kiln__reader *r, const kiln__spec_node *node, size_t inputs, bool buffers, kiln__arg *arg)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {
@@ -354,4 +377,44 @@ const char *kiln__read_host(kiln__reader *r, const kiln__spec_node *node, const 
                           "registers them for a program",
                    name, near);
     return name;
+}
+
+static kiln__name *root_of(kiln__reader *r, const char *text)
+{
+    char root[64];
+    size_t length = strcspn(text, ".");
+    if (length >= sizeof root)
+        return NULL;
+    memcpy(root, text, length);
+    root[length] = '\0';
+    return kiln__find_name(r, root);
+}
+
+/* Returns true if the value may differ between configurations of the same sizes, or between devices. */
+bool kiln__varies(kiln__reader *r, const kiln__expr *expr)
+{
+    for (size_t i = 0; expr && i < kiln__expr_name_count(expr); i++) {
+        const char *text = kiln__expr_name(expr, i);
+        const kiln__name *name = root_of(r, text);
+        if (strncmp(text, "device.", 7) == 0 || (name && (name->kind == KILN__NAME_PARAM || name->varies)))
+            return true;
+    }
+    return false;
+}
+
+kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
+                                   size_t *count)
+{
+    *count = kiln__read_entries(r, map, what);
+    kiln__named_expr *named = *count ? kiln__read_array(r, *count, sizeof *named) : NULL;
+    if (!named)
+        *count = 0;
+    for (size_t i = 0; i < *count; i++) {
+        named[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);
+        named[i].pos = map->keys[i]->pos;
+        if (!named[i].name)
+            named[i].name = "";
+        named[i].expr = kiln__read_expr(r, map->items[i], named[i].name, inputs);
+    }
+    return named;
 }

@@ -114,7 +114,8 @@ bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, con
         if (by_value(&sorted[i - 1], &sorted[i]) == 0) {
             kiln__text shown = {.mem = r->diag->mem};
             kiln__value_print(&shown, *sorted[i]);
-            kiln__diag_add(r->diag, pos, "param '%s' has the value %s twice", name, kiln__text_get(&shown));
+            kiln__diag_add(r->diag, pos, "param '%s' has the value %s twice: leave one out", name,
+                           kiln__text_get(&shown));
             kiln__text_free(&shown);
             return false;
         }
@@ -137,7 +138,7 @@ static void read_list(kiln__reader *r, kiln__spec_node *const *node, kiln__param
     size_t count = kiln__read_items(r, node, "the values of a param", &items);
     if (count == 0) {
         if ((*node)->kind == KILN__LIST)
-            kiln__diag_add(r->diag, (*node)->pos, "param '%s' has no values", param->name);
+            kiln__diag_add(r->diag, (*node)->pos, "param '%s' has no values: write [1, 2, 4]", param->name);
         return;
     }
     kiln_value *values = kiln__read_array(r, count, sizeof *values);
@@ -183,7 +184,10 @@ static size_t count_range(kiln__reader *r, const kiln__spec_node *by, kiln_value
         return 0;
     }
     if (s > 0 ? backwards : !backwards && a < b) {
-        kiln__diag_add(r->diag, by->pos, "this range is empty: its steps go away from 'to'");
+        kiln__diag_add(
+            r->diag, by->pos,
+            "this range is empty: its steps go away from 'to'; write {from: %g, to: %g}, or give a 'step' %s 0",
+            s > 0 ? b : a, s > 0 ? a : b, s > 0 ? "below" : "above");
         return 0;
     }
     /* For floats add a small tolerance to the quotient: 0.1 to 0.5 by 0.1 has five values in spite of rounding. */
@@ -265,7 +269,14 @@ static void read_default(kiln__reader *r, const kiln__spec_node *node, kiln__par
             param->initial = i;
             return;
         }
-    kiln__diag_add(r->diag, node->pos, "the default of '%s' is not one of its values", param->name);
+    kiln__text list = {.mem = r->diag->mem};
+    for (size_t i = 0; i < param->count && i < 8; i++) {
+        kiln__text_puts(&list, i ? ", " : "");
+        kiln__value_print(&list, param->values[i]);
+    }
+    kiln__diag_add(r->diag, node->pos, "the default of '%s' is not one of its values: %s%s", param->name,
+                   kiln__text_get(&list), param->count > 8 ? " and more" : "");
+    kiln__text_free(&list);
 }
 
 static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__param *param)
@@ -339,6 +350,9 @@ static void read_size(kiln__reader *r, const kiln__spec_node *node, kiln_value *
     *value = (kiln_value){.kind = KILN_INT};
     if (kiln__read_value(r, node, "a size", value) && value->kind == KILN_BOOL)
         kiln__diag_add(r->diag, node->pos, "a size must be a number, or a text that names an input's data");
+    else if (value->kind == KILN_TEXT && node->quoted && *node->text &&
+             node->text[strspn(node->text, "0123456789")] == '\0')
+        kiln__diag_add(r->diag, node->pos, "a number in quotes is a text: write %s without the quotes", node->text);
 }
 
 /* Returns false for a text that represents a number. */
@@ -374,8 +388,10 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
                           const kiln__sizes *first)
 {
     if (map->kind == KILN__SCALAR) {
-        kiln__diag_add(r->diag, map->pos, "'sizes' holds sets of sizes by name, such as default: {%s: %s}", key->text,
-                       map->text);
+        const char *equals = strchr(map->text, '=');
+        kiln__diag_add(r->diag, map->pos, "'sizes' holds sets of sizes by name: write %s: {%.*s: %s}",
+                       equals ? key->text : "default", (int)(equals ? equals - map->text : (long)strlen(key->text)),
+                       equals ? map->text : key->text, equals ? equals + 1 : map->text);
         if (!kiln__find_name(r, key->text))
             /* declare the name nevertheless, so that no further errors follow from it */
             kiln__declare(r, key, KILN__NAME_SIZE, NULL);

@@ -35,23 +35,6 @@ typedef struct section {
 
 /* ---- lets ---- */
 
-kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
-                                   size_t *count)
-{
-    *count = kiln__read_entries(r, map, what);
-    kiln__named_expr *named = *count ? kiln__read_array(r, *count, sizeof *named) : NULL;
-    if (!named)
-        *count = 0;
-    for (size_t i = 0; i < *count; i++) {
-        named[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);
-        named[i].pos = map->keys[i]->pos;
-        if (!named[i].name)
-            named[i].name = "";
-        named[i].expr = kiln__read_expr(r, map->items[i], named[i].name, inputs);
-    }
-    return named;
-}
-
 typedef struct sorter {
     kiln__reader *r;
     const kiln__named_expr *lets;
@@ -68,14 +51,6 @@ static size_t let_index(const sorter *s, const char *name)
     return i;
 }
 
-static kiln__name *name_of(kiln__reader *r, const char *text)
-{
-    for (size_t i = r->name_count; i-- > 0;)
-        if (strcmp(r->names[i].text, text) == 0)
-            return &r->names[i];
-    return NULL;
-}
-
 /* Returns the highest number of an input that the expression needs: A in `A.rows`, or an input that a let needs. */
 static size_t inputs_of(kiln__reader *r, const kiln__expr *expr)
 {
@@ -83,7 +58,7 @@ static size_t inputs_of(kiln__reader *r, const kiln__expr *expr)
     for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
         const char *text = kiln__expr_name(expr, i), *dot = strchr(text, '.');
         char *root = kiln__arena_strndup(r->scratch, text, dot ? (size_t)(dot - text) : strlen(text));
-        const kiln__name *name = root ? name_of(r, root) : NULL;
+        const kiln__name *name = root ? kiln__find_name(r, root) : NULL;
         if (name && name->inputs > most)
             most = name->inputs;
     }
@@ -109,7 +84,7 @@ static bool place_let(sorter *s, size_t i)
     }
     s->state[i] = 2;
     s->sorted[s->used++] = *let;
-    kiln__name *name = name_of(s->r, let->name);
+    kiln__name *name = kiln__find_name(s->r, let->name);
     if (name && let->expr)
         name->inputs = inputs_of(s->r, let->expr);
     return true;
@@ -329,29 +304,6 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, const sect
 
 /* ---- features ---- */
 
-static kiln__name *root_of(kiln__reader *r, const char *text)
-{
-    char root[64];
-    size_t length = strcspn(text, ".");
-    if (length >= sizeof root)
-        return NULL;
-    memcpy(root, text, length);
-    root[length] = '\0';
-    return name_of(r, root);
-}
-
-/* Returns true if the value may differ between configurations of the same sizes, or between devices. */
-bool kiln__varies(kiln__reader *r, const kiln__expr *expr)
-{
-    for (size_t i = 0; expr && i < kiln__expr_name_count(expr); i++) {
-        const char *text = kiln__expr_name(expr, i);
-        const kiln__name *name = root_of(r, text);
-        if (strncmp(text, "device.", 7) == 0 || (name && (name->kind == KILN__NAME_PARAM || name->varies)))
-            return true;
-    }
-    return false;
-}
-
 /* Marks the lets and inputs that vary. They may use each other, so the loop repeats until it finds no more (a fixed
  * point). */
 static void mark_varying(kiln__reader *r, const section *shared)
@@ -359,14 +311,14 @@ static void mark_varying(kiln__reader *r, const section *shared)
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < shared->let_count; i++) {
-            kiln__name *name = name_of(r, shared->lets[i].name);
+            kiln__name *name = kiln__find_name(r, shared->lets[i].name);
             bool found = name && !name->varies && kiln__varies(r, shared->lets[i].expr);
             if (found)
                 name->varies = more = true;
         }
         for (size_t i = 0; i < shared->input_count; i++) {
             const kiln__input *input = &shared->inputs[i];
-            kiln__name *name = input->name ? name_of(r, input->name) : NULL;
+            kiln__name *name = input->name ? kiln__find_name(r, input->name) : NULL;
             for (size_t k = 0; name && !name->varies && k < input->arg_count; k++)
                 if (kiln__varies(r, input->args[k].expr))
                     name->varies = more = true;
@@ -395,7 +347,7 @@ static void read_features(kiln__reader *r, const kiln__spec_node *map)
 /* ---- variants ---- */
 
 /* Returns a new array with the elements of both arrays. */
-static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *b, size_t b_count, size_t size)
+static void *join_arrays(kiln__reader *r, const void *a, size_t a_count, const void *b, size_t b_count, size_t size)
 {
     char *both = a_count + b_count ? kiln__read_array(r, a_count + b_count, size) : NULL;
     if (!both)
@@ -409,7 +361,7 @@ static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *
 
 #define JOIN(field, counter)                                                                                           \
     do {                                                                                                               \
-        variant->field = joined(r, spec->field, spec->counter, own->field, own->counter, sizeof *variant->field);      \
+        variant->field = join_arrays(r, spec->field, spec->counter, own->field, own->counter, sizeof *variant->field); \
         variant->counter = variant->field ? spec->counter + own->counter : 0;                                          \
     } while (0)
 
@@ -480,7 +432,9 @@ static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln
     if (source_)
         variant->source = kiln__read_text(r, source_, "'source'");
     else if (!r->spec->source)
-        kiln__diag_add(r->diag, key->pos, "variant '%s' has no 'source', and the spec has none either", variant->name);
+        kiln__diag_add(r->diag, key->pos,
+                       "variant '%s' has no 'source', and the spec has none either: write 'source: FILE.cu'",
+                       variant->name);
     size_t names = r->name_count, inputs = r->input_count;
     section own = {0};
     read_section(r, map, shared, &own);
@@ -595,6 +549,7 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     read_features(r, features_);
     read_variants(r, map, variants_, &shared);
     kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);
+    kiln__read_judge(r, judge_, shared.buffers, shared.buffer_count);
 }
 
 /* Completes the spec or reports the errors, and frees everything except the spec. */

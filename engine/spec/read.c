@@ -7,6 +7,85 @@ void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
     return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* the nodes of the file bound the count */
 }
 
+/* Returns the key of a mapping that other programs, or a first guess, call `key`; NULL: none of `keys`. */
+static const char *other_name(const char *key, const char *const *keys)
+{
+    static const char *const others[][2] = {{"src", "source"},
+                                            {"file", "source"},
+                                            {"arrays", "buffers"},
+                                            {"data", "buffers"},
+                                            {"tensors", "buffers"},
+                                            {"verification", "verify"},
+                                            {"check", "verify"},
+                                            {"answer", "verify"},
+                                            {"parameters", "params"},
+                                            {"tune_params", "params"},
+                                            {"tunables", "params"},
+                                            {"constraints", "where"},
+                                            {"restrictions", "where"},
+                                            {"headers", "include"},
+                                            {"flags", "options"},
+                                            {"name", "kernel"},
+                                            {"kernel_name", "kernel"},
+                                            {"function", "kernel"},
+                                            {"arguments", "args"},
+                                            {"threads", "block"},
+                                            {"smem", "shared"},
+                                            {"dynamic_shared", "shared"},
+                                            {"shared_memory", "shared"},
+                                            {"dtype", "type"},
+                                            {"dims", "shape"},
+                                            {"size", "shape"},
+                                            {"length", "shape"},
+                                            {"init", "fill"},
+                                            {"value", "fill"},
+                                            {"content", "fill"},
+                                            {"min", "from"},
+                                            {"start", "from"},
+                                            {"max", "to"},
+                                            {"stop", "to"},
+                                            {"end", "to"},
+                                            {"reference", "against"},
+                                            {"tolerance", "rtol"},
+                                            {"tol", "rtol"},
+                                            {"python", "command"},
+                                            {"script", "command"},
+                                            {"cmd", "command"},
+                                            {"npy", "file"},
+                                            {"kernel", "variant"}};
+    for (size_t i = 0; i < KILN__COUNT(others); i++)
+        for (size_t k = 0; keys[k] && strcmp(key, others[i][0]) == 0; k++)
+            if (strcmp(keys[k], others[i][1]) == 0)
+                return keys[k];
+    return NULL;
+}
+
+static bool is_nothing(const kiln__spec_node *node)
+{
+    return node->kind == KILN__SCALAR && node->length == 0 && !node->quoted;
+}
+
+/* Reports an entry of a mapping that is a key without a value, as in {1, 2} or {block: X, 1}: the values of a list without
+ * its brackets. Several such entries in a row are reported once. */
+static void report_alone(kiln__reader *r, const kiln__spec_node *map, size_t at, const char *what)
+{
+    const char *key = map->keys[at]->text, *first = key, *second = "";
+    const bool follows = at > 0 && map->items[at - 1]->kind == KILN__SCALAR;
+    if (follows && is_nothing(map->items[at - 1]))
+        return;
+    if (follows) {
+        first = map->items[at - 1]->text;
+        second = key;
+    } else if (at + 1 < map->count) {
+        second = map->keys[at + 1]->text;
+    }
+    kiln__diag_add(
+        r->diag, map->keys[at]->pos,
+        "'%s' stands alone in %s, where 'key: value' is expected: the values of a list are written in brackets, "
+        "[%s%s%s]",
+        key, what, first, *second ? ", " : "", second);
+}
+
 /* Checks that `node` is a mapping and that all its keys are in `keys`, which ends with NULL. For an unknown key the
  * message has the nearest known key, or the list of all keys. Returns false only if `node` is not a mapping. */
 bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys)
@@ -26,7 +105,12 @@ bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char 
             k++;
         if (k < count)
             continue;
-        const char *near = kiln__nearest(key, keys, count);
+        if (is_nothing(node->items[i]) && !other_name(key, keys) && !kiln__nearest(key, keys, count)) {
+            report_alone(r, node, i, what);
+            continue;
+        }
+        const char *near = other_name(key, keys);
+        near = near ? near : kiln__nearest(key, keys, count);
         if (near) {
             kiln__diag_add(r->diag, node->keys[i]->pos, "unknown key '%s' in %s; did you mean '%s'?", key, what, near);
             continue;
@@ -54,7 +138,14 @@ bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, kiln__mapping 
 bool kiln__read_key(kiln__reader *r, const kiln__spec_node *map, kiln__key key)
 {
     const kiln__key_row *row = &kiln__keys[key];
-    return kiln__read_need(r, map, kiln__mapping_names[row->mapping], row->info.name);
+    const char *about = row->info.about;
+    const size_t length = strcspn(about, ".");
+    if (kiln__spec_node_get(map, row->info.name))
+        return true;
+    kiln__diag_add(r->diag, map->pos, "%s misses the key '%s': %c%.*s", kiln__mapping_names[row->mapping],
+                   row->info.name, about[0] >= 'A' && about[0] <= 'Z' ? about[0] + 'a' - 'A' : about[0],
+                   (int)(length ? length - 1 : 0), length ? about + 1 : about);
+    return false;
 }
 
 bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key)
@@ -111,7 +202,15 @@ bool kiln__read_bool(kiln__reader *r, const kiln__spec_node *node, const char *w
     bool yes = node->kind == KILN__SCALAR && !node->quoted && strcmp(node->text, "true") == 0;
     bool no = node->kind == KILN__SCALAR && !node->quoted && strcmp(node->text, "false") == 0;
     if (!yes && !no) {
-        kiln__diag_add(r->diag, node->pos, "%s must be true or false", what);
+        static const char *const yes_words[] = {"yes", "on", "1", "True", "TRUE", "Yes", "y"};
+        bool means = node->kind == KILN__SCALAR;
+        size_t i = 0;
+        while (means && i < KILN__COUNT(yes_words) && strcmp(node->text, yes_words[i]) != 0)
+            i++;
+        kiln__diag_add(r->diag, node->pos,
+                       means && i < KILN__COUNT(yes_words) ? "%s must be true or false: write true"
+                                                           : "%s must be true or false",
+                       what);
         return false;
     }
     *value = yes;

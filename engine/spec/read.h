@@ -80,7 +80,12 @@ void *kiln__read_array(kiln__reader *r, size_t count, size_t size); /* zeroed, i
  * language. */
 void kiln__declare(kiln__reader *r, const kiln__spec_node *key, kiln__name_kind kind, const kiln__param *param);
 void kiln__declare_text(kiln__reader *r, const char *text, kiln__pos pos, kiln__name_kind kind);
-const kiln__name *kiln__find_name(const kiln__reader *r, const char *text);
+kiln__name *kiln__find_name(const kiln__reader *r, const char *text);
+/* Returns true if the value may differ between configurations, because it uses a param or the device. */
+bool kiln__varies(kiln__reader *r, const kiln__expr *expr);
+/* Reads a mapping of names to expressions. */
+kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
+                                   size_t *count);
 const char *kiln__nearest_name(const kiln__reader *r, const char *text, unsigned kinds); /* kinds: 1 << KILN__NAME_x */
 
 /* Parses an expression and checks that all its names are known here. Returns NULL after an error. `inputs` is the
@@ -127,7 +132,8 @@ void kiln__join_metrics(kiln__reader *r, const kiln__named_expr *shared, size_t 
 kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count);
 /* arguments.c */
 void kiln__read_argument(kiln__reader *r, kiln__spec_node *map, kiln__argument *arg);
-/* Reads `x`, `x + 4 * N` or `null`. Returns true if the text has one of these forms. It has then reported any error
+/* pointer.c
+ * Reads `x`, `x + 4 * N` or `null`. Returns true if the text has one of these forms. It has then reported any error
  * in the text. */
 bool kiln__read_pointer(kiln__reader *r, const kiln__spec_node *node, kiln__argument *arg);
 /* tensor_map.c: `map` has the key `tensor_map` */
@@ -138,16 +144,13 @@ void kiln__read_texture(kiln__reader *r, const kiln__spec_node *map, kiln__argum
 kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);
 
-/* parse.c */
-kiln__named_expr *kiln__read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
-                                   size_t *count);
-/* Returns true if the value may differ between configurations, because it uses a param or the device. */
-bool kiln__varies(kiln__reader *r, const kiln__expr *expr);
-
 /* verify.c: kiln__read_tolerances() reads `tolerance:` of a variant. After all variants, kiln__read_verify() reads
  * `verify:`, which covers the buffers that are outputs. */
 void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__variant *variant);
 void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
+
+/* judge.c: reads `judge:`, the assumptions of a judged kernel about sizes and the spec's buffers. */
+void kiln__read_judge(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
 
 /* Reads a whole T1 file. The caller has recognised `root` as a T1 file. */
 void kiln__read_t1(kiln__reader *r, const kiln__spec_node *root); /* t1.c */

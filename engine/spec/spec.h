@@ -20,7 +20,7 @@ typedef struct kiln__param {
     const char *name;
     kiln__pos pos;
     size_t count;        /* at least 1 */
-    kiln_value *values;  /* all different, and all have the same kind; integers beside floats become floats */
+    kiln_value *values;  /* all values are different and of one kind; if there are floats, integers become floats */
     size_t initial;      /* index of the default: `default:`, or the first value */
     bool macro;          /* 1: the source gets the param as a macro */
     size_t option_count; /* `options:` of this param: templates that become compile options */
@@ -53,8 +53,8 @@ typedef struct kiln__buffer {
     kiln_type type;
     /* NULL, or an expression whose text names the type, such as a param whose values are types. */
     kiln__expr *type_expr;
-    bool type_known; /* false only for FROM and FILE buffers, whose type comes with the data */
-    int dims;        /* -1 only for FROM and FILE buffers, whose shape comes with the data */
+    bool type_known; /* false only for FROM and FILE buffers, whose data has the type */
+    int dims;        /* -1 only for FROM and FILE buffers, whose data has the shape */
     kiln__expr *shape[KILN_MAX_DIMS];
     const char *shape_text; /* "[M, N]" */
     bool out;
@@ -199,7 +199,7 @@ struct kiln__step {
     union {
         struct {
             kiln__template *kernel;          /* an extern "C" name or a C++ name expression */
-            kiln__expr *grid[3], *block[3];  /* never NULL; 1 if the spec does not give it */
+            kiln__expr *grid[3], *block[3];  /* never NULL; 1 if the spec does not give the extent */
             kiln__expr *cluster[3];          /* NULL: no clusters */
             kiln__expr *shared;              /* dynamic shared memory in bytes; NULL: 0 */
             kiln__expr *priority, *carveout; /* NULL: not given */
@@ -273,10 +273,22 @@ typedef struct kiln__verify {
 typedef struct kiln__tolerance {
     const char *buffer;
     kiln__pos pos;
-    kiln__expr *rtol, *atol; /* never NULL; 0 if not given; the expressions may use params */
+    kiln__expr *rtol, *atol; /* never NULL; 0 if the spec does not give it; the expressions may use params */
 } kiln__tolerance;
 
-/* The conditions of a variant on its device. */
+/* An assumption that a judged kernel may make about a size or a buffer (`judge:`). */
+typedef struct kiln__assumption {
+    const char *name;
+    kiln__pos pos;
+    bool of_size;          /* false: of a buffer of the spec */
+    bool has_from, has_to; /* a size has both or neither */
+    double from, to;       /* inclusive; integers for a size and for a buffer of integers */
+    uint64_t multiple;     /* of a size; at least 1 */
+    uint64_t align;        /* of a buffer: bytes, a power of two up to 256 */
+    bool special;          /* of a buffer: NaN and other special values may occur */
+} kiln__assumption;
+
+/* The requirements of a variant: the device must meet them, or it does not run the variant. */
 typedef struct kiln__for_device {
     size_t target_count;
     /* The first target that fits the device is used for compiling. If there are no targets, the device's own
@@ -294,6 +306,9 @@ typedef struct kiln__variant {
     bool contender;
     /* The source as in the spec. NULL: the source of the spec, which then is not NULL, unless step_count is 0. */
     const char *source;
+    /* The text of the source, in place of the file `source`, whose name messages show, and the folder in which its
+     * headers are searched. NULL: the file is read. */
+    const char *source_text, *source_folder;
     kiln__for_device device;
     size_t include_count;
     const char **include; /* folders of headers, as in the spec */
@@ -376,6 +391,8 @@ struct kiln_spec {
     size_t input_count;     /* the first input_count inputs of every variant belong to the spec */
     size_t verify_count;
     kiln__verify *verify;
+    size_t assumption_count;
+    kiln__assumption *assumptions;
     size_t feature_count;
     kiln__named_expr *features; /* expressions that describe an input; the same for all configurations */
     size_t variant_count;
@@ -390,6 +407,8 @@ struct kiln_spec {
 typedef struct kiln__host_lookup {
     bool (*known)(void *user, const char *name, unsigned uses);
     size_t (*names)(void *user, const char **names, size_t room); /* for suggestions */
+    /* The arguments of a reference, as in kiln_host_info; NULL: not known. May be NULL. */
+    const char *(*takes)(void *user, const char *name);
     void *user;
 } kiln__host_lookup;
 
@@ -398,7 +417,8 @@ typedef struct kiln__host_lookup {
 kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t length, const char *name,
                              const kiln__host_lookup *hosts, kiln_spec **spec, kiln_error **error);
 
-const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name); /* NULL: no such variant */
+/* returns NULL if there is no such variant */
+const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name);
 /* Makes the structs that the public functions return, for a complete spec. Returns false if memory runs out. */
 bool kiln__spec_describe(kiln_spec *spec);
 /* Each returns the object with this name, or NULL if the variant has no such object. */

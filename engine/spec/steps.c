@@ -2,7 +2,7 @@
 
 #include "read.h"
 
-static kiln__expr *one(kiln__reader *r, kiln__pos pos)
+static kiln__expr *make_one(kiln__reader *r, kiln__pos pos)
 {
     return kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, pos);
 }
@@ -31,7 +31,7 @@ static void read_extent(kiln__reader *r, kiln__spec_node *node, kiln__key key, k
         return;
     }
     for (size_t i = 0; i < 3; i++)
-        extent[i] = i < count ? kiln__read_expr(r, items[i], name, KILN__ALL_INPUTS) : one(r, node->pos);
+        extent[i] = i < count ? kiln__read_expr(r, items[i], name, KILN__ALL_INPUTS) : make_one(r, node->pos);
 }
 
 const char *const kiln__schedulings[] = {

@@ -205,7 +205,7 @@ static void read_problem(t1 *t, kiln__spec_node *node)
 
 static const char *const axes[] = {"X", "Y", "Z"};
 
-static kiln__expr *number(t1 *t, int64_t value, kiln__pos pos)
+static kiln__expr *make_integer(t1 *t, int64_t value, kiln__pos pos)
 {
     return kiln__expr_constant(t->r->arena, (kiln_value){.kind = KILN_INT, .as.i = value}, pos);
 }
@@ -216,7 +216,7 @@ static kiln__expr *read_block(t1 *t, const kiln__spec_node *kernel, int axis)
     const kiln__spec_node *node = kiln__spec_node_get(kiln__spec_node_get(kernel, "LocalSize"), axes[axis]);
     if (node)
         return read_expr(t, node, "'LocalSize'");
-    return kiln__find_name(t->r, usual[axis]) ? parse(t, usual[axis], kernel->pos) : number(t, 1, kernel->pos);
+    return kiln__find_name(t->r, usual[axis]) ? parse(t, usual[axis], kernel->pos) : make_integer(t, 1, kernel->pos);
 }
 
 /* Returns the expression of the grid in one dimension. It uses the first of these that the file has: ProblemSize with
@@ -248,7 +248,7 @@ static kiln__expr *read_grid(t1 *t, const kiln__spec_node *kernel, int axis, con
     } else if (problem && axis < 2) {
         kiln__text_printf(&text, "ceil_div(ProblemSize[%d], %s)", axis, block ? kiln__expr_text(block) : "1");
     } else {
-        return number(t, 1, kernel->pos);
+        return make_integer(t, 1, kernel->pos);
     }
     kiln__expr *grid = parse(t, kiln__text_get(&text), divisors ? divisors->pos : kernel->pos);
     if (text.failed)
@@ -301,15 +301,15 @@ static void read_vector_fill(t1 *t, const kiln__spec_node *node, kiln__buffer *b
     kiln__fill *fill = &buffer->fill;
     const char *text = type && type->kind == KILN__SCALAR ? type->text : "Constant";
     fill->pos = type ? type->pos : node->pos;
-    kiln__expr *given = value ? read_expr(t, value, "'FillValue'") : number(t, 1, node->pos);
+    kiln__expr *given = value ? read_expr(t, value, "'FillValue'") : make_integer(t, 1, node->pos);
     if (strcmp(text, "Constant") == 0) {
         fill->kind = KILN__FILL_VALUE;
-        fill->a = value ? given : number(t, 0, node->pos);
+        fill->a = value ? given : make_integer(t, 0, node->pos);
     } else if (strcmp(text, "Random") == 0) { /* values from 0 to FillValue */
         fill->kind = KILN__FILL_UNIFORM;
-        fill->a = number(t, 0, fill->pos);
+        fill->a = make_integer(t, 0, fill->pos);
         fill->b = given;
-        fill->seed = number(t, (int64_t)(t->variant->buffer_count + 1), fill->pos);
+        fill->seed = make_integer(t, (int64_t)(t->variant->buffer_count + 1), fill->pos);
     } else {
         kiln__diag_add(t->r->diag, fill->pos, "a 'FillType' that is neither Constant nor Random: '%s'", text);
     }
@@ -329,7 +329,7 @@ static void read_vector(t1 *t, const kiln__spec_node *node, const char *name, ki
     buffer->dims = lanes > 1 ? 2 : 1;
     buffer->shape[0] = read_expr(t, kiln__spec_node_get(node, "Size"), "'Size'");
     if (lanes > 1)
-        buffer->shape[1] = number(t, lanes, buffer->pos);
+        buffer->shape[1] = make_integer(t, lanes, buffer->pos);
     const char *extent = buffer->shape[0] ? kiln__expr_text(buffer->shape[0]) : "?";
     buffer->shape_text = lanes > 1 ? kiln__arena_printf(r->arena, "[%s, %d]", extent, lanes)
                                    : kiln__arena_printf(r->arena, "[%s]", extent);

@@ -36,7 +36,7 @@ typedef struct builder {
     kiln__spec_node *root;
 } builder;
 
-static kiln__pos place(builder *b, yaml_mark_t mark)
+static kiln__pos find_position(builder *b, yaml_mark_t mark)
 {
     kiln__pos pos = {b->source, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
     if (b->ascii)
@@ -117,7 +117,7 @@ static void join_texts(builder *b, frame *top, const kiln__spec_node *more)
         last->text = text;
         top->room = 2 * (length + 1);
     }
-    char *text = (char *)(uintptr_t)last->text; /* in the space that was allocated above */
+    char *text = (char *)(uintptr_t)last->text; /* enough space was allocated above */
     memcpy(text + last->length, ", ", 2);       /* ended by the next: NOLINT(bugprone-not-null-terminated-result) */
     memcpy(text + last->length + 2, more->text, more->length + 1);
     last->length = length;
@@ -227,9 +227,9 @@ static anchor *declare(builder *b, const yaml_char_t *name, kiln__spec_node *nod
     return made;
 }
 
-static void alias(builder *b, const yaml_event_t *event)
+static void add_alias(builder *b, const yaml_event_t *event)
 {
-    kiln__pos pos = place(b, event->start_mark);
+    kiln__pos pos = find_position(b, event->start_mark);
     for (anchor *a = b->anchors; a; a = a->next)
         if (strcmp(a->name, (const char *)event->data.alias.anchor) == 0) {
             if (a->node)
@@ -244,7 +244,7 @@ static void alias(builder *b, const yaml_event_t *event)
 
 static kiln__spec_node *make_node(builder *b, kiln__spec_node_kind kind, yaml_mark_t mark, const yaml_char_t *tag)
 {
-    kiln__pos pos = place(b, mark);
+    kiln__pos pos = find_position(b, mark);
     if (++b->nodes > KILN__TREE_NODES)
         fail(b, pos, "a file of more than 200000 values");
     if (tag)
@@ -260,7 +260,7 @@ static kiln__spec_node *make_node(builder *b, kiln__spec_node_kind kind, yaml_ma
     return node;
 }
 
-static void scalar(builder *b, const yaml_event_t *event)
+static void add_scalar(builder *b, const yaml_event_t *event)
 {
     kiln__spec_node *node = make_node(b, KILN__SCALAR, event->start_mark, event->data.scalar.tag);
     if (!node)
@@ -314,10 +314,10 @@ static void handle_event(builder *b, const yaml_event_t *event, unsigned *docume
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (++*documents > 1)
-            fail(b, place(b, event->start_mark), "a second document ('---'): a file holds one spec");
+            fail(b, find_position(b, event->start_mark), "a second document ('---'): a file holds one spec");
         break;
-    case YAML_ALIAS_EVENT: alias(b, event); break;
-    case YAML_SCALAR_EVENT: scalar(b, event); break;
+    case YAML_ALIAS_EVENT: add_alias(b, event); break;
+    case YAML_SCALAR_EVENT: add_scalar(b, event); break;
     case YAML_SEQUENCE_START_EVENT: open_collection(b, KILN__LIST, event); break;
     case YAML_MAPPING_START_EVENT: open_collection(b, KILN__MAP, event); break;
     case YAML_SEQUENCE_END_EVENT:
@@ -334,6 +334,36 @@ static bool is_tab(const builder *b, kiln__pos pos)
         at = next ? next + 1 : end;
     }
     return (size_t)(end - at) >= pos.column && at[pos.column - 1] == '\t';
+}
+
+/* Explains the mistakes that libyaml describes by its grammar. Returns false for all others. */
+static bool explain_yaml(builder *b, const yaml_parser_t *parser)
+{
+    const char *problem = parser->problem ? parser->problem : "";
+    const kiln__pos at = find_position(b, parser->problem_mark), from = find_position(b, parser->context_mark);
+    if (is_tab(b, at))
+        return false;
+    if (strstr(problem, "did not find expected key"))
+        kiln__diag_add(
+            b->diag, at,
+            "not YAML: this line begins in column %u, and the mapping that it would continue begins in column %u "
+            "of line %u: indent the keys of a mapping equally",
+            at.column, from.column, from.line);
+    else if (strstr(problem, "could not find expected ':'"))
+        kiln__diag_add(b->diag, from,
+                       "not YAML: a key and its value are written 'key: value', with a blank behind the ':'");
+    else if (strstr(problem, "did not find expected ','"))
+        kiln__diag_add(b->diag, at,
+                       "not YAML: a ',' is missing before this, or the '%s' that ends the value of line %u, column %u",
+                       strstr(problem, "]") ? "]" : "}", from.line, from.column);
+    else if (strstr(problem, "mapping values are not allowed"))
+        kiln__diag_add(
+            b->diag, at,
+            "not YAML: a ':' inside of a value: write the value in quotes; a condition is written 'A if CONDITION "
+            "else B'");
+    else
+        return false;
+    return true;
 }
 
 static void broken_yaml(builder *b, const yaml_parser_t *parser)
@@ -354,11 +384,14 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
         kiln__diag_add(b->diag, pos, "not UTF-8 text: %s", parser->problem ? parser->problem : "unreadable");
         return;
     }
-    if (is_tab(b, place(b, parser->problem_mark))) {
-        kiln__diag_add(b->diag, place(b, parser->problem_mark), "a tab: YAML is indented with spaces only");
+    if (explain_yaml(b, parser))
+        return;
+    if (is_tab(b, find_position(b, parser->problem_mark))) {
+        kiln__diag_add(b->diag, find_position(b, parser->problem_mark),
+                       "a tab: YAML is indented with spaces only, so write spaces here");
         return;
     }
-    kiln__diag_add(b->diag, place(b, parser->problem_mark), "not YAML: %s%s%s",
+    kiln__diag_add(b->diag, find_position(b, parser->problem_mark), "not YAML: %s%s%s",
                    parser->problem ? parser->problem : "unreadable", parser->context ? ", " : "",
                    parser->context ? parser->context : "");
 }
@@ -420,6 +453,17 @@ const kiln__spec_node *kiln__spec_node_key(const kiln__spec_node *map, const cha
         return NULL;
     size_t i = find(map, key);
     return i < map->count ? map->keys[i] : NULL;
+}
+
+const char *kiln__spec_node_text(const kiln__spec_node *node)
+{
+    const kiln__source *source = node->pos.source;
+    const char *at = source ? source->text : NULL, *end = at ? at + source->length : NULL;
+    for (unsigned line = 1; at && line < node->pos.line; line++) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        at = next ? next + 1 : NULL;
+    }
+    return at && node->pos.column >= 1 && (size_t)(end - at) >= node->pos.column ? at + node->pos.column - 1 : NULL;
 }
 
 const char *kiln__spec_node_describe(const kiln__spec_node *node)

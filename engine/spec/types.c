@@ -99,6 +99,8 @@ bool kiln__vector_named(const char *text, kiln_type *type, size_t *lanes)
     return false;
 }
 
+/* Returns Kiln's name of a type for `text`, which may be another library's name such as "float32". Returns NULL if the
+ * name is unknown. */
 const char *kiln__type_advice(const char *text)
 {
     static const char *const others[][2] = {{"float16", "f16"},

@@ -19,6 +19,48 @@ static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, k
                    near);
 }
 
+/* Whether the function gets an argument of this name: a buffer, a size, the exports of an input, or a name that the
+ * verification gives. */
+static bool is_given(const kiln__reader *r, const kiln__verify *verify, const char *name)
+{
+    const kiln__name *found = kiln__find_name(r, name);
+    for (size_t i = 0; i < verify->arg_count; i++)
+        if (strcmp(verify->args[i].name, name) == 0)
+            return true;
+    return found &&
+           (found->kind == KILN__NAME_BUFFER || found->kind == KILN__NAME_SIZE || found->kind == KILN__NAME_INPUT);
+}
+
+static const char *first_buffer(const kiln__reader *r)
+{
+    for (size_t i = 0; i < r->name_count; i++)
+        if (r->names[i].kind == KILN__NAME_BUFFER)
+            return r->names[i].text;
+    return "x";
+}
+
+/* Reports the arguments without a default that the function does not get. Without this check every configuration would
+ * compile and run before the function can say so. */
+static void check_host_args(kiln__reader *r, const kiln__spec_node *host, const kiln__verify *verify)
+{
+    const char *takes = verify->name && r->hosts && r->hosts->takes ? r->hosts->takes(r->hosts->user, verify->name)
+                                                                    : NULL;
+    for (const char *at = takes; at && *at;) {
+        const size_t length = strcspn(at, ", ");
+        const char *name = *at == '[' ? NULL : kiln__arena_strndup(r->arena, at, length);
+        if (name && kiln__name_valid(name) && !is_given(r, verify, name)) {
+            const char *near = kiln__nearest_name(r, name, 1u << KILN__NAME_BUFFER | 1u << KILN__NAME_SIZE);
+            const char *buffer = near ? near : first_buffer(r);
+            kiln__diag_add(r->diag, host->pos,
+                           "the host function '%s' takes '%s', and the spec has no buffer or size of this name: write "
+                           "{host: %s, %s: %s} to give it another one, here '%s' ('kiln help hosts')",
+                           verify->name, name, verify->name, name, buffer, buffer);
+        }
+        at += length;
+        at += strspn(at, ", ");
+    }
+}
+
 /* Reads the names by which the host function knows the buffers, if they differ from the spec's names. */
 static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *host,
                               kiln__verify *verify)
@@ -31,6 +73,7 @@ static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const
             kiln__diag_add(r->diag, verify->args[i].pos,
                            "what the reference gets must be the same for all configurations: no params, nothing of the "
                            "device");
+    check_host_args(r, host, verify);
 }
 
 static void read_against_params(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
@@ -83,6 +126,18 @@ static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__v
 static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
     static const char *const keys[] = {"host", "variant", "params", "command", "file", NULL};
+    if (map->kind == KILN__SCALAR && map->length > 0) { /* the source of the answer without its kind */
+        const char *dot = strrchr(map->text, '.');
+        bool variant = kiln__spec_variant(r->spec, map->text) != NULL, file = dot && strcmp(dot, ".npy") == 0,
+             script = dot && strcmp(dot, ".py") == 0;
+        kiln__diag_add(r->diag, map->pos, "'against' says what '%s' is: write {%s%s%s}", map->text,
+                       variant  ? "variant: "
+                       : file   ? "file: "
+                       : script ? "command: [python3, "
+                                : "host: ",
+                       map->text, script ? "]" : "");
+        return;
+    }
     KILN__KEYS_against(KILN__NODE) if ((map->kind != KILN__MAP || !host_) &&
                                        !kiln__read_map_of(r, map, "'against'", keys)) return;
     (void)ARGUMENT_;
@@ -128,10 +183,21 @@ static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const k
         }
     if (!found) {
         const char *near = kiln__nearest(key->text, outs, out_count);
-        kiln__diag_add(r->diag, key->pos,
-                       near ? "there is no buffer '%s' with 'out: true'; did you mean '%s'?"
-                            : "there is no buffer '%s' with 'out: true' in the spec",
-                       key->text, near);
+        const kiln__name *known = kiln__find_name(r, key->text);
+        kiln__diag_add(
+            r->diag, key->pos,
+            known && known->kind == KILN__NAME_BUFFER
+                ? "the buffer '%s' is not an output: write 'out: true' in it, or name an output here"
+            : near ? "there is no buffer '%s' with 'out: true'; did you mean '%s'?"
+                   : "there is no buffer '%s' with 'out: true' in the spec: name an output here, or add the buffer",
+            key->text, near);
+    }
+    if (map->kind == KILN__SCALAR && map->length > 0) {
+        kiln__diag_add(
+            r->diag, map->pos,
+            "a verification names the expected answer: write {against: {variant: NAME}, rtol: 1e-5}, or {host: "
+            "NAME}, {file: NAME.npy} or {command: [...]} in place of {variant: NAME}");
+        return;
     }
     if (!kiln__read_map(r, map, KILN__MAPPING_verification))
         return;
@@ -164,8 +230,8 @@ void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__v
     }
 }
 
-/* Checks the tolerances of a variant. They are read together with their variant, whose params they may use, and thus
- * before `verify`. */
+/* Checks the tolerances of a variant. These entries are read together with their variant, because they may use its
+ * params. So they are read before `verify`. */
 static void check_tolerances(kiln__reader *r, const kiln__variant *variant)
 {
     const kiln_spec *spec = r->spec;

@@ -38,13 +38,6 @@ static bool is_json(const char *data, size_t length)
     return at < length && (data[at] == '{' || data[at] == '\x1f');
 }
 
-kiln_status kiln__store_import_on(const kiln_store *store, const char *path, kiln_error **error)
-{
-    return !kiln__store_stopped(store)
-               ? KILN_OK
-               : kiln__fail(store->mem, error, KILN_ERROR_INTERRUPTED, "%s: interrupted; nothing was imported", path);
-}
-
 /* Reads the whole file, then imports it in one transaction. */
 kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken, kiln_error **error)
 {

@@ -141,7 +141,7 @@ void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char
         return;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    store->hurry = true; /* this is not worth a wait */
+    store->hurry = true; /* this update is not worth a wait */
     if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(statement, 2, added, -1, SQLITE_STATIC) == SQLITE_OK &&

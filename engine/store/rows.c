@@ -188,7 +188,8 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     } else if (code != SQLITE_DONE) {
         status = kiln__store_fail(store, code, "looking for a sample", error);
     } else if (bad) {
-        kiln__store_leave_out(store, row, bad); /* it is made again, and then replaces this one */
+        /* the sweep makes the sample again, and the new row replaces this one */
+        kiln__store_leave_out(store, row, bad);
         *found = false;
     }
     pthread_mutex_unlock(&store->lock);

@@ -1,8 +1,8 @@
 /* store.c - opening a store, waiting for other processes, replacing a damaged database.
  *
  * States of a kiln_store: connected (`db` is open); disconnected (`db` is NULL, after damage that could not be repaired
- * or a failed reopening). kiln__store_reach() reconnects. `pending` is set while another process holds the lock; see
- * pending.c. */
+ * or a failed reopening). kiln__store_reach() reconnects. `pending` is set while another process holds the lock (see
+ * pending.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 
 #include "store_internal.h"
 
-#define HURRY_MS 20  /* how long a sweep waits for another process after a full wait has failed once */
 #define TELL_MS 1000 /* how long a wait lasts before it is logged */
 
 #define MARK(kind, name, unit, text) "?,"
@@ -30,66 +29,6 @@ static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE ke
 #undef MARK
 #undef SET
 
-/* ---- errors ---- */
-
-static unsigned choose_patience(const kiln_store *store)
-{
-    return store->hurry && store->patience > HURRY_MS ? HURRY_MS : store->patience;
-}
-
-bool kiln__store_stopped(const kiln_store *store) { return store->stop && *store->stop; }
-
-bool kiln__store_is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED; }
-
-bool kiln__store_is_damage(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
-
-/* Maps SQLite's codes to statuses. Each message names the path, the operation, and a remedy if there is one. */
-kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error)
-{
-    const kiln_allocator *mem = store->mem;
-    int system = store->db ? sqlite3_system_errno(store->db) : 0;
-    const char *why = system ? kiln__error_text(system) : sqlite3_errstr(code);
-    switch (code & 0xff) {
-    case SQLITE_NOMEM: return kiln__fail_memory(error);
-    case SQLITE_FULL:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: the disk is full", store->path, doing);
-    case SQLITE_READONLY:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: the file, its folder or its disk is read-only",
-                          store->path, doing);
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        if (kiln__store_stopped(store))
-            return kiln__fail(mem, error, KILN_ERROR_INTERRUPTED,
-                              "the store %s: %s: interrupted while another process has it locked", store->path, doing);
-        return kiln__fail(mem, error, KILN_ERROR_TIMEOUT,
-                          "the store %s: %s: another process has it locked; waited "
-                          "%g s (fuser shows which one); end it, or give another store (--store)",
-                          store->path, doing, choose_patience(store) / 1e3);
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: it is damaged (%s)", store->path, doing,
-                          sqlite3_errstr(code));
-    case SQLITE_CANTOPEN:
-    case SQLITE_PERM:
-    case SQLITE_IOERR:
-    case SQLITE_AUTH: return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: %s", store->path, doing, why);
-    case SQLITE_TOOBIG:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: a value is larger than a store can have",
-                          store->path, doing);
-    case SQLITE_ERROR: /* the tables were correct when the store was opened */
-    case SQLITE_SCHEMA:
-    case SQLITE_CONSTRAINT:
-    case SQLITE_MISMATCH:
-        return kiln__fail(mem, error, KILN_ERROR_IO,
-                          "the store %s: %s: its tables were changed or are damaged: %s; move it "
-                          "away or give another store (--store)",
-                          store->path, doing, store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
-    default:
-        return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the store %s: %s: %s", store->path, doing,
-                          store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
-    }
-}
-
 /* ---- the connection ---- */
 
 static void disconnect(kiln_store *store)
@@ -101,22 +40,6 @@ static void disconnect(kiln_store *store)
     store->db = NULL;
 }
 
-int kiln__store_number(kiln_store *store, const char *sql, int64_t *value)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    if (code == SQLITE_ROW) {
-        *value = sqlite3_column_int64(statement, 0);
-        code = SQLITE_OK;
-    }
-    sqlite3_finalize(statement);
-    return code == SQLITE_DONE ? SQLITE_OK : code;
-}
-
-int kiln__store_run(kiln_store *store, const char *sql) { return sqlite3_exec(store->db, sql, NULL, NULL, NULL); }
-
 /* SQLite's busy handler. Returns whether SQLite tries again: until the time is over or the caller stops. Logs a long
  * wait once. */
 static int wait_for_lock(void *user, int tries)
@@ -127,7 +50,7 @@ static int wait_for_lock(void *user, int tries)
         store->wait_from = now;
         store->wait_told = store->beside || store->told;
     }
-    uint64_t waited = (now - store->wait_from) / 1000000, most = choose_patience(store);
+    uint64_t waited = (now - store->wait_from) / 1000000, most = kiln__store_patience(store);
     if (kiln__store_stopped(store))
         return 0;
     if (waited >= most) {
@@ -151,7 +74,7 @@ static int set_journal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
         int code = kiln__store_run(store, store->network ? "PRAGMA journal_mode=TRUNCATE" : "PRAGMA journal_mode=WAL");
-        if ((code & 0xff) != SQLITE_BUSY || waited >= choose_patience(store) || kiln__store_stopped(store))
+        if ((code & 0xff) != SQLITE_BUSY || waited >= kiln__store_patience(store) || kiln__store_stopped(store))
             return code;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
@@ -184,8 +107,9 @@ static kiln_status prepare_database(kiln_store *store, int *code, kiln_error **e
     if (*code == SQLITE_OK && version < KILN__STORE_VERSION)
         *code = kiln__schema_upgrade(store, version);
     if (*code == SQLITE_OK && !store->read_only) {
-        /* A killed process loses nothing. A power failure may lose the last samples. With a rollback journal it could
-         * damage the database, so that one is synced fully. */
+        /* If a process is killed, no samples are lost. A power failure may lose the last samples. On a network file
+         * system the journal is a rollback journal, with which a power failure could damage the database. So each
+         * commit is synced there. */
         *code = kiln__store_run(store, store->network ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
         if (*code == SQLITE_OK)
             *code = sqlite3_prepare_v3(store->db, insert_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->insert, NULL);

@@ -40,8 +40,8 @@
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X)
 
-/* An X for users that only distinguish texts, integers and floats. They define TEXT(name), WHOLE(name) and REAL(name).
- */
+/* An X for users that only distinguish texts, integers and floats. Users of the list define TEXT(name), WHOLE(name) and
+ * REAL(name). */
 #define KILN__COLUMN(kind, name, unit, text) KILN__COLUMN_##kind(name)
 #define KILN__COLUMN_TEXT(name) TEXT(name)
 #define KILN__COLUMN_HOSTS(name) TEXT(name)
@@ -82,9 +82,9 @@ kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, co
  * becomes nonzero, waiting and importing end. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error);
-/* Writes a row. If two rows have one key, the row that was made later is kept; *taken (may be NULL) says whether it was
- * this one. On return the row is in the database, or in a pending file while another process holds the lock. In both
- * cases it survives the end of this process. */
+/* Writes a row. If two rows have the same key, the store keeps the row that was made later. *taken (may be NULL) tells
+ * whether it was this row. On return the row is in the database, or in a pending file while another process holds the
+ * lock. In both cases it survives the end of this process. */
 kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error);
 /* Adds pending samples to the database. With `wait` it waits for another process as long as opening does; otherwise
  * only a moment. The message of KILN_ERROR_TIMEOUT says how many samples are still pending, and where. */

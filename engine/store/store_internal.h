@@ -31,7 +31,7 @@ struct kiln_store {
     ino_t inode;
     bool told_network;
     const char *network; /* kind of the network file system that holds it; NULL: a local disk */
-    bool beside;         /* it is a pending file, which no other process may have open */
+    bool beside;         /* the store is a pending file, which no other process may have open */
     /* other processes */
     unsigned patience;        /* milliseconds to wait for another process */
     bool late;                /* a full wait has failed; from then on it waits only a moment */
@@ -40,12 +40,13 @@ struct kiln_store {
     unsigned vain;            /* number of full waits that failed */
     uint64_t wait_from;
     bool wait_told;
-    kiln_store *pending; /* store with pending samples; NULL: there are none */
+    kiln_store *pending; /* the store with pending samples; NULL: none */
     bool told;           /* pending samples were already reported to the caller */
 };
 
 /* Makes the error for a result code of SQLite, with path and operation. The caller holds the lock. */
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error);
+unsigned kiln__store_patience(const kiln_store *store); /* how long a statement waits for another process, in ms */
 bool kiln__store_is_damage(int code);
 bool kiln__store_is_busy(int code);
 bool kiln__store_stopped(const kiln_store *store);
@@ -98,7 +99,7 @@ int kiln__schema_upgrade(kiln_store *store, int64_t version); /* upgrades from a
 /* ---- pending samples (pending.c); under the lock ---- */
 
 kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kiln_error **error);
-int kiln__pending_settle(kiln_store *store); /* adds all of them if the lock is free; then `pending` is NULL */
+int kiln__pending_settle(kiln_store *store); /* adds all pending samples if the lock is free; then `pending` is NULL */
 uint64_t kiln__pending_count(const kiln_store *store);
 /* takes in the pending files of other processes */
 kiln_status kiln__pending_collect(kiln_store *store, kiln_error **error);

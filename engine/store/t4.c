@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "chars.h"
 #include "expr.h"
 #include "document.h"
 #include "store_internal.h"
@@ -177,8 +178,9 @@ static json_t *make_measurements(writer *w, const kiln__store_row *row, const ch
     return list;
 }
 
-/* Makes one result. `compared` says that the variant is for comparison only and that contenders stand beside it. Such a
- * row does not do the spec's work, so it is no candidate for the best, as in a sweep. Its times stay in the file. */
+/* Makes one result. `compared` tells that the variant is for comparison only, and that the file has contenders too.
+ * Such a row does not do the spec's work, so it is no candidate for the best, as in a sweep. Its times stay in the
+ * file. */
 static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings params, bool compared)
 {
     json_t *result = json_object(), *configuration = json_object(), *times = json_object(), *runs = json_array();
@@ -191,7 +193,7 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
         invalidity = ends[i].invalidity;
         word = ends[i].word;
     } else if (!(choose_time(row) > 0)) {
-        invalidity = "runtime"; /* it ran without being timed */
+        invalidity = "runtime"; /* the configuration ran without being timed */
         word = "RuntimeFailedConfig";
     } else if (compared) {
         invalidity = "correctness";
@@ -199,7 +201,7 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
     }
     set_member(w, configuration, "variant", make_string(w, row->variant));
     for (size_t i = 0; i < params.count; i++) {
-        json_t *name = make_string(w, params.items[i].name); /* this name is also a key in JSON */
+        json_t *name = make_string(w, params.items[i].name); /* the name is also a key of the JSON */
         set_member(w, configuration, name ? json_string_value(name) : "", make_setting(w, params.items[i].value));
         json_decref(name);
     }
@@ -514,7 +516,7 @@ static int64_t read_timestamp(const char *text)
     end = end && (*end == ' ' || *end == 'T') ? kiln__parse_time(end + 1, "%H:%M:%S", &parts) : NULL;
     time_t seconds = end ? timegm(&parts) : 0;
     int64_t made = seconds > 0 && seconds < 253402300800 ? (int64_t)seconds * 1000000 : 0, worth = 100000;
-    for (end = made && *end == '.' ? end + 1 : NULL; end && *end >= '0' && *end <= '9' && worth; end++, worth /= 10)
+    for (end = made && *end == '.' ? end + 1 : NULL; end && kiln__is_digit(*end) && worth; end++, worth /= 10)
         made += (*end - '0') * worth;
     return made;
 }

@@ -11,7 +11,7 @@ void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
     bool better = value < HUGE_VAL && (!b->any || b->mark - value > least * fabs(b->mark));
     b->stale = better ? 0 : b->stale + 1;
     if (better)
-        b->mark = value; /* small improvements add up */
+        b->mark = value; /* small improvements are added up */
     b->any |= better;
     if (sample->status == KILN_OK && sample->contender && sample->result->roofline > b->roofline)
         b->roofline = sample->result->roofline;

@@ -9,7 +9,7 @@ typedef struct kiln__budget {
     uint64_t start;  /* kiln__now_ns() */
     uint64_t stale;  /* samples since one was better */
     double mark;     /* the best value at that time */
-    bool any;        /* one worked */
+    bool any;        /* one sample has worked */
     double roofline; /* the nearest */
     kiln_end end;    /* why it is over */
 } kiln__budget;

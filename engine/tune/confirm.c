@@ -16,14 +16,14 @@
 #include "trial_internal.h"
 #include "tuning_internal.h"
 
-#define SHARE 0.03         /* of the sweep's wall time, for the runs of one configuration */
-#define LEAST_SECONDS 0.25 /* or at least this */
+#define SHARE 0.03         /* share of the sweep's wall time for the runs of one configuration */
+#define LEAST_SECONDS 0.25 /* but at least this */
 #define MOST_SECONDS 2.0   /* and at most this */
 
 typedef struct confirming {
     kiln_tuning *tuning;
     const kiln__again *again;
-    bool ends; /* nothing can be run any more */
+    bool ends; /* no further run is possible */
 } confirming;
 
 /* Tells whether the best of the sweep needs more runs. The simulated device repeats its runs exactly, so its best is run
@@ -75,7 +75,7 @@ static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error
         return KILN_OK;
     kiln_status status = c->again->measure(c->again->user, other, &compare, &result, &c->ends, &differs);
     if (status != KILN_ERROR_WRONG_ANSWER || c->ends) {
-        kiln_error_free(differs); /* another failure says nothing about the best */
+        kiln_error_free(differs); /* another failure does not affect the best configuration */
         return KILN_OK;
     }
     kiln__logf(c->again->log, KILN_LOG_WARNING,

@@ -382,7 +382,7 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
         else
             field(d->out, verify->name);
         for (size_t k = 0; k < verify->word_count; k++)
-            named_field(d, verify->words[k]); /* the program's text, as far as it is beside the spec */
+            named_field(d, verify->words[k]); /* the text of the program, if it is beside the spec */
         if (verify->arg_count)
             args_field(d, verify->args, verify->arg_count);
         if (verify->param_count)
@@ -391,7 +391,8 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
         if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify, options, &why) != KILN_OK) {
             kiln_status status = kiln_error_status(why);
             if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND ||
-                status == KILN_ERROR_REFUSED) { /* it may be readable in the run: samples would have a wrong key */
+                /* the file may be readable in the run, so samples would have a wrong key */
+                status == KILN_ERROR_REFUSED) {
                 if (error && !*error)
                     *error = why;
                 else

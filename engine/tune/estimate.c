@@ -10,7 +10,7 @@
 #include "source_internal.h"
 #include "tuning_internal.h"
 
-#define SHARE 0.1 /* of the time that the sweep may take */
+#define SHARE 0.1 /* share of the sweep's time */
 #define MOST 256  /* configurations */
 
 static int look(void *user, const kiln_progress *progress, const kiln_sample *sample)

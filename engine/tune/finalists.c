@@ -17,9 +17,9 @@
 #define LEVEL 0.05
 #define MARGIN 0.005        /* a smaller difference does not matter */
 #define NEAR 0.05           /* finalists are at most this much slower than the best of the sweep */
-#define NEAR_SECONDS 0.5e-6 /* or this much: the resolution of events */
-#define SHARE 0.07          /* of the sweep's wall time, for the finals */
-#define LEAST_SECONDS 0.5   /* or at least this */
+#define NEAR_SECONDS 0.5e-6 /* or at most this much slower: the resolution of events */
+#define SHARE 0.07          /* share of the sweep's wall time for the finals */
+#define LEAST_SECONDS 0.5   /* but at least this */
 #define LONG 20e-3          /* slower ones are repeated less often in a visit */
 enum { FINALISTS = 5, FINALISTS_MOST = 16, ROUNDS = 15, REPETITIONS = 5, REPETITIONS_LONG = 3 };
 
@@ -30,7 +30,7 @@ typedef struct finalist {
     kiln_metric_values metrics[ROUNDS];
     unsigned count, throttle;
     double cost; /* seconds that a visit took */
-    bool out;    /* it failed this time */
+    bool out;    /* this run failed */
 } finalist;
 
 typedef struct finals {
@@ -139,7 +139,7 @@ static kiln_status hold_round(finals *f, kiln_error **error)
     bool ends = false;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < f->count; i++) {
-        size_t at = (size_t)(kiln__random_next(&f->random) % (i + 1)); /* of at most 16: the bias is below 2^-60 */
+        size_t at = (size_t)(kiln__random_next(&f->random) % (i + 1)); /* of at most 16, so the bias is below 2^-60 */
         order[i] = i;
         order[i] = order[at];
         order[at] = i;

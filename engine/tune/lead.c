@@ -21,7 +21,7 @@
 #define PROBLEMS 3        /* the best of each of the PROBLEMS nearest known sizes comes first */
 #define MOST 6            /* configurations that are tried first because they are known */
 #define DEFAULTS_MOST 8   /* the same for defaults */
-#define SHARE 0.1         /* of the sweep's time, for estimates */
+#define SHARE 0.1         /* share of the sweep's time for estimates */
 #define ESTIMATE_MOST 2.0 /* seconds for one estimate where there is no limit */
 
 static bool has_host_step(const kiln__step *steps, size_t count)
@@ -109,7 +109,7 @@ static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *l
 
 /* ---- estimates of defaults ---- */
 
-typedef struct guess { /* of a variant's default */
+typedef struct guess { /* the estimate of a variant's default */
     kiln__config *config;
     kiln__code_job *code;
     double seconds; /* HUGE_VAL: not known */
@@ -127,7 +127,7 @@ static void begin_guess(kiln_engine *model, const kiln__lead_question *q, const 
         return;
     if (kiln__code_prepare(model, g->config, NULL, model->want_cubin, &g->code, NULL) == KILN_OK &&
         kiln__code_begin(g->code, NULL) != KILN_OK)
-        g->code = NULL; /* it was freed */
+        g->code = NULL; /* the code was freed */
 }
 
 /* Estimates a default whose compile was begun. A variant that cannot be estimated has no estimate; that is no failure. */

@@ -7,7 +7,7 @@
 typedef struct kiln__lead_question {
     const kiln_spec *spec;
     const kiln_tune_options *options;
-    const kiln__variant *const *variants; /* of the sweep */
+    const kiln__variant *const *variants; /* variants of the sweep */
     size_t count;
     kiln__settings sizes;
     bool leaves_slow; /* variants that are known or estimated to be slow are left out */
@@ -15,7 +15,7 @@ typedef struct kiln__lead_question {
 typedef struct kiln__lead {
     kiln__known *items; /* configurations to try first, in order; not all need be valid */
     size_t count;
-    const char *whence;  /* where they come from: "the defaults of the variants" */
+    const char *whence;  /* origin of the configurations: "the defaults of the variants" */
     bool shipped;        /* true: `items` are known to be good; false: they are defaults */
     kiln_left_out *slow; /* variants to leave out */
     size_t slow_count;

@@ -4,7 +4,8 @@
 
 #include "model_internal.h"
 
-/* The folders of an engine as kiln_options take them. NULL: no memory. */
+/* Returns the engine's folders as one text, separated by ':', the form of kiln_options. Returns NULL if there is no
+ * memory. */
 static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
 {
     const char *list = "";

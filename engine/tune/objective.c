@@ -27,7 +27,7 @@ typedef struct objective {
     kiln__source source; /* the expression, for messages */
     const kiln__expr *expr;
     bool maximise;
-    const field *plain; /* it is exactly this field; NULL: an expression */
+    const field *plain; /* the objective is exactly this field; NULL: an expression */
 } objective;
 
 struct kiln__goals {
@@ -37,7 +37,7 @@ struct kiln__goals {
     kiln__arena arena;
     size_t count; /* 0: time */
     objective *objectives;
-    bool needs_config; /* one uses more than fields */
+    bool needs_config; /* an objective uses more than fields */
     bool needs_energy;
 };
 

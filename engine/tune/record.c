@@ -16,8 +16,8 @@
 #include "tuning_internal.h"
 
 typedef struct recorder_device {  /* a device of the sweep */
-    const char *id, *uuid, *host; /* of its site */
-    const char *fields;           /* its part of the key */
+    const char *id, *uuid, *host; /* id, UUID and host of the site */
+    const char *fields;           /* the site's part of the key */
     char driver[16];
 } recorder_device;
 
@@ -29,13 +29,13 @@ struct kiln__recorder {
     kiln_store *store;
     bool told;        /* it was logged that the store cannot be used */
     uint64_t lost;    /* samples that could not be stored */
-    const char *run;  /* how samples are made */
-    const char *path; /* of the spec; "": it has no file */
+    const char *run;  /* the way in which samples are made */
+    const char *path; /* path of the spec; "": no file */
     recorder_device *devices;
     size_t device_count;
-    const char *sizes;      /* as a text; "" until a configuration is seen */
+    const char *sizes;      /* text of the sizes; "" until a configuration is seen */
     const char *size_files; /* the contents of files that they name */
-    const char *features;   /* of the input, as a text; "" until inputs were made */
+    const char *features;   /* text of the input's features; "" until inputs were made */
     char cc[16], nvrtc[16];
     kiln__hash128 *variants; /* for each variant of the spec: its hash by kiln__determine_variant() */
     bool *known;
@@ -183,7 +183,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     if (status != KILN_OK)
         return status;
     kiln__hash_print(hash, identity->inputs);
-    if (config && !*r->sizes) { /* the same for all of a sweep */
+    if (config && !*r->sizes) { /* the same for all samples of a sweep */
         kiln__text sizes = {.mem = r->engine->mem}, files = {.mem = r->engine->mem};
         status = kiln__determine_sizes(r->engine, r->spec, config->sizes, &files, error);
         if (status != KILN_OK) {
@@ -381,14 +381,14 @@ typedef struct elsewhere {
 
 typedef struct expecting {
     const kiln__recorder *r;
-    kiln__settings sizes; /* of the sweep */
+    kiln__settings sizes; /* sizes of the sweep */
     kiln__arena *arena;
     elsewhere *groups;
     size_t group_count, group_capacity;
     const elsewhere *chosen; /* NULL: they are being counted */
     kiln__known *list;
     size_t count, capacity;
-    const char *device; /* of the chosen ones */
+    const char *device; /* device of the chosen samples */
     bool failed;
 } expecting;
 

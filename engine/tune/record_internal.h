@@ -7,7 +7,7 @@
 #include "sites_internal.h"
 
 typedef struct kiln__recorder kiln__recorder;
-typedef struct kiln__identity { /* of a sample: "" until it is known */
+typedef struct kiln__identity { /* the identity of a sample; texts are "" until they are known */
     char rest[33];              /* hash of everything that determines it except the device */
     char source[33], inputs[33];
 } kiln__identity;

@@ -101,7 +101,7 @@ static bool find_ranks(kiln_engine *engine, kiln__sites *sites)
     for (int rank = 1; rank < kiln_ranks_count(engine->ranks); rank++) {
         const kiln__rank_info *info = kiln__ranks_info(engine->ranks, rank);
         if (!info)
-            continue; /* it is gone; a message has said so */
+            continue; /* the site is lost, and a message has said so */
         const kiln__place *place = kiln__ranks_place(engine->ranks, rank);
         if (!same_model(&info->device, &engine->info)) {
             if (!send_away(engine, info))

@@ -5,17 +5,17 @@
 #include "engine.h"
 
 typedef struct kiln__site {
-    const kiln__place *place; /* of its processes; NULL: this machine */
-    const char *device;       /* its name there, as in kiln_options */
+    const kiln__place *place; /* place of its processes; NULL: this machine */
+    const char *device;       /* name of the device there, as in kiln_options */
     const char *label;        /* for messages, and for samples: "cuda:0", "rank 3 (node7, cuda:0)" */
-    const char *host;         /* its machine */
-    char uuid[64];            /* "": it has none */
+    const char *host;         /* name of its machine */
+    char uuid[64];            /* "": no uuid */
     kiln_device_info info;
 } kiln__site;
 typedef struct kiln__sites {
     kiln__site *items;
     size_t count;
-    const char *here; /* this machine */
+    const char *here; /* name of this machine */
 } kiln__sites;
 /* Finds the devices of the sweep: the devices of the options, or the engine's device unless the engine only leads; then the
  * devices of the other ranks, for which it waits. All must be one model, because times of different models cannot be

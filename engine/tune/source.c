@@ -15,8 +15,8 @@
 #include "trial_internal.h"
 
 typedef struct range {
-    kiln__config *config; /* its scopes[1] knows device and sizes, for the constraints */
-    kiln__settings fixed; /* as the variant's params have the values */
+    kiln__config *config; /* scopes[1] of this configuration has the device and the sizes, for the constraints */
+    kiln__settings fixed; /* in the form of the values of the variant's params */
 } range;
 
 struct kiln__tune_source {
@@ -32,28 +32,28 @@ struct kiln__tune_source {
     size_t resolved;
     uint64_t total; /* UINT64_MAX: not counted */
     kiln__asker watch;
-    uint64_t start, deadline; /* of the sweep; 0: none */
+    uint64_t start, deadline; /* start and deadline of the sweep; 0: none */
     uint64_t given;           /* configurations so far */
     bool gave_up;
     /* walked */
     size_t at; /* the variant being walked */
     kiln__space *space;
     kiln__walk *walk;
-    kiln__effort effort; /* for the walk to the next one */
-    kiln__tally tally;   /* of the variant with the most tried values, at the end of its walk */
+    kiln__effort effort; /* the effort of the walk to the next configuration */
+    kiln__tally tally;   /* tally of the variant with the most tried values, at the end of its walk */
     size_t tallied;
     /* searched */
     const kiln__strategy *strategy;
-    kiln__space **spaces; /* of each variant */
+    kiln__space **spaces; /* one space per variant */
     kiln__union *whole;
     kiln__search *search;   /* NULL: walked, or nothing to search */
-    kiln_setting *settings; /* of the last one returned */
-    uint32_t *points;       /* by ticket: those without an answer yet */
+    kiln_setting *settings; /* settings of the last returned configuration */
+    uint32_t *points;       /* by ticket: points without an answer yet */
     size_t *free_tickets;
     size_t ticket_count, free_count, point_capacity, free_capacity;
-    kiln__known *known; /* of the store, the best first */
+    kiln__known *known; /* samples of the store, the best first */
     size_t known_count, known_at;
-    uint32_t *seen; /* points of those that were given */
+    uint32_t *seen; /* points of the samples that were given */
     size_t seen_count;
     kiln__lead lead; /* configurations that the search begins with */
     size_t lead_at;
@@ -272,11 +272,11 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
 }
 
 /* The effort for counting: about a quarter of a second on a usual machine. It is in units of work, so that the same
- * spaces are counted, and the same seeds draw the same configurations, on every machine. The clock is for much slower
- * machines. */
+ * spaces are counted, and the same seeds draw the same configurations, on every machine. COUNT_SECONDS ends the count
+ * earlier on machines that are much slower. */
 #define COUNT_UNITS ((uint64_t)1 << 26)
 #define COUNT_SECONDS 5.0
-#define COUNT_SHARE 0.25 /* of a sweep's limit */
+#define COUNT_SHARE 0.25 /* share of a sweep's limit */
 #define RECALL_SHARE 0.1 /* the share of the sweep's time for samples from the store */
 /* Time limit for one step of a walk that finds nothing. */
 #define STEP_SECONDS 60.0
@@ -536,7 +536,7 @@ kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recor
     uint32_t *point = kiln__arena_alloc(&s->arena, width * sizeof *point);
     if (status == KILN_OK && !point)
         status = kiln__fail_memory(error);
-    enum { FIRST = 2 }; /* how many of the best samples from elsewhere are tried in place of defaults */
+    enum { FIRST = 2 }; /* number of the best samples from elsewhere that are tried instead of defaults */
     size_t found = 0;
     for (size_t i = 0; i < count && status == KILN_OK; i++)
         if (find_point(s, &list[i], point)) {
@@ -683,7 +683,8 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
 static void close_walk(kiln__tune_source *s)
 {
     const kiln__tally *tally = s->walk ? kiln__walk_tally(s->walk) : NULL;
-    if (tally && tally->tried > s->tally.tried && s->given == 0) { /* for the message if nothing is found */
+    /* the message needs these numbers if nothing is found */
+    if (tally && tally->tried > s->tally.tried && s->given == 0) {
         size_t count = s->variants[s->at]->where_count;
         uint64_t *kept = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *kept);
         if (kept)

@@ -30,7 +30,7 @@ bool kiln__tune_source_contends(const kiln__tune_source *source, const char *var
 /* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. The
  * ticket identifies it until kiln__tune_source_tell(). */
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
-/* Call it before anything else: tells the search the times of its configurations on another device or at other sizes.
+/* Call this function first. It tells the search the times of its configurations on another device or at other sizes.
  * With a recorder of NULL it does nothing. */
 kiln_status kiln__tune_source_expect(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
 /* Tells the search a time of one configuration. If the source has the configuration, *count grows by one. */

@@ -4,14 +4,14 @@
 
 #include "plan.h"
 
-typedef struct kiln__trial { /* what is different in the run of one sample */
+typedef struct kiln__trial { /* the special settings for the run of one sample */
     double stop_early_above; /* stop_early_above of kiln_run_options */
     double cut_above;        /* cut_above of kiln_run_options */
     double most_seconds;     /* most_seconds of kiln_run_options */
     double timeout;          /* sample_timeout of kiln_run_options; 0: the sweep's */
     unsigned again;          /* exactly this many repetitions, without a check; 0: as in the sweep */
     double verify_seconds;   /* above 0: run after run is checked for this long */
-    kiln__answer_use answer; /* what happens to its answer; if not NONE, the sample is not measured */
+    kiln__answer_use answer; /* use of the answer; if not NONE, the sample is not measured */
 } kiln__trial;
 /* Whether the sweep stops clearly slower configurations early. Not with other objectives than time (a slow
  * configuration may need little energy, for example), and not if the number of repetitions is given. */
@@ -29,6 +29,7 @@ static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)
     to->worst_error = from->worst_error;
     to->median_error = from->median_error;
     to->p999_error = from->p999_error;
+    to->weak = from->weak;
 }
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
 /* The features of a plan that has run, as a text of settings. */

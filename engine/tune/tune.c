@@ -60,20 +60,20 @@
 #define AHEAD_REPEATABLE 4 /* a constant, so that a search of one seed takes the same path on every machine */
 #define READY_MORE 1       /* compiled, besides what each device measures */
 #define TICK_NS 100000000u /* between two calls of the callback while waiting */
-#define WAIT_SECONDS 0.02  /* for the oldest compile, before the others are checked again */
+#define WAIT_SECONDS 0.02  /* wait for the oldest compile before the others are checked again */
 
-typedef struct job { /* a configuration whose code is being made, and then measured */
+typedef struct job { /* a configuration whose code is compiled and then measured */
     kiln_sample *sample;
     kiln__config *config;
     kiln__code_job *code;
     kiln__code made; /* once `code` is taken, and NULL */
     kiln__identity identity;
-    size_t ticket;       /* of the source */
+    size_t ticket;       /* ticket of the source */
     bool found;          /* the store has the sample, and it waits for its turn (KILN_TUNE_REPEATABLE) */
-    kiln_status status;  /* if `found`: how the sample ended */
-    const char *message; /* if `found`: its message, in the tuning's arena */
-    size_t place;        /* which of the devices measures it */
-    uint64_t start;      /* of measuring */
+    kiln_status status;  /* if `found`: the status of the sample */
+    const char *message; /* if `found`: the message of the sample, in the tuning's arena */
+    size_t place;        /* index of the device that measures it */
+    uint64_t start;      /* time at which measuring began */
 } job;
 
 typedef struct sweep {
@@ -82,7 +82,7 @@ typedef struct sweep {
     const kiln_tune_options *options;
     kiln_run_options run; /* the run options to which `options` points */
     kiln__tune_source *source;
-    kiln__shared *shared, *small; /* small: at `verify_size_set`; NULL: none */
+    kiln__shared *shared, *small; /* small: for `verify_size_set`; NULL: none */
     kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
     job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
     size_t flying_count;
@@ -93,12 +93,12 @@ typedef struct sweep {
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;
-    job *jobs; /* the first is the oldest */
+    job *jobs;           /* the first is the oldest */
     size_t count, ahead; /* how many jobs are queued, and the most */
     size_t workers;      /* processes that compile, on all hosts */
-    bool repeatable;  /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
-    uint64_t begun;   /* samples that were not in the store */
-    uint64_t fresh;   /* the same, once they were counted */
+    bool repeatable;     /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
+    uint64_t begun;      /* samples that were not in the store */
+    uint64_t fresh;      /* the same once the configurations were counted */
     uint64_t refused; /* configurations of `begun` that were not compiled: their blocks need more than the device has */
     bool drained;     /* the source has no more */
     uint64_t start, ticked;
@@ -323,7 +323,7 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
-    if (s->repeatable) /* what the store has by now must not change the path */
+    if (s->repeatable) /* samples that the store has by now must not change the path */
         return KILN_OK;
     size_t estimates = 0;
     const kiln__asker watch = {wants_end, s};
@@ -387,7 +387,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
     }
     s->begun++;
     if (status == KILN_OK && (status = kiln__config_fits(s->engine, made.config, NULL, &why)) != KILN_OK) {
-        kiln__code_cancel(made.code); /* it is not compiled */
+        kiln__code_cancel(made.code); /* the configuration is not compiled */
         s->refused++;
     } else if (status == KILN_OK) {
         status = kiln__code_begin(made.code, &why);
@@ -417,8 +417,8 @@ static bool is_flying(const sweep *s)
     return false;
 }
 
-/* Whether the sweep is over. A sweep whose time was shorter than its first compile goes on until it has made one sample,
- * so that the same command, given again, makes progress. */
+/* Whether the sweep is over. If the time of a sweep is shorter than its first compile, the sweep continues until it has
+ * made one sample. So the same command makes progress each time. */
 static bool is_over(sweep *s)
 {
     if (!kiln__budget_over(&s->budget))
@@ -452,7 +452,7 @@ static bool wants_more(sweep *s)
 {
     if (s->drained || s->alone || s->count >= s->ahead || is_over(s))
         return false;
-    if (kiln__budget_over(&s->budget)) /* only its first sample is still to be made */
+    if (kiln__budget_over(&s->budget)) /* only the first sample is still needed */
         return count_open(s) == 0;
     if (s->repeatable)
         return count_open(s) < AHEAD_REPEATABLE;
@@ -494,7 +494,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
         forget(taken);
         return more ? counted : interrupted(s, error);
     }
-    if (!taken->code) /* its code was taken before */
+    if (!taken->code) /* the code was taken before */
         return KILN_OK;
     kiln_tuning_totals *totals = &s->tuning->totals;
     kiln_error *why = NULL;
@@ -805,7 +805,7 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
         return interrupted(s, error);
     kiln_status status = prepare_again(s, sample, &again, error);
     kiln__code_job *code = again.code;
-    again.code = NULL; /* both of these free it on failure */
+    again.code = NULL; /* both functions free the code on failure */
     if (status == KILN_OK && (status = kiln__code_begin(code, error)) == KILN_OK)
         status = kiln__code_take(code, &again.made, error);
     *ends = is_fatal(status);
@@ -877,12 +877,12 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
         bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
             return interrupted(s, error);
-        if (s->repeatable && wants_more(s)) { /* all questions come before the next answer */
+        if (s->repeatable && wants_more(s)) { /* all questions are asked before the next answer is given */
             status = draw(s, error);
             continue;
         }
         status = step_crew(s, error);
-        const bool more = !is_over(s); /* with the samples that have just ended */
+        const bool more = !is_over(s); /* including the samples that have just ended */
         s->alone = kiln__crew_alone(s->crew);
         if (status == KILN_OK) /* running work is awaited when the time is over */
             status = feed_crew(s, more && !s->alone, &idle, error);
@@ -942,7 +942,7 @@ static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why
     if (kiln__sandbox_wanted(engine)) {
         kiln__logf(&engine->log, KILN_LOG_WARNING, "kernels run without a sandbox: %s", kiln_error_message(why));
         engine->sandboxed = true; /* so that kiln_plan_run() does not try it in this process */
-    } else { /* a GPU that takes one process at a time is in use by this one */
+    } else {                      /* a GPU that takes one process at a time is in use by this one */
         kiln__logf(&engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
                    kiln_error_message(why));
     }
@@ -1031,10 +1031,16 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
         status = kiln__tune_source_open(engine, s->spec, s->options, &watch, &s->source, error);
     if (status != KILN_OK)
         return status;
+    KILN__TRY(kiln__tuning_set_sizes(s->tuning, engine, s->spec, s->options, error));
     size_t left_count;
     const kiln_left_out *left = kiln__tune_source_left_out(s->source, &left_count);
     if (!kiln__tuning_leave_out(s->tuning, left, left_count))
         return kiln__fail_memory(error);
+    kiln_choice choice = {
+        .size_set = s->options->size_set, .sizes = s->options->sizes, .size_count = s->options->size_count};
+    if (s->options->verify_size_set)
+        choice = (kiln_choice){.size_set = s->options->verify_size_set};
+    KILN__TRY(kiln__plan_preflight(engine, s->spec, &choice, !(s->run.flags & KILN_RUN_NO_VERIFY), error));
     s->run.flags |= kiln__goals_need_energy(s->goals) ? KILN_RUN_ENERGY : 0;
     s->tuning->totals.uncounted = kiln__tune_source_total(s->source) == UINT64_MAX;
     s->tuning->totals.sampled = kiln__tune_source_sampled(s->source);
@@ -1074,7 +1080,7 @@ static void leave_jobs(sweep *s)
 
 static void close_sweep(sweep *s)
 {
-    kiln__crew_close(s->crew); /* first, so that no process measures any more */
+    kiln__crew_close(s->crew); /* closed first, so that no process measures any more */
     leave_jobs(s);
     for (size_t i = 0; i < s->flying_count; i++)
         forget(&s->flying[i]);
@@ -1087,9 +1093,9 @@ static void close_sweep(sweep *s)
     kiln__free(s->engine->mem, s->jobs);
 }
 
-/* The sweep, without the rule of kiln_tune() that a sweep without any success fails. *tuning is set whenever the sweep was
- * opened, also if it ends with an error, so that the caller gets the samples made so far. Ranking, front and store are
- * finished in that case too; the finals are skipped. */
+/* Runs the sweep. The caller, kiln_tune(), adds the rule that a sweep without any success fails. *tuning is set as soon
+ * as the sweep is open, also if it ends with an error, so that the caller gets the samples made so far. Ranking, front
+ * and store are finished in that case too; the finals are skipped. */
 kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
                        kiln_error **error)
 {
@@ -1099,6 +1105,10 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     s.run.sample_timeout = options.sample_timeout != 0 ? options.sample_timeout : s.run.sample_timeout;
     options.sample_timeout = s.run.sample_timeout;
     KILN__TRY(kiln__split_check(engine, spec, &options, error));
+    /* Other processes and models take the same sizes: their devices may have another default. */
+    KILN__TRY(kiln__engine_device(engine, error));
+    if (!options.size_set)
+        options.size_set = kiln__config_size_set(engine, spec, NULL)->name;
     s.repeatable = options.flags & KILN_TUNE_REPEATABLE;
     if (s.repeatable && options.device_count > 1)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
@@ -1117,7 +1127,7 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
             status = hold_finals(&s, error);
         else
             s.tuning->verdict.why_not = "the sweep ended early";
-        kiln__tuning_warn(s.tuning, &engine->log);
+        kiln__tuning_warn(s.tuning, spec->name, &engine->log);
         if (s.refused)
             kiln__logf(&engine->log, KILN_LOG_INFO,
                        "%s: %llu configurations were not compiled, because the device has no room for their blocks",

@@ -43,10 +43,30 @@ const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, size_t numb
     return tuning && number < tuning->left_out_count ? &tuning->left_out[number] : NULL;
 }
 
+kiln_status kiln__tuning_set_sizes(kiln_tuning *tuning, kiln_engine *engine, const kiln_spec *spec,
+                                   const kiln_tune_options *options, kiln_error **error)
+{
+    const kiln_choice choice = {
+        .size_set = options->size_set, .sizes = options->sizes, .size_count = options->size_count};
+    kiln__config *config = NULL;
+    KILN__TRY(kiln__config_open(engine, spec, &choice, &config, error));
+    tuning->size_set = kiln__arena_strdup(&tuning->arena, config->size_set);
+    tuning->sizes = kiln__settings_copy(&tuning->arena, config->sizes);
+    kiln__config_free(config);
+    return tuning->arena.failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+const char *kiln_tuning_size_set(const kiln_tuning *tuning) { return tuning ? tuning->size_set : NULL; }
+
+const kiln_setting *kiln_tuning_size(const kiln_tuning *tuning, size_t number)
+{
+    return tuning && number < tuning->sizes.count ? &tuning->sizes.items[number] : NULL;
+}
+
 typedef struct drawn {
-    kiln_sample sample; /* first: the part that callers see */
-    kiln_result result; /* what its `result` points to */
-    uint64_t order;     /* in which it was drawn from the space */
+    kiln_sample sample; /* the first member, because callers see this part */
+    kiln_result result; /* the result that `result` of the sample points to */
+    uint64_t order;     /* number in the order in which the space gave it */
     bool finalist, by_value;
     double value; /* for the ranking, if by_value; less is better */
     const double *rounds;
@@ -193,7 +213,7 @@ void kiln__tuning_rank(kiln_tuning *tuning)
         qsort(tuning->samples, tuning->count, sizeof *tuning->samples, compare);
 }
 
-void kiln__tuning_warn(const kiln_tuning *tuning, const kiln__log *log)
+void kiln__tuning_warn(const kiln_tuning *tuning, const char *spec, const kiln__log *log)
 {
     const kiln_tuning_totals *totals = &tuning->totals;
     if (totals->throttled)
@@ -201,6 +221,10 @@ void kiln__tuning_warn(const kiln_tuning *tuning, const kiln__log *log)
                    "%llu of %llu samples were measured while throttled by power, temperature or "
                    "hardware: they are slower by an amount that may differ from sample to sample",
                    (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
+    unsigned weak = 0;
+    for (size_t i = 0; i < tuning->count; i++)
+        weak |= tuning->samples[i]->result->weak;
+    kiln__weak_tell(log, spec, weak);
 }
 
 size_t kiln_tuning_count(const kiln_tuning *tuning) { return tuning ? tuning->count : 0; }

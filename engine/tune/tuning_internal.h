@@ -11,16 +11,21 @@ struct kiln_tuning {
     kiln_sample **samples;     /* in order of completion until kiln__tuning_rank() */
     size_t count, capacity;
     uint64_t drawn;          /* samples made */
-    const kiln_sample *best; /* NULL: none yet */
+    const kiln_sample *best; /* NULL: no sample yet */
     kiln_tuning_totals totals;
     kiln_verdict verdict;
     kiln_left_out *left_out; /* variants, of the arena */
     size_t left_out_count;
+    const char *size_set; /* both of the arena */
+    kiln__settings sizes;
 };
 
 kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
 /* Copies the list of variants that were left out. False: no memory. */
 bool kiln__tuning_leave_out(kiln_tuning *tuning, const kiln_left_out *list, size_t count);
+/* Copies the sizes of the sweep. */
+kiln_status kiln__tuning_set_sizes(kiln_tuning *tuning, kiln_engine *engine, const kiln_spec *spec,
+                                   const kiln_tune_options *options, kiln_error **error);
 /* A sample with copies of everything, not yet counted. NULL: no memory. */
 kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln__settings params);
 /* Its result, to be written. */
@@ -36,9 +41,10 @@ void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t c
 const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
 /* Marks a finalist of this sweep; finalists are ranked before the others. */
 void kiln__tuning_mark(kiln_sample *sample, bool tied);
-/* Finalists, then the others, then the failed ones; each best first, ties in the order in which they were made. */
+/* Sorts the samples: first the finalists, then the others, then the failed ones. In each group the best comes first,
+ * and equal samples are in the order in which they were made. */
 void kiln__tuning_rank(kiln_tuning *tuning);
-/* Says how many samples were measured while the device was throttled, if any. */
-void kiln__tuning_warn(const kiln_tuning *tuning, const kiln__log *log);
+/* Says how many samples were measured while the device was throttled, and whether right answers prove little. */
+void kiln__tuning_warn(const kiln_tuning *tuning, const char *spec, const kiln__log *log);
 
 #endif

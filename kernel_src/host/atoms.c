@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "chars.h"
 #include "atoms.h"
 #include "catalogue.h"
 #include "lines.h"
@@ -32,16 +33,14 @@ static void fail(reader *r, uint64_t place, const char *line, const char *at, co
     kiln__lines_fail(&r->lines, place + (uint64_t)(at - line), why);
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 /* Sets *word to the next word from *at on, and moves *at to the end of the word. Returns the length of the word, or 0
  * if there is no word before `end`. */
 static size_t next_word(const char **at, const char *end, const char **word)
 {
-    while (*at < end && is_blank(**at))
+    while (*at < end && kiln__is_blank(**at))
         ++*at;
     *word = *at;
-    while (*at < end && !is_blank(**at))
+    while (*at < end && !kiln__is_blank(**at))
         ++*at;
     return (size_t)(*at - *word);
 }

@@ -40,8 +40,11 @@ kiln_status kiln_catalogue_register(kiln_engine *engine, kiln_error **error)
 {
     const kiln__family_host *host;
     kiln_status status = KILN_OK;
-    for (size_t i = 0; status == KILN_OK && (host = host_at(i)); i++)
+    for (size_t i = 0; status == KILN_OK && (host = host_at(i)); i++) {
         status = kiln_register_host(engine, host->info.name, host->info.uses | KILN_HOST_SHIPPED, host->function, NULL,
                                     error);
+        if (status == KILN_OK)
+            status = kiln_describe_host(engine, &host->info, error);
+    }
     return status;
 }

@@ -12,7 +12,9 @@ typedef struct kiln__lattice {
     double spacing, radius;
 } kiln__lattice;
 
-/* Reads the arguments nx, ny, nz, spacing and radius. */
+/* Returns false after kiln_call_fail() if the lattice is too large, or its spacing or radius is out of range. */
+bool kiln__lattice_ok(kiln_call *call, const kiln__lattice *lattice);
+/* Reads the arguments nx, ny, nz, spacing and radius, and checks them. */
 bool kiln__lattice_args(kiln_call *call, kiln__lattice *lattice);
 /* Sets `range` to the first and the last point of an axis whose distance from `at` is at most `reach`. Returns false if
  * there is no such point. */

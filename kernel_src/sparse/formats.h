@@ -51,7 +51,7 @@ float kiln__matrix_value(uint64_t seed, uint32_t row, uint32_t column);
 /* ---- statistics of a matrix ---- */
 
 typedef struct kiln__row_statistics {
-    double mean, deviation;  /* of the entries of a row */
+    double mean, deviation;  /* the mean and the deviation of the entries of a row */
     uint32_t largest, empty; /* the longest row; rows without an entry */
     uint32_t bandwidth;      /* largest distance of an entry from the diagonal */
     double near;             /* share of entries whose distance from the diagonal is below 2^15 */

@@ -177,7 +177,7 @@ static uint64_t scramble(const kiln__generator *g, uint64_t vertex)
 
 static void rmat_entry(const row_sink *s, uint64_t entry)
 {
-    enum { A = 37356, AB = 49807, ABC = 62259 }; /* of 2^16 */
+    enum { A = 37356, AB = 49807, ABC = 62259 }; /* shares of 2^16 */
     uint64_t row = 0, column = 0, bits = 0;
     for (unsigned level = 0; level < s->g->scale; level++) {
         bits = level % 4 == 0 ? bits_of(s->g->seed, entry, level) : bits >> 16;

@@ -27,6 +27,8 @@ static void test_nearest(void)
     CHECK(kiln__nearest("huge", names, 3) == NULL);
 }
 
+/* Folders and files: making a folder twice, writing, reading with and without a limit, reading a folder, and paths
+ * within a folder. */
 static void test_files(void)
 {
     char folder[] = "/tmp/kiln-base-XXXXXX", path[128];

@@ -7,9 +7,9 @@
  *   serial  processor seconds of the calling thread outside of kiln__parallel()
  *   N cores the seconds on N cores: the serial seconds, plus a greedy schedule of the items of each parallel loop
  *
- * The last figure is a model. Neither the load nor the core count of the machine changes it. It leaves the bandwidth of
- * memory out. With --hash the program prints a hash of each function's results in place of times: a change of speed must
- * not change a result. --cores sets the number of cores that the library sees.
+ * The last figure is a model. The load and the core count of the machine do not change it. It leaves the bandwidth of
+ * memory out. With --hash the program prints a hash of each function's results in place of times: a change of speed
+ * must not change a result. --cores sets the number of cores that the library sees.
  *
  * The linker's --wrap puts the functions of this file around functions of the library (tests/CMakeLists.txt). */
 #include <inttypes.h>

@@ -168,6 +168,8 @@ static bool is_empty(const char *folder)
     return system(command) == 0;
 }
 
+/* Runs many processes on one cache folder under a library that imitates a network file system, kills some of them, and
+ * checks every entry. `--some` and `--all` are the processes that it starts. */
 int main(int count, char **arguments)
 {
     if (count == 4 && (strcmp(arguments[1], "--some") == 0 || strcmp(arguments[1], "--all") == 0))

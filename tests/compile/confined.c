@@ -105,6 +105,8 @@ static bool make_files(bool remove)
     return fine && (!remove || (rmdir(outside) == 0 && rmdir(folder) == 0));
 }
 
+/* Compiles hostile sources in a confined worker, and watches with inotify whether a file outside is opened. A control
+ * without confinement shows that the watch works. */
 int main(int count, char **arguments)
 {
     kiln__nvrtc *nvrtc = NULL;

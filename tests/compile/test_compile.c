@@ -216,6 +216,8 @@ static void check_message(const kiln__compile_request *request, kiln_status want
     kiln_error_free(error);
 }
 
+/* The messages of failed compiles have the reason and the source line, for errors of the front end, of ptxas and of the
+ * target. */
 static void test_errors(void)
 {
     kiln__compile_request request = {.name = "bad.cu",
@@ -479,6 +481,32 @@ static void check_prelude(kiln__nvrtc *here, const char *text, const char *want)
     kiln__arena_free(&arena);
 }
 
+/* Headers that each include the next one a hundred times are each read once. */
+static void check_repeated(kiln__nvrtc *here)
+{
+    enum { LEVELS = 7, TIMES = 100 };
+    kiln__arena arena = {0};
+    kiln__include items[LEVELS];
+    kiln_error *error = NULL;
+    for (int i = 0; i < LEVELS; i++) {
+        kiln__text text = {0};
+        for (int k = 0; k < TIMES; k++)
+            kiln__text_printf(&text, i + 1 < LEVELS ? "#include \"h%d.h\"\n" : "#include <a.h>\n", i + 1);
+        items[i] = (kiln__include){.name = kiln__arena_printf(&arena, "h%d.h", i),
+                                   .path = "/h.h",
+                                   .text = kiln__arena_strdup(&arena, kiln__text_get(&text))};
+        kiln__text_free(&text);
+    }
+    const kiln__includes includes = {.source = "#include \"h0.h\"\n#include <b.h>\n", .items = items, .count = LEVELS};
+    const char *const *names = NULL;
+    size_t count = 0;
+    CHECK_OK(kiln__prelude_find(here, &arena, &includes, &names, &count, &error), error);
+    CU_ASSERT_EQUAL_FATAL(count, 2);
+    CHECK_TEXT(names[0], "a.h");
+    CHECK_TEXT(names[1], "b.h");
+    kiln__arena_free(&arena);
+}
+
 static void test_prelude(void)
 {
     char folder[] = "/tmp/kiln-headers-XXXXXX", path[160];
@@ -501,6 +529,7 @@ static void test_prelude(void)
     check_prelude(here, "// odd \\\n#include <b.h>\n#include <a.h>\n", "");
     check_prelude(here, "/* open\n#include <a.h>\n", "");
     check_prelude(here, "#include <a.h> int i;\n", "a.h");
+    check_repeated(here);
     const char *const names[] = {"words.h"}, *const words[] = {"T", "FIRST", "SECOND", "THIRD", "far", "h"};
     uint64_t found = 0;
     kiln_error *error = NULL;

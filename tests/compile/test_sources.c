@@ -254,6 +254,32 @@ static void check_macros(void)
     check_headers("#define H \"../secret.h\"\n#include H", "outside the folders");
 }
 
+/* A text of a megabyte whose comments, joined lines or macros go on to its end is refused. Reading it from every line start
+ * would take hours. */
+static void check_endless(const char *begin, const char *repeated, const char *wanted)
+{
+    enum { MEGABYTE = 1 << 20 };
+    kiln__text text = {0};
+    kiln__text_puts(&text, begin);
+    while (text.length < MEGABYTE && !text.failed)
+        kiln__text_puts(&text, repeated);
+    check_headers(kiln__text_get(&text), wanted);
+    kiln__text_free(&text);
+}
+
+static void check_all_endless(void)
+{
+    static const char late[] = "it takes too long to find its #include lines";
+    check_endless("// include\n", "#/*\n", late);
+    check_endless("// include\n", "\f", late);
+    check_endless("// include\n", "\\\n", late);
+    check_endless("// include\n", "i\\\n", late);
+    check_endless("// include\n", "__has_include/*", late);
+    check_endless("// include\n", "_\\\n", late);
+    check_endless("#define A \"a.h\"\n", "#include A/*\n", late);
+    check_endless("#define A \"a.h\"\n", "#include A\n", "are supported, and a macro that");
+}
+
 static void test_headers(void)
 {
     strcpy(folder, "/tmp/kiln-includes-XXXXXX");
@@ -340,6 +366,7 @@ static void test_headers(void)
     check_headers("#include \"..\"", "not found");
     check_headers("#include \"same.h\"\n#include \"sub/user.h\"", "same.h sub/user.h sub/same.h");
     check_headers("#include \"link.h\"", "outside the folders");
+    check_all_endless();
     check_headers("#include \"sub/out.h\"", "outside the folders");
     check_headers("#include \"../secret.h\"", "outside the folders");
     check_headers("\n#include </etc/passwd>", "main.cu:2: #include of an absolute path");

@@ -196,6 +196,8 @@ static void read_operands(const char *text, const group *groups, int count, conf
 
 /* ---- the suite ---- */
 
+/* Adds a case for each combination of the alternatives in a row of cases.def. `room` is the allocated length of the
+ * list. */
 static void add_row(conf_suite *suite, size_t *room, const row *r)
 {
     group groups[GROUPS] = {0};

@@ -104,6 +104,7 @@ static bool read_shape(const char *word, plan *p)
     return false;
 }
 
+/* Reads one word of an object's name, such as "srgb" or "clamp". Returns false if the word is unknown. */
 static bool read_word(const char *word, plan *p)
 {
     static const struct {
@@ -229,6 +230,8 @@ static CUresult make_linear(const conf_device *d, const plan *p, uint64_t seed, 
     return r;
 }
 
+/* Makes the texture or surface that a name describes, with contents from a hash of the name. The same name gives the
+ * same object on every device. */
 CUresult conf_object_make(const conf_device *d, const char *name, conf_object_made *made)
 {
     functions f;

@@ -55,6 +55,13 @@ static void test_options(void)
     options.allocator = &none;
     open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_engine_open: options.allocator->resize is NULL");
     CHECK(kiln_engine_open(NULL, NULL, NULL) == KILN_ERROR_ARGUMENT);
+    char set[] = "small";
+    options = options_for("sim");
+    options.size_set = set;
+    kiln_engine *engine = open_engine(&options);
+    set[0] = '?'; /* the library has copied it */
+    CHECK_TEXT(engine->size_set, "small");
+    kiln_engine_close(engine);
     struct {
         kiln_options known;
         unsigned long more;

@@ -78,6 +78,8 @@ static void check_include(kiln_engine *engine, const char *const *include, size_
     kiln__arena_free(&arena);
 }
 
+/* The folders of `include`: their order, the folders of the search path, and folders outside them, which are refused.
+ */
 static void test_include(void)
 {
     scratch_enter();

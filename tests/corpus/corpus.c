@@ -367,6 +367,8 @@ static int most_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
+/* Prints the reasons of failures, the totals and the times. Returns 1 if a module fails that is not in the list of
+ * known failures, if a module was not compiled, or if an entry of that list no longer applies. */
 static int summary(const settings *set, report *all)
 {
     double megabytes = (double)all->bytes / 1e6;
@@ -403,6 +405,8 @@ static int usage(void)
     return 2;
 }
 
+/* Reads the options into `set`. *first becomes the first argument that is not an option. Returns false if one is wrong.
+ */
 static bool read_arguments(int argc, char **argv, settings *set, int *first)
 {
     int i = 1;
@@ -433,6 +437,7 @@ static bool read_arguments(int argc, char **argv, settings *set, int *first)
     return i < argc && set->sample > 0 && set->jobs > 0 && set->jobs <= 64;
 }
 
+/* Compiles all cases of the corpus, loads their PTX and prints the summary. Returns the exit code. */
 static int compile_all(settings *set, report *all, kiln__nvrtc *nvrtc)
 {
     kiln__arena arena = {0};

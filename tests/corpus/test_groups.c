@@ -42,6 +42,7 @@ static void test_grid(void)
     CHECK(run_grid(false, &p) == VM_FAULT_TRAP); /* no grid to meet in, which the header's code finds out */
 }
 
+/* Tiles of 8 lanes of cooperative groups: sum, scan, labels and ranks, compared with a loop on the host. */
 static void test_tiles(void)
 {
     struct {

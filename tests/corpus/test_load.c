@@ -65,6 +65,7 @@ static uint64_t processor_ns(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
+/* Parses and decodes one module, and prints the time and the memory that it takes. */
 static void load(const char *what, const char *text, size_t length)
 {
     vm_limits limits = {.memory = 1 << 24, .shared_per_block = 227u << 10, .sm_count = 4, .cc = 90};

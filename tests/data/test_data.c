@@ -34,6 +34,7 @@ static void test_arrays(void)
     CHECK(oom.live == 0);
 }
 
+/* Rounding of doubles to halves: limits, ties, denormals and overflow. */
 static void test_half(void)
 {
     static const struct {
@@ -478,6 +479,7 @@ static void test_compare_types(void)
 
 /* ---- host functions ---- */
 
+/* A host function that uses every function of its call, then ends with the error that `user` chooses. */
 static kiln_status greedy(void *user, kiln_call *call)
 {
     int64_t n = 0, seven = 7;

@@ -21,6 +21,7 @@ static const char source[] = "/* __global__ void no1(int x) {} */\n"
                              "template <class U> struct other { U u; };\n"
                              "__global__ void third(float (&x)[4], unsigned char *p, size_t count) { FIXED; }\n";
 
+/* The kernels of a source: names, namespaces, templates, launch bounds and parameters. */
 static void test_kernels(void)
 {
     kiln__arena arena = {0};
@@ -217,6 +218,11 @@ static void test_host(void)
                "ceil_div(n, 256) | 256 | 4096 | | n 1 x y |");
     check_host(SAXPY "void run(std::vector<int> v) { k<<<v[3], 64>>>(n, 1, x, y); }", "not read");
     check_host(SAXPY, "not read");
+    check_host(SAXPY "#if 0\nvoid old(int n) { k<<<n, 32>>>(n, 1, x, y); }\n#ifdef A\n#else\n#endif\n#elif 1\n"
+                     "void run(int n) { k<<<n / 64, 64>>>(n, .5f, x, y); }\n#else\n#endif\n",
+               "n // THREADS | THREADS |  | | n 0.5 x y |");
+    check_host(SAXPY "#if 1\nvoid run(int n) { k<<<n / 64, 64>>>(n, 1.f / 3, x, y); }\n#else\n#endif\n#if 0\nk<<<",
+               "n // THREADS | THREADS |  | | n 1.0 / 3 x y |");
 }
 
 /* Names of the host in the block become params of threads. A number that the kernel knows stays a number. */
@@ -412,6 +418,78 @@ static void check_memory(const char *text)
     CU_FAIL("never ran through");
 }
 
+/* Guesses from a text: `begin`, a megabyte of `repeated`, and `end`. The test's time limit fails if this takes quadratic or
+ * exponential time. */
+static void guess_large(const char *begin, const char *repeated, const char *end)
+{
+    enum { MEGABYTE = 1 << 20 };
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft;
+    kiln__text text = {0}, out = {0};
+    kiln__text_puts(&text, begin);
+    while (text.length < MEGABYTE && *repeated && !text.failed)
+        kiln__text_puts(&text, repeated);
+    kiln__text_puts(&text, end);
+    guess(&arena, kiln__text_get(&text), 0, &scan, &draft);
+    if (draft.kernel && draft.axes[0].used) {
+        kiln__fit_block(&draft);
+        kiln__draft_write(&draft, &out);
+        CHECK(out.length > 0);
+    }
+    kiln__text_free(&text);
+    kiln__text_free(&out);
+    kiln__arena_free(&arena);
+}
+
+#define INDEXED(body)                                                                                                  \
+    "__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x, j = threadIdx.y; " body "}\n"
+
+/* Sources of strangers: brackets that never close, names without end, sizes that overflow. */
+static void test_large(void)
+{
+    guess_large("", "__global__ f(", "");
+    guess_large("", "__global__ ", "");
+    guess_large(INDEXED(""), "template <", "");
+    guess_large(INDEXED(""), "(", "");
+    guess_large(INDEXED("") "void f(int n) {", "k<<<", "}");
+    guess_large(INDEXED("") "void f(int n) {", "k<<<(n + 255) / 256, 256>>>(x, n);", "}");
+    guess_large(INDEXED("") "void f(int n) { k<<<a, a>>>(", "x,", "n); }");
+    guess_large(INDEXED("") "void f(int n) {", "a = ", "; k<<<a, a>>>(a, a); }");
+    guess_large(INDEXED("") "void f(int n) { dim3 g;", "g.x = n;", "k<<<g, 256>>>(x, n); }");
+    guess_large("__global__ void k(float *x, int n) { int j = threadIdx.y; ", "x*", "}");
+    guess_large("__global__ void k(float *x, int n) { int i = blockIdx.x; if (i ", "< n", "); }");
+    guess_large("__global__ void k(float *x, int n) { int i = blockIdx.x; if (i < n", " * n", "); }");
+    guess_large("__global__ void k(float *x, int n) { int i = blockIdx.x; ", "threadIdx.x + q;", "}");
+    guess_large("__global__ void k(float *x, int n) { int b = blockIdx.x * z", " * z", "; z = 1; }");
+    guess_large("__global__ void k(float *x, int n) { int i = blockIdx.x; ", "i += q;",
+                "} void f(int n) { k<<<n / 256, 256>>>(x, n); }");
+    guess_large(INDEXED(""), "__device__ int a;", "");
+    guess_large(INDEXED(""), "#if n0\n#endif\n", "int n0;");
+    kiln__text macros = {0}; /* each uses the one before 64 times */
+    kiln__text_puts(&macros, "#define M0\n#define A(x) x");
+    for (int k = 0; k < 64; k++)
+        kiln__text_puts(&macros, " + x");
+    for (int i = 1; i < 4; i++) {
+        kiln__text_printf(&macros, "\n#define M%d 1", i);
+        for (int k = 0; k < 4096; k++)
+            kiln__text_printf(&macros, " * M%d", i - 1);
+    }
+    kiln__text_puts(&macros, "\n" INDEXED("j = blockIdx.x * M3;"));
+    guess_large(kiln__text_get(&macros), "", "");
+    guess_large(kiln__text_get(&macros), "", "void f(int n) { k<<<A(A(A(A(A(n))))), 256>>>(x, n); }");
+    kiln__text_free(&macros);
+#define LARGE(name) "#ifndef " name "\n#define " name " 999999999999\n#endif\n"
+    guess_large(LARGE("N") LARGE("M") LARGE("K") INDEXED("if (i < N * M * K) x[i] = 1; "), "", "");
+    guess_large(INDEXED("") "void f(int n) { dim3 b(n, 9223372036854775807, 9223372036854775807); k<<<b, b>>>(x, n); }",
+                "", "");
+    guess_large(INDEXED("") "void f(int n) { k<<<n / 9223372036854775807, 9223372036854775807>>>(x, n); }", "", "");
+    char many[KILN__MOST_TUNABLES * 32] = ""; /* no room is left for the number of threads */
+    for (int i = 0; i < KILN__MOST_TUNABLES; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), "#if M%d\n#endif\n", i);
+    guess_large(many, "", "__global__ void k(float *x, int n) { x[blockDim.x * blockIdx.x + threadIdx.x] = n; }");
+}
+
 static void test_memory(void)
 {
     check_memory(source);
@@ -430,5 +508,6 @@ static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"variables that the host fills", test_symbols},
                                    {"values of params", test_values},
                                    {"shared memory and grids that synchronise", test_written},
+                                   {"large sources", test_large},
                                    {"out of memory", test_memory}};
 KILN_SUITE("draft", tests)

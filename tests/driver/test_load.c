@@ -54,6 +54,7 @@ static void test_opens(void)
     reset();
 }
 
+/* Every failure of a driver has a message with its cause and its remedy. */
 static void test_fails(void)
 {
     fails("/nowhere/libcuda.so.1", NULL, NULL, 0, "The CUDA driver library /nowhere/libcuda.so.1 was not found. ",

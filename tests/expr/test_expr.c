@@ -226,6 +226,8 @@ static void test_values(void)
           !kiln__name_valid("a.b") && !kiln__name_valid("min"));
 }
 
+/* Parses expressions, templates and lists with an allocator that fails at the n-th call, for each n. Nothing leaks, and
+ * the failure is reported. */
 static void test_oom(void)
 {
     static const char text[] = "max(i, 2) + ('a' == t and n < z < 3) if A.rows in (1, 2) else -f * device.sm_count";
@@ -300,6 +302,29 @@ static void test_memory_of_parts(void)
     }
 }
 
+/* A comprehension may repeat a long text. Its copies have a limit of memory. */
+static void test_long_texts(void)
+{
+    enum { LONG = 60000 };
+    static const char begin[] = "['", end[] = "' for i in range(2000)]";
+    kiln__arena arena = {0};
+    kiln__diag diag = {0};
+    kiln__text text = {0};
+    kiln_value *values = NULL;
+    size_t count = 0;
+    kiln__text_puts(&text, begin);
+    for (size_t i = 0; i < LONG; i++)
+        kiln__text_add(&text, "x", 1);
+    kiln__text_puts(&text, end);
+    CHECK(!kiln__expr_list(&arena, text.data, text.length, (kiln__pos){0}, NULL, 5000, 10000, &values, &count, &diag));
+    kiln_error *error = NULL;
+    kiln__diag_finish(&diag, KILN_ERROR_SPEC, &error);
+    CHECK_TEXT(kiln_error_message(error), "the texts of this list take more than 64 MiB");
+    kiln_error_free(error);
+    kiln__text_free(&text);
+    kiln__arena_free(&arena);
+}
+
 /* A range that is the whole list may be longer than a list that is written down. */
 static void test_long_range(void)
 {
@@ -333,5 +358,6 @@ static const check_case cases[] = {{"the table of expressions", test_expressions
                                    {"values", test_values},
                                    {"out of memory", test_oom},
                                    {"memory of long lists and templates", test_memory_of_parts},
+                                   {"long texts in lists", test_long_texts},
                                    {"ranges longer than lists", test_long_range}};
 KILN_SUITE("expr", cases)

@@ -36,6 +36,7 @@ static void one_is_found(void)
     CHECK(!kiln__settings_find(all, "t") && !kiln__settings_find((kiln__settings){0}, "N"));
 }
 
+// Settings of every kind are the same after they were printed and read.
 static void they_read_back(void)
 {
     const kiln_setting settings[] = {

@@ -45,6 +45,7 @@ static void fill_buffers(nvml_result (*get)(char *to, unsigned length))
     }
 }
 
+/* Calls of NVML with handles that it has not given are errors, and end no process. */
 static void ask_devices(void)
 {
     static const uintptr_t numbers[] = {0, 2, 17, UINT32_MAX, (uintptr_t)UINT32_MAX + 1, UINTPTR_MAX};

@@ -40,6 +40,8 @@ static void check_exports(const void *list, size_t list_length, const void *data
     kiln__text_free(&elements);
 }
 
+/* If the bytes are an entry of the cache, reads all its parts. The entry has parts of the same lengths after it was
+ * written again. */
 static void check(const char *data, size_t size)
 {
     kiln__cache_key key;

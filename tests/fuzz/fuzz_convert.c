@@ -9,6 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The names that a conversion takes as its own. */
 static bool is_turned(const char *text) { return strstr(text, "\"t4\"") || strstr(text, "\"kernel_tuner\""); }
 
+/* A recorded space that can be read is the same after it was printed and read, and after it was converted to the other
+ * format and back. Every failure has a message. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     kiln__document first = {0}, again = {0}, turned = {0}, back = {0};

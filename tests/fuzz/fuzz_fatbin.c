@@ -211,6 +211,7 @@ static void make_image(maker *m)
 
 /* ---- what is taken out of it ---- */
 
+/* Reads an image, and checks that the texts that were found are the same after they were written and read again. */
 static void read_image(const void *data, size_t size)
 {
     enum { DEVICE = 90 };

@@ -419,6 +419,7 @@ static void loop(maker *m)
                           end);
 }
 
+/* Adds a random statement to the kernel: a branch, a loop, an access, an operation between lanes, or arithmetic. */
 static void statement(maker *m)
 {
     static const list plain[] = {

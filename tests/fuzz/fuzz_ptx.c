@@ -10,6 +10,7 @@
             abort();                                                                                                   \
     } while (0)
 
+// Checks that every index of an operand is inside its table.
 static void check_operand(const ptx_module *module, const ptx_function *function, const ptx_operand *operand)
 {
     switch (operand->kind) {

@@ -88,6 +88,8 @@ static void read_all(kiln_store *store)
     kiln__arena_free(&arena);
 }
 
+/* Adds a sample to a store that could be opened, and removes it again. Each call may fail with an error, but may not
+ * crash. */
 static void write_some(kiln_store *store)
 {
     static const double times[] = {1, 2};

@@ -164,6 +164,7 @@ static void note(round *r, uint64_t address_, uint64_t bytes)
 
 /* ---- groups of calls ---- */
 
+/* Calls a random function for memory with hostile sizes and addresses. */
 static void call_memory(round *r)
 {
     CUdeviceptr got = 0;
@@ -274,6 +275,7 @@ static void call_box(round *r)
         r->cuMemcpy2DUnaligned_(&flat);
 }
 
+/* Calls a random function for arrays with hostile extents, formats and flags. */
 static void call_array(round *r)
 {
     static const CUarray_format formats[] = {CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_SIGNED_INT32, CU_AD_FORMAT_FLOAT,
@@ -312,6 +314,7 @@ static void launch_texture(round *r, CUtexObject object)
         r->context = NULL; /* lost */
 }
 
+/* Makes or destroys a texture of a random kind with hostile fields. */
 static void call_texture(round *r)
 {
     CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};

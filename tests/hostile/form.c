@@ -58,6 +58,7 @@ static void need(writer *x, const char *text)
         x->kernel->cc = number == 89 ? 90 : number;
 }
 
+/* Notes the facts of a mnemonic's suffix that its operands depend on: types, spaces, number of coordinates. */
 static void note_suffix(writer *x, const char *text, size_t length)
 {
     static const struct {

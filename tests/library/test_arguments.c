@@ -5,6 +5,7 @@
  * The file is long, because it has one table of all functions, one table of all structs, and the code that tries them. */
 #include <ctype.h>
 
+#include "kiln_judge.h"
 #include "core/scratch.h"
 #include "plan/fake.h"
 #include "ranks_internal.h"
@@ -51,6 +52,7 @@ static struct out {
     kiln_best *best;
     kiln_profiling *profiling;
     kiln_inspection *inspection;
+    kiln_judgement *judgement;
     const kiln_device_info *info;
     size_t bytes;
     int64_t i;
@@ -80,6 +82,7 @@ static void forget_out(void)
     kiln_best_free(out.best);
     kiln_profiling_free(out.profiling);
     kiln_inspection_free(out.inspection);
+    kiln_judgement_free(out.judgement);
     kiln_spec_free(out.spec);
     kiln_engine_close(out.engine);
     out = (struct out){.score.size = sizeof(kiln_score),
@@ -166,6 +169,7 @@ static kiln_status no_file(void *user, kiln__arena *arena, const char *name, con
     return kiln__fail(NULL, error, KILN_ERROR_REFUSED, "no file here");
 }
 
+/* Makes one object of each kind, with which every public function can be called. */
 static void set_up(void)
 {
     static float data[4];
@@ -217,6 +221,8 @@ static void tear_down(void)
 
 /* ---- every function ---- */
 
+static const kiln_host_info described = {"captured", KILN_HOST_INPUT, "any", "any"}; /* every engine has it */
+
 /* X(the kind of answer, name, a letter for each pointer argument, a call). In it A(0, value) is the first pointer argument.
  *   r  required: KILN_ERROR_ARGUMENT, "NAME: ARGUMENT is NULL"     a  the same for an array, which has a count
  *   o  may be NULL     u  a callback's `user`: the same
@@ -259,6 +265,7 @@ static void tear_down(void)
     X(NOTHING, kiln_call_matrix_free, "vv", (A(0, &w.call), A(1, &out.matrix)))                                        \
     X(STATUS, kiln_register_host, "rrruo",                                                                             \
       (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3, NULL), A(4, &out.error)))                   \
+    X(STATUS, kiln_describe_host, "rro", (A(0, w.engine), A(1, &described), A(2, &out.error)))                         \
     X(STATUS, kiln_spec_load, "rrro", (A(0, w.engine), A(1, "fake.yaml"), A(2, &out.spec), A(3, &out.error)))          \
     X(STATUS, kiln_spec_parse, "rrrro",                                                                                \
       (A(0, w.engine), A(1, spec_text), sizeof spec_text - 1, A(2, "fake.yaml"), A(3, &out.spec), A(4, &out.error)))   \
@@ -299,6 +306,8 @@ static void tear_down(void)
     X(NOTHING, kiln_plan_close, "v", (A(0, NULL)))                                                                     \
     X(STATUS, kiln_plan_bind, "rro", (A(0, w.plan), A(1, "x"), w.memory, sizeof w.floats, A(2, &out.error)))           \
     X(STATUS, kiln_plan_resize, "rao", (A(0, w.plan), A(1, w.sizes), 1, A(2, &out.error)))                             \
+    X(ADDRESS, kiln_plan_size_set, "0", (A(0, w.plan)))                                                                \
+    X(ADDRESS, kiln_plan_size, "0", (A(0, w.plan), 0))                                                                 \
     X(STATUS, kiln_plan_buffer_bytes, "rrro", (A(0, w.plan), A(1, "x"), A(2, &out.u), A(3, &out.error)))               \
     X(STATUS, kiln_plan_buffer, "rrro", (A(0, w.plan), A(1, "y"), A(2, &out.pointer), A(3, &out.error)))               \
     X(STATUS, kiln_plan_write, "rrro", (A(0, w.plan), A(1, "y"), A(2, w.floats), sizeof w.floats, A(3, &out.error)))   \
@@ -319,6 +328,8 @@ static void tear_down(void)
     X(NUMBER, kiln_tuning_count, "0", (A(0, w.tuning)))                                                                \
     X(ADDRESS, kiln_tuning_sample, "0", (A(0, w.tuning), 0))                                                           \
     X(ADDRESS, kiln_tuning_sum, "0", (A(0, w.tuning)))                                                                 \
+    X(ADDRESS, kiln_tuning_size_set, "0", (A(0, w.tuning)))                                                            \
+    X(ADDRESS, kiln_tuning_size, "0", (A(0, w.tuning), 0))                                                             \
     X(ADDRESS, kiln_tuning_left_out, "0", (A(0, w.tuning), 0))                                                         \
     X(ADDRESS, kiln_tuning_verdict, "0", (A(0, w.tuning)))                                                             \
     X(ADDRESS, kiln_strategy_name, "", (0))                                                                            \
@@ -376,6 +387,14 @@ static void tear_down(void)
       (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, "sm_80"), A(4, &out.inspection), A(5, &out.error)))         \
     X(STATUS, kiln_draft, "rroruo",                                                                                    \
       (A(0, w.engine), A(1, "nowhere.cu"), A(2, NULL), A(3, drafted), A(4, NULL), A(5, &out.error)))                   \
+    X(STATUS, kiln_judge, "rrrroro",                                                                                   \
+      (A(0, w.engine), A(1, w.spec), A(2, "x"), 1, A(3, "x.cu"), A(4, NULL), A(5, &out.judgement), A(6, &out.error)))  \
+    X(NOTHING, kiln_judgement_free, "v", (A(0, NULL)))                                                                 \
+    X(NUMBER, kiln_judgement_kind, "m", (A(0, out.judgement)))                                                         \
+    X(ADDRESS, kiln_judgement_json, "e", (A(0, out.judgement)))                                                        \
+    X(ADDRESS, kiln_judgement_page, "e", (A(0, out.judgement)))                                                        \
+    X(ADDRESS, kiln_judged_word, "", (KILN_JUDGED_PASS))                                                               \
+    X(ADDRESS, kiln_judged_text, "", (KILN_JUDGED_PASS))                                                               \
     X(STATUS, kiln_occupancy, "rrro",                                                                                  \
       (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, A(2, &out.occupancy), A(3, &out.error)))                             \
     X(NOTHING, kiln_inspection_free, "v", (A(0, NULL)))                                                                \
@@ -448,9 +467,9 @@ static size_t function_count;
 static char structs[32][64]; /* that begin with a size */
 static size_t struct_count;
 
-static const char *const headers[] = {KILN_SOURCE_DIR "/engine/include/kiln.h",
-                                      KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
-                                      KILN_SOURCE_DIR "/engine/include/kiln_sim.h"};
+static const char *const headers[] = {
+    KILN_SOURCE_DIR "/engine/include/kiln.h", KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
+    KILN_SOURCE_DIR "/engine/include/kiln_sim.h", KILN_SOURCE_DIR "/engine/include/kiln_judge.h"};
 
 /* Comments and lines of the preprocessor become spaces. */
 static char *read_header(const char *path)
@@ -585,6 +604,7 @@ static void test_list(void)
 
 /* ---- NULL ---- */
 
+/* Calls a function with NULL for the pointer `at`, and checks the result that the policy of this pointer demands. */
 static void check_null(const struct call *c, const function *f, int at)
 {
     char want[160];
@@ -652,6 +672,7 @@ static void test_past_the_last(void)
     Y(kiln_ranks_open, kiln_ranks_options, (given, &out.ranks, &out.error))                                            \
     Y(kiln_space_count, kiln_space_options, (w.engine, w.spec, NULL, given, &out.space, &out.error))                   \
     Y(kiln_draft, kiln_draft_options, (w.engine, "nowhere.cu", given, drafted, NULL, &out.error))                      \
+    Y(kiln_judge, kiln_judge_options, (w.engine, w.spec, "x", 1, "x.cu", given, &out.judgement, &out.error))           \
     Y(kiln_capture, kiln_capture_options, (w.engine, given, &out.error))                                               \
     Y(kiln_plan_run, kiln_run_options, (w.plan, given, &out.result, &out.error))                                       \
     Y(kiln_tune, kiln_tune_options, (w.engine, w.spec, given, &out.tuning, &out.error))                                \
@@ -830,6 +851,8 @@ static void refused(kiln_status status, const char *message)
                     &out.error)
 #define CHOOSE(...) kiln_plan_open(w.engine, w.spec, &(kiln_choice){__VA_ARGS__}, &out.plan, &out.error)
 
+/* Flags with unknown bits and values outside of an enum are refused by name. Functions that return texts return a text
+ * for every value. */
 static void test_flags_and_enums(void)
 {
     set_up();
@@ -848,6 +871,8 @@ static void test_flags_and_enums(void)
             "kiln_recording_convert: format is 9; it must be 0 to 3");
     REFUSED(LIST(.failed = 2), "kiln_store_list: filter.failed is 2; it must be -1 to 1");
     CHECK_TEXT(kiln_check_text((kiln_check_kind)-1), "");
+    CHECK_TEXT(kiln_judged_word((kiln_judged)-1), "");
+    CHECK_TEXT(kiln_judged_text(KILN_JUDGED_KINDS), "");
     CHECK_TEXT(kiln_best_text((kiln_best_from)99), "");
     CHECK_TEXT(kiln_class_name((kiln_class)-1), "");
     CHECK_TEXT(kiln_status_name((kiln_status)-1), "KILN_?");
@@ -878,6 +903,8 @@ static void test_numbers(void)
     tear_down();
 }
 
+/* Lists with a wrong count, with NULL, or with an empty or unknown element are refused, and the message names the
+ * element. */
 static void test_lists(void)
 {
     static const char *const holes[] = {"v", NULL, ""};

@@ -141,7 +141,8 @@ typedef struct worker {
     unsigned bad;
 } worker;
 
-/* One thread: its own plan, a configuration that differs from those of its neighbours, several runs. */
+/* One thread, with its own plan. Its configuration differs from the configurations of the other threads, and it runs
+ * several times. */
 static void *work(void *argument)
 {
     worker *self = argument;

@@ -350,6 +350,7 @@ static void attributes(void)
     close_all();
 }
 
+/* Attributes of a launch that the device or its driver refuses: the message has the reason. */
 static void refused_attributes(void)
 {
     static const struct {

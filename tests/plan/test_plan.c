@@ -437,6 +437,7 @@ static void test_inputs(void)
     close_all();
 }
 
+/* Errors of inputs: a host function that fails, and exports that do not exist. */
 static void test_input_errors(void)
 {
     static const struct {
@@ -717,6 +718,57 @@ static void test_memory(void)
             "grid: [left], block: [1], args: [n, m]}}, {swap: [x, y]}]}\n");
 }
 
+/* ---- sizes that no choice names ---- */
+
+static void check_sizes(const char *usual, const char *chosen, const char *set, int64_t n)
+{
+    open_plan(HEAD VARIANT ADD("add_one"), NULL);
+    kiln_plan_close(plan);
+    plan = NULL;
+    engine->size_set = usual;
+    kiln_error *error = NULL;
+    CHECK_OK(fake_plan_of(engine, spec, &(kiln_choice){.size_set = chosen}, &plan, &error), error);
+    CHECK_TEXT(kiln_plan_size_set(plan), set);
+    CHECK_TEXT(kiln_plan_size(plan, 0)->name, "N");
+    CHECK(kiln_plan_size(plan, 0)->value.as.i == n && !kiln_plan_size(plan, 1));
+    close_all();
+}
+
+static void test_default_sizes(void)
+{
+    check_sizes(NULL, NULL, "tiny", 4); /* the device is simulated */
+    check_sizes("", NULL, "default", 8);
+    check_sizes("big", NULL, "big", 1000);
+    check_sizes("absent", NULL, "default", 8);
+    check_sizes("big", "tiny", "tiny", 4);
+}
+
+/* ---- right answers that prove little ---- */
+
+#define WEAK(fill)                                                                                                     \
+    "kiln: 1\nname: fake\nsource: fake.cu\nsizes: {tiny: {N: 100}}\nbuffers:\n"                                        \
+    "  x: {type: f32, shape: [N], fill: " fill "}\n  y: {type: f32, shape: [N], out: true}\n"
+
+static void check_weak(const char *text, unsigned weak)
+{
+    open_plan(text, NULL);
+    kiln_error *error = NULL;
+    const kiln_result *result = NULL;
+    CHECK_OK(kiln_plan_run(plan, NULL, &result, &error), error);
+    CU_ASSERT_EQUAL(result->weak, weak);
+    close_all();
+}
+
+static void test_weak(void)
+{
+    check_weak(WEAK("{iota: [1, 1]}") VERIFY VARIANT ADD("add_one"), 0);
+    check_weak(WEAK("{uniform: [0, 1]}") VERIFY VARIANT ADD("add_one"), 0);
+    check_weak(WEAK("3") VERIFY VARIANT ADD("add_one"), KILN_WEAK_ANSWER);
+    check_weak(WEAK("0") VERIFY VARIANT ADD("add_one"), KILN_WEAK_INPUTS | KILN_WEAK_ANSWER);
+    check_weak(WEAK("0.0") VARIANT ADD("add_one"), 0); /* nothing was compared */
+    check_weak(HEAD VERIFY VARIANT ADD("add_one"), 0); /* four elements */
+}
+
 /* ---- two plans of one engine in two threads ---- */
 
 typedef struct worker {
@@ -773,6 +825,8 @@ static const check_case cases[] = {
     {"sweep with inputs", test_sweep_inputs},
     {"sweep heals", test_sweep_heals},
     {"memory", test_memory},
+    {"sizes by default", test_default_sizes},
+    {"weak answers", test_weak},
     {"threads", test_threads},
 };
 KILN_SUITE("plan", cases)

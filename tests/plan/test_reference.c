@@ -7,6 +7,7 @@
 #include "plans.h"
 
 static char folder[64];
+static uint64_t lacking; /* weights of the reference `projected` */
 static _Atomic int calls;
 
 enum { SLOW = 30000 }; /* microseconds: long enough to be kept */
@@ -34,6 +35,30 @@ static kiln_status host_own(void *user, kiln_call *call)
                                                                      : KILN_ERROR_HOST_FUNCTION;
 }
 
+/* The elements of the output, and random sums for them. All weights are 0, so any answer has the right sums. `user`
+ * tells how many weights are missing. */
+static kiln_status host_projected(void *user, kiln_call *call)
+{
+    const kiln_array *x;
+    kiln_array *y, *weights, *sums;
+    const uint64_t *missing = user;
+    calls++;
+    usleep(SLOW);
+    if (kiln_call_array(call, "x", &x) != KILN_OK || kiln_call_output(call, "y", &y) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    for (int i = 0; i < 8; i++)
+        ((float *)y->data)[i] = ((const float *)x->data)[i] + 1;
+    const uint64_t rows = y->shape[0], columns = y->shape[1],
+                   blocks = (columns + KILN__PROJECTED - 1) / KILN__PROJECTED;
+    if (kiln_call_export_array(call, "verify.weights", KILN_f64, 1, (uint64_t[]){columns - *missing}, &weights) !=
+            KILN_OK ||
+        kiln_call_export_array(call, "verify.sums", KILN_f64, 2, (uint64_t[]){rows, blocks}, &sums) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    memset(weights->data, 0, (size_t)(columns - *missing) * sizeof(double));
+    memset(sums->data, 0, (size_t)(rows * blocks) * sizeof(double));
+    return kiln_call_export_float(call, "verify.slack", 0);
+}
+
 static void enter(void)
 {
     strcpy(folder, "/tmp/kiln-reference-XXXXXX");
@@ -55,6 +80,7 @@ static void open_with(const kiln_allocator *mem, const char *where)
     kiln_register_host(engine, "opens", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_slow, "fake.yaml", NULL);
     kiln_register_host(engine, "of_mine", KILN_HOST_REFERENCE, host_slow, NULL, NULL);
     kiln_register_host(engine, "own", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_own, NULL, NULL);
+    kiln_register_host(engine, "projected", KILN_HOST_REFERENCE | KILN_HOST_SHIPPED, host_projected, &lacking, NULL);
     kiln__engine_use_references(engine, where);
 }
 
@@ -252,6 +278,52 @@ static void test_damaged(void)
     leave();
 }
 
+/* Shortens the array `verify.weights` of an entry to one element, and renews the checksum. */
+static void forge(const char *path)
+{
+    static const char name[] = "verify.weights";
+    char *bytes = NULL;
+    size_t length = 0, at = 0;
+    const uint64_t one = 1;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__file_read(NULL, path, 0, &bytes, &length, &error), error);
+    while (at + sizeof name < length && memcmp(bytes + at, name, sizeof name) != 0)
+        at++;
+    CU_ASSERT_TRUE_FATAL(at + sizeof name < length);
+    memcpy(bytes + at + sizeof name + 3 * sizeof one, &one, sizeof one); /* behind `is_array`, the type and `dims` */
+    const kiln__hash128 hash = kiln__hash(bytes, length - sizeof hash);
+    memcpy(bytes + length - sizeof hash, &hash, sizeof hash);
+    const int fd = open(path, O_WRONLY);
+    CHECK(fd >= 0 && write(fd, bytes, length) == (ssize_t)length);
+    close(fd);
+    kiln__free(NULL, bytes);
+}
+
+/* Random sums that do not fit the output are refused: from a host function with an error, from a file as a miss. */
+static void test_projected(void)
+{
+    static const char text[] = "kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 8}}\n"
+                               "buffers:\n  x: {type: f32, shape: [N], fill: {iota: [1, 1]}}\n"
+                               "  y: {type: f32, shape: [4, 2], out: true}\n" VARIANT ADD(
+                                   "add_one") "verify:\n  y: {against: {host: projected}, rtol: 1e-6}\n";
+    uint64_t bytes;
+    enter();
+    lacking = 1;
+    open_at(text, "v", 8);
+    check_run(KILN_ERROR_HOST_FUNCTION, "fake.yaml:14:3: the random sums of 'projected' do not fit the shape of 'y'\n"
+                                        "    y: {against: {host: projected}, rtol: 1e-6}\n    ^");
+    close_all();
+    leave();
+    enter();
+    lacking = 0;
+    CU_ASSERT_EQUAL(count_calls(text, "v", 8), 1);
+    CU_ASSERT_EQUAL(count_calls(text, "v", 8), 0);
+    CU_ASSERT_EQUAL(visit_entries(forge, &bytes), 1);
+    CU_ASSERT_EQUAL(count_calls(text, "v", 8), 1);
+    CU_ASSERT_EQUAL(count_calls(text, "v", 8), 0);
+    leave();
+}
+
 /* The least recently used ones go, and one that is too large is not written. */
 static void test_bounded(void)
 {
@@ -321,6 +393,59 @@ static void test_bytes(void)
     CHECK(!whole);
     kiln__text_free(&fields);
     kiln__text_free(&data);
+}
+
+/* ---- the entries of both caches ---- */
+
+static int count_shown(void *user, const kiln_cache_entry *entry, const char *source, const char *ptx,
+                       size_t cubin_bytes)
+{
+    (void)entry, (void)source, (void)ptx, (void)cubin_bytes;
+    ++*(int *)user;
+    return 0;
+}
+
+static int take_id(void *user, const kiln_cache_entry *entry)
+{
+    snprintf(user, 64, "%s", entry->id);
+    return 1;
+}
+
+/* The beginning of an id must be of one entry of the code and the references together. */
+static void test_shown(void)
+{
+    char id[64] = "", other[64] = "", path[128], name[16];
+    int shown = 0;
+    kiln_error *error = NULL;
+    enter();
+    CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 8), 1);
+    open_with(NULL, folder);
+    snprintf(path, sizeof path, "%s/code", folder);
+    engine->cache_dir = path;
+    kiln__cache *code = kiln__engine_cache(engine);
+    CU_ASSERT_TRUE_FATAL(code && kiln__engine_references(engine));
+    CHECK_OK(kiln__cache_list(kiln__engine_references(engine), false, take_id, id, &error), error);
+    CHECK_OK(kiln_cache_show(engine, id, count_shown, &shown, &error), error);
+    id[1] = '\0';
+    CHECK_OK(kiln_cache_show(engine, id, count_shown, &shown, &error), error);
+    CU_ASSERT_EQUAL(shown, 2);
+    for (int i = 0; other[0] != id[0]; i++) { /* until an entry of the code begins with the same digit */
+        snprintf(name, sizeof name, "key %d", i);
+        const kiln__cache_key key = {.material = name, .length = strlen(name)};
+        CHECK_OK(kiln__cache_gc(code, 0, NULL, NULL, &error), error);
+        kiln__cache_put(code, &key, &(kiln__unit){.ptx = "x", .ptx_length = 1});
+        CHECK_OK(kiln__cache_list(code, false, take_id, other, &error), error);
+    }
+    CHECK(kiln_cache_show(engine, id, count_shown, &shown, &error) == KILN_ERROR_ARGUMENT);
+    CHECK(strstr(kiln_error_message(error), ": 2 entries begin with this; give more digits") != NULL);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK_OK(kiln_cache_show(engine, other, count_shown, &shown, &error), error);
+    CU_ASSERT_EQUAL(shown, 3);
+    CHECK(kiln_cache_show(engine, "g", count_shown, &shown, NULL) == KILN_ERROR_NOT_FOUND);
+    CHECK(kiln_cache_show(engine, "", count_shown, &shown, NULL) == KILN_ERROR_ARGUMENT);
+    close_all();
+    leave();
 }
 
 /* ---- commands ---- */
@@ -405,10 +530,12 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"found again", test_found_again}, {"files", test_files},       {"not kept", test_not_kept},
-    {"own inputs", test_own_inputs},   {"prepared", test_prepared}, {"damaged", test_damaged},
-    {"bounded", test_bounded},         {"bytes", test_bytes},       {"commands", test_commands},
-    {"no memory", test_memory},
+    {"found again", test_found_again}, {"files", test_files},
+    {"not kept", test_not_kept},       {"own inputs", test_own_inputs},
+    {"prepared", test_prepared},       {"damaged", test_damaged},
+    {"projected", test_projected},     {"shown", test_shown},
+    {"bounded", test_bounded},         {"bytes", test_bytes},
+    {"commands", test_commands},       {"no memory", test_memory},
 };
 
 KILN_SUITE("plan.reference", cases)

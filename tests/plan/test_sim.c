@@ -101,6 +101,7 @@ static void test_plain(void)
     CHECK(missing || (y[0] == 2 && y[39] == 41));
 }
 
+/* Launches of every kind on the simulated device: templates, symbols, dynamic shared memory and others. */
 static void test_kinds(void)
 {
     float y[40] = {0};

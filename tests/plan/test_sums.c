@@ -1,7 +1,7 @@
 /* The catalogue's reductions and scans on the simulated device, for cases that the specs' own sizes and fills do not
- * reach: maxima, compared bit by bit on floats that show the order; sums of denormals; arrays at any address; a scan
- * in place; one launch after another; loops that run only with many sections, blocks or waves. Skipped with a
- * message if there is no NVRTC. */
+ * reach. These are maxima that are compared bit by bit on floats that show the order, sums of denormals, arrays at any
+ * address, a scan in place, and one launch after another. Some loops run only with many sections, blocks or waves.
+ * Skipped with a message if there is no NVRTC. */
 #include <math.h>
 #include <unistd.h>
 

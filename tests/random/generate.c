@@ -140,6 +140,8 @@ static void settle_pair(generator *g, word d)
 
 /* ---- arithmetic ---- */
 
+/* Adds a random arithmetic instruction. The functions `settle...` replace values on which devices may differ, such as
+ * the payload of a NaN. */
 static void arithmetic(generator *g)
 {
     if (chance(g, 15))
@@ -355,6 +357,7 @@ static void many(generator *g)
     g->in_function = function;
 }
 
+/* Adds a random statement. Branches, loops and calls nest up to DEPTH. */
 static void statement(generator *g)
 {
     unsigned what = below(g, 100);

@@ -188,6 +188,8 @@ static int again(const options *o, uint64_t seed, uint64_t ran, uint64_t bad)
     return 2;
 }
 
+/* Records the outcome of each seed on a device. A seed is recorded only if optimised code and code without optimisation
+ * agree. */
 static int record(const options *o, device *d, outcome *got, outcome *plain)
 {
     FILE *file = fopen(o->file, o->ran ? "a" : "w");
@@ -307,6 +309,8 @@ static int compare(const options *o, device *d, device *gpu, outcome *got, outco
     return bad || !ran ? 1 : 0;
 }
 
+/* Runs the command that needs a device: records, compares with the recording, or compares two devices. Returns the exit
+ * code, 77 if there is no GPU. */
 static int on_devices(const options *o)
 {
     device d, gpu;

@@ -83,6 +83,7 @@ static bool send_one(void *self, int to, const void *bytes, size_t length)
     return true;
 }
 
+/* Waits up to `seconds` for a complete message of any rank. Pieces of messages are joined per rank. */
 static bool probe_one(void *self, double seconds, int *from, size_t *length)
 {
     net *n = self;

@@ -187,6 +187,7 @@ static void test_heads(void)
 
 /* ---- failures ---- */
 
+/* Wrong arguments of the references have messages that name the argument. */
 static void test_errors(void)
 {
     kiln_error *error = NULL;

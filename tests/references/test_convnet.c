@@ -82,7 +82,7 @@ static void test_by_hand(void)
 
 static void test_nothing(void)
 {
-    /* Edge cases: no image; no channel, so that sums are zero; no filter; a filter that is larger than the image. */
+    /* Edge cases: no image, no channel (all sums are zero), no filter, and a filter that is larger than the image. */
     expect((layer){{0, 1, 2, 2}, {1, 1, 1, 1}, {0, 1, 2, 2}, {1, 1, 0, 0, 1, 1, 1, 0}}, NULL, (float[]){1}, NULL);
     expect((layer){{1, 0, 1, 2}, {1, 0, 1, 1}, {1, 1, 1, 2}, {1, 1, 0, 0, 1, 1, 1, 0}}, NULL, NULL, (float[]){0, 0});
     expect((layer){{1, 1, 1, 1}, {0, 1, 1, 1}, {1, 0, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 0}}, (float[]){1}, NULL, NULL);

@@ -205,6 +205,7 @@ static void check_failure(sorts *s, const char *message)
     kiln_error_free(error);
 }
 
+/* Wrong arguments of the inputs and the reference have messages that name the argument. */
 static void test_errors(void)
 {
     const struct {

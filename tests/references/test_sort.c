@@ -111,6 +111,7 @@ static void test_reference(void)
     check_sorted("special", "f32", 300001, true);
 }
 
+/* Each kind of keys has the property of its name. */
 static void test_inputs(void)
 {
     enum { N = 100000 };

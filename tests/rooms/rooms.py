@@ -5,12 +5,19 @@ is, and whether ARCHITECTURE.md (tools/kiln/README.md) shows the same table.
 
     rooms.py SOURCE_FOLDER BUILD_FOLDER          the test: exit 1 with a line for each thing that is wrong
     rooms.py SOURCE_FOLDER BUILD_FOLDER --table  prints the graph as it is
+    rooms.py SOURCE_FOLDER BUILD_FOLDER --inside ROOM...
+                                                 prints the circles inside these rooms (none named: all), and the arrows
+                                                 without which there would be none
 
 kernel_src/ is no room: no room may include its headers, and its own files may use helpers of HELPERS alone.
 
 A room is a folder of engine/ or tools/kiln/ that such a table names. It may include headers of the rooms that its USES names, and may
 need symbols of those alone; a header NAME_internal.h is for its own room. Every name in USES must be needed, and there
-is no cycle. --table shows how many lines each has."""
+is no cycle. --table shows how many lines each has.
+
+The files inside a room form layers too: an arrow goes from a file to a file whose function or table it needs. The arrows
+that run upward are the fewest arrows that one has to remove so that no circle is left. UPWARD has the rooms that have
+such arrows, and how many. A room that has fewer than its figure fails the test too, so a figure can only shrink."""
 import collections
 import pathlib
 import re
@@ -19,7 +26,22 @@ import sys
 
 # What kernel_src/ may include of the engine: arrays, random numbers, lines of text, matrices. Not call.h, which has the
 # members of a call, so that a host function of the catalogue sees what an application's sees.
-HELPERS = {"random.h", "data.h", "sparse.h", "lines.h", "kiln.h"}
+HELPERS = {"chars.h", "random.h", "data.h", "sparse.h", "lines.h", "kiln.h"}
+
+UPWARD = {
+    "sim/device/ptx": 2,
+    "sim/device/vm": 1,  # a child grid runs inside the block that launched it
+    "sim/device/jit": 2,
+    "sim/observe/count": 1,
+    "sim/driver/objects": 10,
+    "sim/driver/work": 6,
+    "sim/programs": 6,
+    "store": 2,
+    "draft": 2,
+    "cli": 5,
+    "report": 6,
+    "commands": 4,
+}
 
 
 def read_table(text, function, base):
@@ -83,30 +105,126 @@ def includes(files, bad):
     return edges, seen
 
 
+def read_archive(archive):
+    """{symbol: object}, {object: {symbols that it needs}} of a static library; objects without their ending `.o`."""
+    own, needs = {}, collections.defaultdict(set)
+    output = subprocess.run(["nm", "-A", archive], capture_output=True, text=True, check=True).stdout
+    for line in output.splitlines():
+        where, _, rest = line.rpartition(":")
+        words, file = rest.split(), where.rsplit(":", 1)[-1].removesuffix(".o")
+        if len(words) == 3 and words[1] in "TDBRVWC":
+            own[words[2]] = file
+        elif len(words) == 2 and words[0] == "U":
+            needs[file].add(words[1])
+    return own, needs
+
+
+def find_arrows(own, needs):
+    """{(object, other object): [names]} inside a static library."""
+    arrows = collections.defaultdict(list)
+    for file in sorted(needs):
+        for name in sorted(needs[file]):
+            if own.get(name, file) != file:
+                arrows[file, own[name]].append(name)
+    return arrows
+
+
 def symbols(folders, build, uses, prefix):
-    """{(room, other room): why}, from the objects of each room's archive."""
-    defined, wanted = {}, collections.defaultdict(dict)
+    """{(room, other room): why}, from the objects of each room's archive, and {room: arrows} inside the rooms."""
+    defined, wanted, inside = {}, collections.defaultdict(dict), {}
     for room in uses:
         if not any(path.suffix == ".c" for folder in folders[room] for path in folder.iterdir()):
             continue  # headers alone
         archive = next(build.glob(f"**/lib{prefix}{room.replace('/', '_')}.a"), None)
         if not archive:
             sys.exit(f"rooms.py: no archive of room {room} below {build}")
-        output = subprocess.run(["nm", "-A", archive], capture_output=True, text=True, check=True).stdout
-        for line in output.splitlines():
-            where, _, rest = line.rpartition(":")
-            words = rest.split()
-            if len(words) == 3 and words[1] in "TDBRVWC":
-                defined[words[2]] = room
-            elif len(words) == 2 and words[0] == "U":
-                wanted[room].setdefault(words[1], where.rsplit(":", 1)[-1])
+        own, needs = read_archive(archive)
+        defined.update({name: room for name in own})
+        for file, names in needs.items():
+            for name in names:
+                wanted[room].setdefault(name, file)
+        inside[room] = find_arrows(own, needs)
     edges = {}
     for room, names in wanted.items():
         for name, where in names.items():
             other = defined.get(name)
             if other and other != room:
                 edges.setdefault((room, other), f"{where} needs {name}()")
-    return edges
+    return edges, inside
+
+
+def circles(arrows):
+    """The strongly connected components of more than one file, by Tarjan's algorithm."""
+    adjacent = collections.defaultdict(list)
+    for from_, to in arrows:
+        adjacent[from_].append(to)
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(file):
+        index[file] = low[file] = len(index)
+        stack.append(file)
+        for other in adjacent[file]:
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[file] = min(low[file], low[other])
+        if low[file] == index[file]:
+            at = stack.index(file)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for file in sorted(adjacent):
+        if file not in index:
+            visit(file)
+    return found
+
+
+def upward(circle, arrows):
+    """The fewest arrows between the files of a circle that run upward, over all orders of the files: exactly, by dynamic
+    programming over the sets of files that are below."""
+    number = {file: i for i, file in enumerate(circle)}
+    needs = [0] * len(circle)
+    for from_, to in arrows:
+        if from_ in number and to in number:
+            needs[number[from_]] |= 1 << number[to]
+    least, last = {0: 0}, {}
+    for _ in circle:
+        grown = {}
+        for below, count in least.items():
+            for i, of in enumerate(needs):
+                if not below >> i & 1:
+                    sum_, with_ = count + bin(of & ~below).count("1"), below | 1 << i
+                    if sum_ < grown.get(with_, 1 << 30):
+                        grown[with_] = sum_
+                        last[with_] = i
+        least = grown
+    order, set_ = [], (1 << len(circle)) - 1
+    while set_:
+        order.append(last[set_])
+        set_ &= ~(1 << last[set_])
+    place = {circle[i]: at for at, i in enumerate(reversed(order))}
+    return [(a, b) for a, b in arrows if a in number and b in number and place[b] > place[a]]
+
+
+def check_inside(inside, bad, show):
+    """Compares the upward arrows inside each room with UPWARD. With `show`, prints the circles of the rooms in it."""
+    for room, arrows in inside.items():
+        found = circles(arrows)
+        if show is not None and (not show or room in show):
+            print(f"{room}: {len(arrows)} arrows, {len(found)} circles")
+            for circle in found:
+                print("   " + " ".join(circle))
+                for a, b in upward(circle, arrows):
+                    print(f"       {a} -> {b}: {' '.join(arrows[a, b])}")
+        if show is not None:
+            continue
+        count = sum(len(upward(circle, arrows)) for circle in found)
+        allowed = UPWARD.get(room, 0)
+        if count > allowed:
+            bad.append(f"room {room}: {count} arrows between its files run upward, {allowed} may: rooms.py --inside {room}")
+        elif count < allowed:
+            bad.append(f"room {room}: {count} arrows between its files run upward: write {count} into UPWARD")
 
 
 def find_cycle(uses):
@@ -157,14 +275,17 @@ def check_page(page, uses, bad):
             bad.append(f"{page.name}: `{room}/` is no room")
 
 
-def check(base, tables, function, prefix, page, build, show):
+def check(base, tables, function, prefix, page, build, show, show_inside):
     """Checks the rooms of these tables. Returns True if nothing is wrong."""
     bad = []
     uses, folders = read_table("".join(table.read_text() for table in tables), function, base)
     files = read_files(folders)
     edges, seen = includes(files, bad)
-    by_symbol = symbols(folders, build, uses, prefix)
+    by_symbol, inside = symbols(folders, build, uses, prefix)
     total = count_lines(files)
+    check_inside(inside, bad, show_inside)
+    if show_inside is not None:
+        return True
     if show:
         for room in uses:
             print(f"{room:16} {total[room]:6}  " +
@@ -187,8 +308,8 @@ def check(base, tables, function, prefix, page, build, show):
     return bool(uses) and not bad
 
 
-def check_catalogue(folder, show):
-    """What the files of kernel_src/ include. True: nothing is wrong."""
+def check_catalogue(folder, build, show, show_inside):
+    """What the files of kernel_src/ include, and which of them need each other. True: nothing is wrong."""
     files = [path for path in sorted(folder.rglob("*.[ch]"))]
     own = {path.name for path in files}
     bad, used = [], set()
@@ -200,7 +321,9 @@ def check_catalogue(folder, show):
             elif match:
                 used.add(match[1])
     bad += [f"kernel_src does not need {name}" for name in sorted(HELPERS - used)]
-    if not show:
+    own, needs = read_archive(build / "kernel_src" / "libkiln-catalogue.a")
+    check_inside({"kernel_src": find_arrows(own, needs)}, bad, show_inside)
+    if not show and show_inside is None:
         print("\n".join(bad + [f"kernel_src: {len(files)} files: {len(bad) or 'nothing'} wrong"]))
     return bool(files) and not bad
 
@@ -208,11 +331,12 @@ def check_catalogue(folder, show):
 def main():
     source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     engine, tools, show = source / "engine", source / "tools", "--table" in sys.argv
+    show_inside = sys.argv[sys.argv.index("--inside") + 1:] if "--inside" in sys.argv else None
     good = [check(engine, [engine / "sim" / "CMakeLists.txt", engine / "CMakeLists.txt"], "kiln_room", "kiln_",
-                  engine / "ARCHITECTURE.md", build, show),
+                  engine / "ARCHITECTURE.md", build, show, show_inside),
             check(tools / "kiln", [tools / "CMakeLists.txt"], "kiln_command_part", "kiln_command_",
-                  tools / "kiln" / "README.md", build, show),
-            check_catalogue(source / "kernel_src", show)]
+                  tools / "kiln" / "README.md", build, show, show_inside),
+            check_catalogue(source / "kernel_src", build, show, show_inside)]
     return 0 if all(good) else 1
 
 

@@ -63,7 +63,7 @@ with open(spec, "w") as file:
     file.write(SPEC)
 with open(os.path.join(specs, "spec.cu"), "w") as file:
     file.write(SOURCE)
-base = dict(os.environ, KILN_STORE=os.path.join(folder, "store.db"))
+base = dict(os.environ, KILN_STORE=os.path.join(folder, "store.db"), KILN_DEVICE="sim")
 base.pop("KILN_DEVICE", None)
 
 COMMANDS = {"run": ["run", spec, "-v", "wide"], "run, variants": ["run", spec, "-v", "plain,wide"],

@@ -97,7 +97,8 @@ static bool is_valid_t4(const json_t *root)
     return true;
 }
 
-/* Writes the file and reads it; gzips it and reads it; writes the other format, reads that, and converts it back. */
+/* Writes the file and reads it. Then gzips it and reads it. Then writes the other format, reads that, and converts it
+ * back. */
 static void check_file(const char *path, bool natural)
 {
     char folder[] = "/tmp/kiln-convert-XXXXXX", file[64], command[64];
@@ -239,6 +240,17 @@ static void what_becomes_of_a_result(void)
     kiln__document_free(&t4);
 }
 
+static void check_refused(const char *text, const char *says)
+{
+    kiln__document document = parse(text), to = {0};
+    kiln_error *error = NULL;
+    CHECK(kiln__document_convert(NULL, "t", &document, other(document.format), &to, &error) == KILN_ERROR_SPEC);
+    CHECK_TEXT(kiln_error_message(error), says);
+    CHECK(!to.root);
+    kiln_error_free(error);
+    kiln__document_free(&document);
+}
+
 static void what_cannot_be_turned(void)
 {
     static const struct {
@@ -249,16 +261,32 @@ static void what_cannot_be_turned(void)
         {"{\"cache\": {\"1\": {}}}", "t: has no tune_params_keys"},
         {"{\"results\": [{\"configuration\": {}}, 3]}", "t: configuration 2: has no params"},
         {"{\"results\": [], \"metadata\": {\"timeunit\": \"weeks\"}}", "t: metadata: unknown unit of time"},
+        {"{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"milliseconds\", \"kernel_tuner\": "
+         "{\"tune_params_keys\": [3]}}, \"results\": [{\"configuration\": {\"x\": 1}}]}",
+         "t: tune_params_keys: not a list of names"},
+        {"{\"results\": [{\"configuration\": {\"a\":1, \"b\":1, \"c\":1, \"d\":1}}, {}, {}, {}, {}, {}]}",
+         "t: 6 configurations cannot all have 4 params in a file of this size"},
     };
-    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
-        kiln__document document = parse(cases[i].text), to = {0};
-        kiln_error *error = NULL;
-        CHECK(kiln__document_convert(NULL, "t", &document, other(document.format), &to, &error) == KILN_ERROR_SPEC);
-        CHECK_TEXT(kiln_error_message(error), cases[i].says);
-        CHECK(!to.root);
-        kiln_error_free(error);
-        kiln__document_free(&document);
+    for (size_t i = 0; i < KILN__COUNT(cases); i++)
+        check_refused(cases[i].text, cases[i].says);
+}
+
+/* The names of params are searched for each field of each row. So a list of any length would take quadratic time. */
+static void many_params(void)
+{
+    kiln__text cache = {0}, t4 = {0};
+    kiln__text_puts(&cache, "{\"cache\": {\"1\": {}}, \"tune_params_keys\": [");
+    kiln__text_puts(&t4, "{\"results\": [{\"configuration\": {");
+    for (int i = 0; i < 1001; i++) {
+        kiln__text_printf(&cache, "%s\"p%d\"", i ? ", " : "", i);
+        kiln__text_printf(&t4, "%s\"p%d\": 1", i ? ", " : "", i);
     }
+    kiln__text_puts(&cache, "]}");
+    kiln__text_puts(&t4, "}}]}");
+    check_refused(kiln__text_get(&cache), "t: 1001 params; at most 1000 are allowed");
+    check_refused(kiln__text_get(&t4), "t: 1001 params; at most 1000 are allowed");
+    kiln__text_free(&cache);
+    kiln__text_free(&t4);
 }
 
 static void memory_may_be_out(void)
@@ -294,6 +322,7 @@ static const check_case cases[] = {
     {"what becomes of a result", what_becomes_of_a_result},
     {"what becomes of an error", what_becomes_of_an_error},
     {"what cannot be turned", what_cannot_be_turned},
+    {"many params", many_params},
     {"memory may be out", memory_may_be_out},
 };
 KILN_SUITE("convert", cases)

@@ -283,6 +283,7 @@ static void expect_refused(kiln__text *text, bool packed, kiln_status want, cons
     *text = (kiln__text){0};
 }
 
+/* Small gzipped files that would unpack to a large text, or to a large tree, are refused before the memory is used. */
 static void test_bombs(void)
 {
     kiln__text text = {0};

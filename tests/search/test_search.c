@@ -113,6 +113,7 @@ static size_t apart(const kiln__points *points, const uint32_t *a, const uint32_
     return count;
 }
 
+/* The neighbours of each point are the points that a test of all pairs finds, in both kinds of neighbourhood. */
 static void test_neighbours(void)
 {
     world w;
@@ -317,7 +318,8 @@ static void test_failures(void)
     kiln__text_free(&t);
 }
 
-/* The hints: none; the truth with an error of up to 30 %; random ones; the opposite of the truth. */
+/* The kinds of hints: no hints, the true values with an error of up to 30 %, random values, and the opposite of the
+ * true values. */
 typedef enum hint_kind { NO_HINTS, RIGHT, RANDOM, REVERSED, HINT_KINDS } hint_kind;
 
 static double hint_of(hint_kind kind, const uint32_t *point, uint64_t number)
@@ -697,6 +699,7 @@ static void test_together(void)
     CHECK(near < 350);
 }
 
+/* Every strategy gives the same points for the same seed and answers, and others for another seed. */
 static void test_repeatable(void)
 {
     world w;

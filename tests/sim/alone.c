@@ -21,6 +21,7 @@ static const char twice[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                             " ld.global.u32 %r2, [%rd2]; add.u32 %r2, %r2, %r2; st.global.u32 [%rd2], %r2; ret;\n"
                             "}\n";
 
+/* A launch, copies, a stream and an event work without programs/, and no stream is being captured. */
 static void test_launch(void)
 {
     CUdevice device;

@@ -7,10 +7,10 @@ PROGRAM = [sys.executable, str(pathlib.Path(__file__).with_name("checks_text.py"
 FILE = "e\\x1b[31mvil\\xc2\\x9b.cu"
 
 
-def run(**variables):
+def run(*symbol, **variables):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("KILN_SIM_CHECK")}
     environment |= {"KILN_SIM_CHECK": "1"} | {"KILN_SIM_CHECK_" + k: str(v) for k, v in variables.items()}
-    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True)
+    done = subprocess.run([*PROGRAM, *symbol], env=environment, capture_output=True, text=True)
     return done.returncode, done.stderr
 
 
@@ -51,6 +51,21 @@ with tempfile.TemporaryDirectory() as folder:
         words = f"kiln checks: {left} finding{'s' if left != 1 else ''}, 0 notes"
         words += f", {2 - left} suppressed\n" if left < 2 else "\n"
         check(f"{lines!r}: {code}, {text}", words in text and code == (3 if left else 0))
+
+# A mangled name is shown as the source has it, where there is a demangler, and a suppression may have either form.
+SYMBOL, NAME = "_Z5twiceILi4EEvPf", "void twice<4>(float*)"
+if subprocess.run(["sh", "-c", "ldconfig -p | grep -q libstdc++.so.6"]).returncode == 0:
+    code, text = run(SYMBOL)
+    check(f"a kernel's name: {text}", f"in kernel {NAME}," in text and SYMBOL not in text)
+    code, text = run(SYMBOL, FORMAT="sanitizer")
+    check(f"a kernel's name in the sanitizer's text: {text}", f" at {NAME} in " in text)
+    with tempfile.TemporaryDirectory() as folder:
+        file, suppress = pathlib.Path(folder, "report.xml"), pathlib.Path(folder, "suppressions")
+        run(SYMBOL, FORMAT="sanitizer-xml", FILE=file)
+        check("a kernel's name in XML", ET.parse(file).getroot().find("record").findtext("where/func") == NAME)
+        for pattern in (SYMBOL, "*twice<4>*"):
+            suppress.write_text(f"out-of-bounds {pattern}\n")
+            check(f"suppressed by {pattern}", "1 suppressed" in run(SYMBOL, SUPPRESS=suppress)[1])
 
 code, text = run(FORMAT="html")
 check(f"a format that is none: {text}", "is kiln, sanitizer or sanitizer-xml, not 'html'" in text and "2 findings" in text)

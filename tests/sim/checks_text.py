@@ -1,10 +1,12 @@
-"""checks_text.py LIBCUDA: under KILN_SIM_CHECK a module's names go to standard error, and none moves a terminal's cursor."""
+"""checks_text.py LIBCUDA [SYMBOL]: under KILN_SIM_CHECK a module's names go to standard error, and none moves a terminal's cursor.
+SYMBOL: of the kernel."""
 import ctypes, sys
 
+SYMBOL = (sys.argv[2] if len(sys.argv) > 2 else "k").encode()
 PTX = b""".version 8.0
 .target sm_80
 .address_size 64
-.visible .entry k(.param .u64 p)
+.visible .entry """ + SYMBOL + b"""(.param .u64 p)
 {
     .reg .b64 %rd<3>;
     .reg .b32 %r<2>;
@@ -31,7 +33,7 @@ call("cuInit", 0)
 call("cuDeviceGet", ctypes.byref(device), 0)
 call("cuCtxCreate_v2", ctypes.byref(context), 0, device)
 call("cuModuleLoadData", ctypes.byref(module), PTX)
-call("cuModuleGetFunction", ctypes.byref(kernel), module, b"k")
+call("cuModuleGetFunction", ctypes.byref(kernel), module, SYMBOL)
 call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(64))
 arguments = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(memory), ctypes.c_void_p))
 call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, None, arguments, None)

@@ -163,6 +163,7 @@ static void close_files(void)
         exit(95);
 }
 
+/* A program whose profile other tests examine. The first word chooses its work, and the way in which it ends. */
 int main(int count, char **words)
 {
     const char *way = count > 1 ? words[1] : "";

@@ -271,12 +271,40 @@ static void test_clusters(void) { run_cases(cluster_cases, KILN__COUNT(cluster_c
 static void test_missed(void) { run_cases(missed_cases, KILN__COUNT(missed_cases), "missed"); }
 static void test_order(void) { run_cases(order_cases, KILN__COUNT(order_cases), "order"); }
 
+/* Each lane of a warp writes an element and counts itself. The lane that counts last reads all elements. */
+static size_t count_races(const char *fence)
+{
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        ".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .b32 ticket;\n.global .align 4 .b8 values[128];\n"
+        ".visible .entry last(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n{\n"
+        ".reg .pred %%p<2>;\n.reg .b32 %%r<8>;\n.reg .b64 %%d<8>;\n"
+        "ld.param.u64 %%d1, [out];\nmov.u32 %%r1, %%tid.x;\nmov.u64 %%d2, values;\nmul.wide.u32 %%d3, %%r1, 4;\n"
+        "add.s64 %%d4, %%d2, %%d3;\nst.global.u32 [%%d4], %%r1;\n%s\natom.global.add.u32 %%r2, [ticket], 1;\n%s\n"
+        "setp.ne.u32 %%p1, %%r2, 31;\n@%%p1 bra END;\nld.global.u32 %%r3, [values];\n"
+        "ld.global.u32 %%r4, [values+124];\nadd.u32 %%r5, %%r3, %%r4;\nst.global.u32 [%%d1], %%r5;\n"
+        "END:\nret;\n}\n",
+        fence, fence);
+    check_bench b = check_bench_new(text, strlen(text));
+    size_t races = 0;
+    check_bench_run(&b, "last", 1, 32, 0);
+    for (size_t k = 0; k < vm_check_count(b.check); k++)
+        races += vm_check_at(b.check, k)->kind == KILN_CHECK_RACE;
+    check_bench_end(&b);
+    return races;
+}
+
+static void test_last_lane(void)
+{
+    CU_ASSERT_EQUAL(count_races("membar.gl;"), 0);
+    CHECK(count_races("") > 0);
+}
+
 int main(int count, char **arguments)
 {
-    static const check_case cases[] = {{"memory", test_memory},
-                                       {"order", test_order},
-                                       {"async", test_async},
-                                       {"clusters", test_clusters},
-                                       {"missed", test_missed}};
+    static const check_case cases[] = {{"memory", test_memory}, {"order", test_order},
+                                       {"async", test_async},   {"clusters", test_clusters},
+                                       {"missed", test_missed}, {"the last lane of a warp", test_last_lane}};
     return check_main(count, arguments, "checks", cases, KILN__COUNT(cases));
 }

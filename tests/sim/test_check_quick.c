@@ -1,8 +1,9 @@
 /* The checks by vectors (check/quick.c) against those cell by cell, which KILN_SIM_ISA=base chooses: random orders of
  * accesses, many of them wrong, must have the same findings and leave the same marks in the shadow. */
-#include "vm_checks_internal.h"
-
 #include "check_bench.h"
+#include "quick_internal.h"
+#include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 enum { STEPS = 250, PROGRAMS = 600, MEMORY = 2048, CONSTANTS = 1024, KINDS = 16 };
 

@@ -1,5 +1,5 @@
-/* The machine instructions that the estimate counts for a PTX instruction: their number and their unit; loads that
- * are merged; branches that become predicates. The numbers are those of ptxas for sm_90. */
+/* The machine instructions that the estimate counts for a PTX instruction: their number and their unit, merged loads,
+ * and branches that become predicates. The numbers come from ptxas for sm_90. */
 #include "vm_check.h"
 #include "vm_cost.h"
 
@@ -255,7 +255,7 @@ static bool comes_first(const setup *s, size_t a, size_t b)
     return place[0] < place[1];
 }
 
-/* A store stays behind the loads of its space, also behind those after the first store of its region. */
+/* A store stays after the loads of its space, also after the loads that follow the first store of its region. */
 static void test_stores(void)
 {
 #define LATE "rsqrt.approx.f32 %f6, %f7; rsqrt.approx.f32 %f6, %f6; cvt.rzi.u64.f32 %rd3, %f6;\n"

@@ -1,5 +1,5 @@
 /* A program that is wrong on purpose: calls in an order, and numbers in structures, that no right program uses. Each of
- * these calls must return an error or do no harm. The address sanitizer is most of what finds an error here. */
+ * these calls must return an error or do no harm. Most errors here are found by the address sanitizer. */
 #include "cu_check.h"
 
 static const char nothing[] = HEAD ".visible .entry nothing() { ret; }\n";
@@ -17,7 +17,7 @@ static CUgraph *add_condition(CUgraph graph, CUgraphNode *node)
     return what.conditional.phGraph_out;
 }
 
-/* A graph into which a stream is captured stays, also if it is inside the graph that is to be destroyed. */
+/* A graph into which a stream is captured is not destroyed, also if it is inside a graph that the call destroys. */
 static void captured_body(void)
 {
     open_device();

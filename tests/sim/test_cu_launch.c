@@ -25,6 +25,43 @@ static void test_old_launch(void)
     close_device();
 }
 
+/* Each block takes a turn from a counter, and writes its number at this turn. The turns are the order in which blocks
+ * start, if one host thread runs them. */
+static const char turns[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                            ".visible .entry turns(.param .u64 to)\n{\n"
+                            " .reg .u64 %a; .reg .u64 %b; .reg .u32 %t; .reg .u32 %c;\n"
+                            " ld.param.u64 %a, [to]; atom.global.add.u32 %t, [%a], 1; mov.u32 %c, %ctaid.x;\n"
+                            " mul.wide.u32 %b, %t, 4; add.u64 %b, %b, %a; st.global.u32 [%b+4], %c; ret;\n}\n";
+
+static void test_orders(void)
+{
+    enum { BLOCKS = 12 };
+    unsigned got[4][1 + BLOCKS];
+    static const uint64_t orders[4] = {0, 1, 77, 78};
+    setenv("KILN_SIM_THREADS", "1", 1);
+    open_device();
+    CUfunction function = kernel(load(turns), "turns");
+    CUdeviceptr memory = 0;
+    void *arguments[] = {&memory};
+    OK(call_cuMemAlloc(&memory, sizeof *got));
+    for (int k = 0; k < 4; k++) {
+        OK(call_cuMemsetD8(memory, 0, sizeof *got));
+        kiln__sim_order(orders[k]);
+        OK(call_cuLaunchKernel(function, BLOCKS, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+        kiln__sim_order(0);
+        OK(call_cuMemcpyDtoH(got[k], memory, sizeof *got));
+        unsigned seen = 0;
+        for (int i = 1; i <= BLOCKS; i++)
+            seen |= 1u << got[k][i];
+        CHECK(got[k][0] == BLOCKS && seen == (1u << BLOCKS) - 1); /* every block ran once */
+    }
+    for (unsigned i = 0; i < BLOCKS; i++)
+        CHECK(got[0][1 + i] == i && got[1][1 + i] == BLOCKS - 1 - i);
+    CHECK(memcmp(got[2], got[0], sizeof *got) != 0 && memcmp(got[2], got[3], sizeof *got) != 0);
+    close_device();
+    unsetenv("KILN_SIM_THREADS");
+}
+
 static size_t CUDA_CB shared_of(int threads) { return (size_t)threads * 1024; }
 
 static void test_potential(void)
@@ -342,6 +379,7 @@ static void test_dynamic_alignment(void)
 static const check_case cases[] = {{"old launches", test_old_launch},
                                    {"potential block size", test_potential},
                                    {"launch", test_launch},
+                                   {"orders of blocks", test_orders},
                                    {"clusters", test_clusters},
                                    {"occupancy of clusters", test_cluster_occupancy},
                                    {"shared memory and occupancy", test_shared},

@@ -274,6 +274,7 @@ static void keep_bodies(const CUgraphNodeParams *p)
             keep(kind, (uint64_t)made_);                                                                               \
     } while (0)
 
+/* Calls a random function for streams with random handles. */
 static void call_streams(void)
 {
     switch (pick(9)) {
@@ -316,6 +317,7 @@ static void call_streams(void)
     }
 }
 
+/* Calls a random function for captures with random handles. */
 static void call_captures(void)
 {
     switch (pick(6)) {
@@ -361,6 +363,7 @@ static void call_captures(void)
     }
 }
 
+/* Calls a random function for events with random handles. */
 static void call_events(void)
 {
     switch (pick(7)) {
@@ -396,6 +399,7 @@ static void call_events(void)
     }
 }
 
+/* Calls a random function for virtual memory with random handles. */
 static void call_virtual(void)
 {
     switch (pick(9)) {
@@ -451,6 +455,7 @@ static void call_virtual(void)
     }
 }
 
+/* Calls a random function for memory pools with random handles. */
 static void call_pools(void)
 {
     switch (pick(9)) {
@@ -496,6 +501,7 @@ static void call_pools(void)
     }
 }
 
+/* Calls a random function for arrays with random handles. */
 static void call_arrays(void)
 {
     switch (pick(8)) {
@@ -545,6 +551,7 @@ static void call_arrays(void)
     }
 }
 
+/* Calls a random function for memory with random handles and lengths. */
 static void call_memory(void)
 {
     switch (pick(16)) {
@@ -625,6 +632,7 @@ static void call_memory(void)
     }
 }
 
+/* Calls a random function for libraries with random handles. */
 static void call_libraries(void)
 {
     switch (pick(7)) {
@@ -689,6 +697,7 @@ static void call_links(void)
     }
 }
 
+/* Calls a random function for modules with random handles. */
 static void call_modules(void)
 {
     switch (pick(7)) {
@@ -753,6 +762,7 @@ static void call_users(void)
     }
 }
 
+/* Calls a random function for executable graphs with random handles. */
 static void call_execs(void)
 {
     switch (pick(9)) {
@@ -798,6 +808,7 @@ static void call_execs(void)
     }
 }
 
+/* Calls a random function for nodes with random handles. */
 static void call_nodes(void)
 {
     switch (pick(15)) {
@@ -891,6 +902,7 @@ static void call_nodes(void)
     }
 }
 
+/* Calls a random function for graphs with random handles. */
 static void call_graphs(void)
 {
     switch (pick(6)) {
@@ -928,6 +940,7 @@ static void call_graphs(void)
     }
 }
 
+/* Calls a random function for contexts with random handles. */
 static void call_contexts(void)
 {
     switch (pick(7)) {

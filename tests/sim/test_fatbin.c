@@ -89,6 +89,7 @@ static void refused(const bytes *b, int cc, sim_image_result want, const char *w
     kiln__text_free(&log);
 }
 
+/* Fat binaries that nvcc wrote, plain and packed: for each device the PTX of the right architecture is taken. */
 static void of_nvcc(void)
 {
     static const char *const files[] = {"plain", "lz4", "zstd"};
@@ -253,6 +254,52 @@ static void member(bytes *archive, const char *name, const bytes *data)
         archive->data[archive->length++] = '\n';
 }
 
+/* Gives all sections the place and the size of the first section. */
+static void overlap(bytes *b)
+{
+    Elf64_Ehdr header;
+    Elf64_Shdr first, other;
+    memcpy(&header, b->data, sizeof header);
+    memcpy(&first, b->data + header.e_shoff + sizeof first, sizeof first);
+    for (size_t k = 2; k < header.e_shstrndx; k++) {
+        const size_t at = header.e_shoff + k * sizeof other;
+        memcpy(&other, b->data + at, sizeof other);
+        other.sh_offset = first.sh_offset;
+        other.sh_size = first.sh_size;
+        memcpy(b->data + at, &other, sizeof other);
+    }
+}
+
+/* Sections that share their bytes may be read again and again. */
+static void shared_sections(void)
+{
+    enum { SECTIONS = 16 };
+    static bytes text, empty, host, archive;
+    part parts[SECTIONS] = {{".nv_fatbin", &text}};
+    size_t f = fatbin_begin(&text);
+    entry(&text, f, 1, 80, PLAIN,
+          "a text that is read once; the bytes of all sections together are many more than the file has");
+    for (size_t k = 0; k < 16; k++)
+        entry(&text, f, 2, 80, PLAIN,
+              "some more bytes of machine code, so that the section is a large part of the file");
+    put(&empty, 0, 8);
+    for (size_t k = 1; k < SECTIONS; k++)
+        parts[k] = (part){".nv_fatbin", &empty};
+    object(&host, EM_X86_64, parts, SECTIONS);
+    expect(&host, 90, (const char *)text.data + 16 + 64);
+    overlap(&host);
+    sim_texts texts;
+    kiln__text log = {0};
+    CU_ASSERT_EQUAL(take(host.data, host.length, 90, &texts, &log), SIM_IMAGE_INVALID);
+    CHECK(texts.count < SECTIONS - 1);
+    CHECK_TEXT(kiln__text_get(&log), "error   : 'it' is a damaged object: its sections are longer than the object\n");
+    sim_texts_free(&texts);
+    member(&archive, "host.o/", &host);
+    CU_ASSERT_EQUAL(take(archive.data, archive.length, 90, &texts, &log), SIM_IMAGE_INVALID);
+    sim_texts_free(&texts);
+    kiln__text_free(&log);
+}
+
 /* Many packed texts in one image come to no more than the limit together. */
 static void together(void)
 {
@@ -390,6 +437,7 @@ static void wrappers(void)
     kiln__text_free(&log);
 }
 
+/* The image of cuLinkComplete: the texts that were used, and nothing else, come back from it. */
 static void linked(void)
 {
     sim_texts texts = {0}, again;
@@ -456,6 +504,7 @@ static const check_case cases[] = {{"made by nvcc", of_nvcc},
                                    {"damage", damage},
                                    {"objects and libraries", objects},
                                    {"many packed texts", together},
+                                   {"sections that share bytes", shared_sections},
                                    {"wrappers", wrappers},
                                    {"linked images", linked},
                                    {"out of memory", out_of_memory}};

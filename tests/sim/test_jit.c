@@ -122,8 +122,9 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
                                                "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
                                                "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* The same with operands in registers, as compilers write them: a computed mask of all lanes, and in the sixth round
- * of some lanes; a distance that changes in the ninth round; additions to shared memory by all lanes, also of zeros. */
+/* The same with operands in registers, as compilers write them: a computed mask, which has all lanes and in the sixth
+ * round only some, and a distance that changes in the ninth round. All lanes add to shared memory, and some add zeros.
+ */
 static const char registers[] = HEAD(
     "k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
          "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"
@@ -234,6 +235,29 @@ static void make_long(kiln__text *text, unsigned count)
     kiln__text_puts(text, "st.global.u32 [%rd5], %r10;\nret;\n}\n");
 }
 
+/* Lanes go two ways, and one way has a loop that they leave at different times: vectors, bytes, guards and atomics on
+ * each. With a large step a lane's address is beyond the end. */
+static const char paths[] =
+    HEAD("k") "and.b32 %r6, %r3, 31;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r8, 0;\nmov.u32 %r20, box;\n"
+              "shl.b32 %r21, %r3, 3;\nadd.u32 %r20, %r20, %r21;\nsetp.lt.u32 %p1, %r6, 11;\n@%p1 bra ELSE;\n"
+              "mul.lo.u32 %r8, %r7, 3;\nst.shared.v2.u32 [%r20], {%r7, %r8};\nld.global.u8 %r9, [%rd4+1];\n"
+              "add.u32 %r8, %r8, %r9;\nld.shared.u32 %r9, [%r20+4];\nadd.u32 %r8, %r8, %r9;\nbra JOIN;\n"
+              "ELSE:\nmov.u32 %r10, 0;\nand.b32 %r11, %r7, 7;\n"
+              "INNER:\nadd.u32 %r8, %r8, %r10;\nxor.b32 %r8, %r8, %r7;\nsetp.ne.u32 %p4, %r10, %r6;\n"
+              "@%p4 ld.global.u32 %r12, [%rd4];\nsetp.gt.u32 %p2, %r12, 77;\n@%p2 add.u32 %r8, %r8, %r12;\n"
+              "@%p4 atom.global.add.u32 %r13, [%rd5], 1;\n@%p4 add.u32 %r8, %r8, %r13;\nadd.u32 %r10, %r10, 1;\n"
+              "setp.le.u32 %p3, %r10, %r11;\n@%p3 bra INNER;\n"
+              "mul.lo.u32 %r15, %r2, %r6;\nmul.wide.u32 %rd6, %r15, 4;\nadd.u64 %rd7, %rd1, %rd6;\n"
+              "ld.global.u32 %r16, [%rd7];\nadd.u32 %r8, %r8, %r16;\n"
+              "JOIN:\nst.global.u32 [%rd5], %r8;\nret;\n}\n";
+
+/* A short kernel without a loop, of which some lanes of a warp end before the others. %r9 is read before it is written: it
+ * is zero in each block. */
+static const char brief[] =
+    HEAD("k") "setp.ge.u32 %p1, %r5, %r1;\n@%p1 bra END;\nld.global.u32 %r7, [%rd4];\nadd.u32 %r8, %r7, %r5;\n"
+              "mad.lo.u32 %r8, %r8, 3, %r7;\nadd.u32 %r8, %r8, %r9;\nadd.u32 %r9, %r8, 1;\nxor.b32 %r8, %r8, %r9;\n"
+              "st.global.u32 [%rd5], %r8;\nEND:\nret;\n}\n";
+
 typedef struct side {
     vm_bench b;
     uint64_t x, y;
@@ -326,6 +350,24 @@ static void control(void)
     CU_ASSERT(SAME(wait, ONE_THREAD, 0, 0) >= 1);
     CU_ASSERT(SAME(lanes, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
     CU_ASSERT(SAME(registers, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
+}
+
+/* The heads of the paths, of which there are more than regions for whole warps. */
+static void diverged(void)
+{
+    CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 3, 400, 0, 1, 1) >= 4);
+    CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 1 << 20) >= 4); /* a fault on a path */
+    vm_limits limits = {.threads = 1, .step_budget = 2000};
+    CU_ASSERT(SAME(paths, limits, 0, 1, 1) >= 1);
+}
+
+/* Blocks whose warps end in the region of the kernel. */
+static void short_kernels(void)
+{
+    CU_ASSERT(SAME(brief, ONE_THREAD, 8 * 128, 1, 1, 1) >= 1);
+    CU_ASSERT(SAME(brief, ONE_THREAD, 5 * 128 + 77, 1, 1, 1) >= 1);
+    vm_limits limits = {.threads = 1, .step_budget = 300};
+    CU_ASSERT(SAME(brief, limits, 8 * 128, 1, 1, 1) >= 1);
 }
 
 static void many(void)
@@ -479,6 +521,8 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"vectors of eight elements", vectors},
                                    {"offsets of 64 bits", offsets},
                                    {"guards, divergence, atomics", control},
+                                   {"paths of diverged warps", diverged},
+                                   {"blocks that end in one region", short_kernels},
                                    {"registers of which many change", many},
                                    {"loops that are too long to compile", length},
                                    {"messages of launches that do not end", messages},

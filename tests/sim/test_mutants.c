@@ -328,6 +328,7 @@ static void test_idioms(void)
     kiln__free(NULL, text);
 }
 
+/* Makes each mutant of the correct kernels, and compares whether findings come with whether the mutant is harmful. */
 static void test_mutants(void)
 {
     size_t length, at = 0;

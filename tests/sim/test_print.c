@@ -206,8 +206,8 @@ static void memory_runs_out(void)
 
 static void keep(void *user, const char *text, size_t length) { kiln__text_add(user, text, length); }
 
-/* Formats with so many flags and stars that a copy of them would overrun a buffer of the host. The arguments are
- * strings of "%n", which would do harm as a format. */
+/* Formats with very many flags and stars: a copy of them would overrun a buffer of the host. The arguments are strings
+ * of "%n", which would do harm as a format. */
 static void kernels(void)
 {
     static const char ptx[] =

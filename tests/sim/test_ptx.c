@@ -17,6 +17,7 @@ static bool is_compiled(const ptx_form *form, const char *text)
     return same && memcmp(form->operands, fresh.operands, fresh.operand_count * sizeof *fresh.operands) == 0;
 }
 
+/* The compiled table of instructions equals ops.def, and each name is found. */
 static void test_table(void)
 {
     for (unsigned op = 0; op < PTX_OP_COUNT; op++) {

@@ -92,6 +92,7 @@ static void tiles(void)
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 
+/* Modules that parse but cannot be loaded: the log has the reason. */
 static void refusals(void)
 {
     static const struct {

@@ -42,6 +42,7 @@ static void divergence(void)
 
 static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 
+/* Calls of device functions: recursion, function pointers, structures by value, and a stack that overflows. */
 static void calls(void)
 {
     typedef struct S {
@@ -166,6 +167,7 @@ static void barriers(void)
     vm_bench_end(&b);
 }
 
+/* Variables in every state space, and faults beyond their ends. */
 static void memory(void)
 {
     vm_bench b = begin(1);

@@ -198,6 +198,8 @@ static void make_rows(row rows[ROUNDS][32], uint64_t seed)
     }
 }
 
+/* Runs one operation between lanes for all rows of random masks, and compares every lane with the definition in PTX.
+ * Returns a hash of the results. */
 static uint64_t run_rows(const operation *op, row rows[ROUNDS][32], const char *what)
 {
     kiln__text text = {0};

@@ -3,7 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "vm_block.h"
 #include "vm_check.h"
+#include "vm_child.h"
+#include "vm_limit.h"
 #include "vm_machine.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -2,6 +2,7 @@
  * Each case names an address of the device and a length. No case may read or write memory of the host. */
 #include "vm_check.h"
 #include "vm_machine.h"
+#include "vm_memory.h"
 
 enum { DATA = 4096, MARK = 0x5a };
 
@@ -316,6 +317,7 @@ static void parts(void)
     "ld.global.b64 %d1, [%d0];"
 #define TEXT "st.param.b32 [r], 1; call (q), __cudaCDP2GetErrorString, (r); ld.param.b64 %d1, [q];"
 
+/* A kernel may free only memory that a kernel has allocated, once, from its beginning. */
 static void freed_by_kernels(void)
 {
     static const struct {

@@ -1,6 +1,7 @@
 /* Instructions in which lanes see each other or memory, in forms that compilers seldom write. Requests of a kernel
  * that no device could meet must be faults. */
 #include "vm_check.h"
+#include "vm_limit.h"
 #include "vm_machine.h"
 
 #define HEAD ".version 9.0\n.target sm_100\n.address_size 64\n"
@@ -204,7 +205,7 @@ static void stacks(void)
 
 static void branches(void)
 {
-    /* brx.idx whose targets are all the reconvergence point; a guarded call; p and q from one predicate, which is
+    /* A brx.idx whose targets are all the reconvergence point, a guarded call, and p and q from one predicate, which is
      * also q. */
     // clang-format off
     static const char text[] = HEAD ".func f () { ret; }\n" KERNEL("k")

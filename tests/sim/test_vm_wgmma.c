@@ -296,6 +296,7 @@ static void run_kernel(const char *text, size_t length)
     vm_bench_end(&b);
 }
 
+/* Runs one product of a warpgroup and compares it with sums that the host computes. */
 static void multiply(const product *p)
 {
     bool halves = p->d[0] == 'f' && p->d[1] == '1';

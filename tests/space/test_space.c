@@ -24,6 +24,7 @@ static unsigned pick(unsigned n)
     return (unsigned)(state >> 33) % n;
 }
 
+/* Appends a random expression over `names`, nested at most `depth` deep. */
 static void random_expr(kiln__text *out, const char *const *names, size_t count, int depth)
 {
     static const char *const ops[] = {"+", "-", "*", "<", "<=", "==", "!=", "and", "or", "&", "|", ">"};
@@ -55,6 +56,7 @@ static void random_expr(kiln__text *out, const char *const *names, size_t count,
     }
 }
 
+/* Appends a random spec: params, lets and constraints in any order of dependence. */
 static void random_spec(kiln__text *out, size_t params, size_t lets, size_t where)
 {
     static const char *const names[] = {"N", "p0", "p1", "p2", "p3", "p4", "l0", "l1", "l2"};

@@ -294,6 +294,7 @@ static void test_market(void)
     reads("", true, "");
 }
 
+/* Files that are not valid Matrix Market files: the message has the line, the column and the reason. */
 static void test_market_refused(void)
 {
     refuses("%%MatrixMarket vector\n", "m:1:15: a Matrix Market file begins with '%%MatrixMarket matrix'");

@@ -24,7 +24,7 @@ UNSEEN = set("""
     buffer-shape-unknown buffer-type buffer-type-param buffer-variant-out cooperative-yes define-param define-twice
     define-unknown duplicate-key duplicate-variant expression-constant-fails expression-equals expression-function
     expression-multi-line expression-syntax expression-unclosed feature-unknown feature-varies fill-count fill-words grid-four
-    input-buffer input-later input-near kernel-from-input kernel-template kernel-template-open let-cycle let-itself
+    input-buffer input-later input-near judge-size kernel-from-input kernel-template kernel-template-open let-cycle let-itself
     let-variant-name many-errors merge-key metric-cycle metric-elsewhere metric-flops-measured metric-override-cycle
     metric-unknown metrics-unknown name-is-function needs-size no-source options-unknown param-True
     param-default param-duplicate-value param-expression-name param-macro param-mixed param-range-in-words
@@ -32,7 +32,7 @@ UNSEEN = set("""
     size-extent
     range-huge range-step-zero range-text range-times sizes-boolean sizes-differ sizes-text symbol-step tag
     target-name
-    unknown-device-name unknown-input variant-shadows-spec verify-host-unknown verify-host-use verify-unknown
+    unknown-device-name unknown-input variant-shadows-spec verify-host-argument verify-host-unknown verify-host-use verify-unknown
     tolerance-exact tolerance-unknown verify-sampled verify-variant where-input where-text-unquoted where-unknown
 """.split())
 

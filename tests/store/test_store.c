@@ -75,6 +75,7 @@ static void of_two_with_a_key_the_later_stays(void)
     teardown(&f);
 }
 
+/* Each field of a filter selects the rows that it describes, when listing and when removing. */
 static void filters(void)
 {
     fixture f;
@@ -601,6 +602,7 @@ static int check_features(void *user, const kiln_record *record)
     return 0;
 }
 
+/* The features of a sample survive the store, CSV and recorded spaces. */
 static void features_are_kept(void)
 {
     fixture f;
@@ -867,6 +869,8 @@ static void nothing_is_lost_by_sigkill(void)
     teardown(&f);
 }
 
+/* Opens, lists, exports and imports with an allocator that fails at the n-th call, for each n. The failure is reported,
+ * and nothing leaks. */
 static void out_of_memory(void)
 {
     fixture f;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # format.sh [--write]: lists the C files that clang-format would write otherwise (exit 1), or writes them.
 #
-# Versions of clang-format differ in what they write: it is version 14's (Debian 12; clang-format-14 on Ubuntu 24.04).
+# Versions of clang-format differ in what they write: it is version 14's (the package clang-format-14 of Debian 12 and Ubuntu 24.04).
 # Exit 77: it is missing. tests/abi/oldest holds copies of published headers, which stay as they are.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -9,7 +9,7 @@ format=
 for program in clang-format-14 clang-format; do
     case $("$program" --version 2>/dev/null) in *"version 14."*) format=$program; break ;; esac
 done
-[ -n "$format" ] || { echo "SKIP tool: there is no clang-format 14 (tools/setup.sh --test installs it)"; exit 77; }
+[ -n "$format" ] || { echo "SKIP format: there is no clang-format 14 (tools/setup.sh --test installs it)"; exit 77; }
 
 files() { find engine kernel_src tools tests -path tests/abi/oldest -prune -o -name '*.[ch]' -print | sort; }
 case ${1:-} in

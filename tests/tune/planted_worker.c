@@ -90,6 +90,8 @@ static bool send_reference(bool launched)
     return sent;
 }
 
+/* Acts on a message: ends the process, hangs, waits, or notes its fields, as the planted names in the message demand.
+ * `busy` is a lock file that shows whether another worker runs at the same time. */
 static void act(const kiln__message_header *header, const char *body, int busy)
 {
     size_t length = (size_t)header->length;

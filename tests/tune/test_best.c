@@ -310,6 +310,7 @@ static void what_does_not_compile_is_passed_over(void)
     teardown(&f);
 }
 
+/* If the store and a file know the same configuration, the later of the two counts. */
 static void of_store_and_file_the_later_counts(void)
 {
     fixture f;

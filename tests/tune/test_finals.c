@@ -197,6 +197,7 @@ static void what_can_go_wrong(void)
     }
 }
 
+/* The cases in which there are no finals, and the reason that the verdict gives. */
 static void without_finals(void)
 {
     const double seen[] = {1.02, 1, 1, 1.04};

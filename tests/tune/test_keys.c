@@ -45,6 +45,9 @@ static const char whole[] =
     "  p: {against: {variant: other}}\n"
     "  q: {against: {file: want.npy}, exact: false}\n"
     "  r: {against: {command: ref.py 1}}\n"
+    "judge:\n"
+    "  N: {from: 1, to: 4096, multiple: 2}\n"
+    "  uniform: {from: 0, to: 2, align: 4, special: false}\n"
     "variants:\n"
     "  one:\n"
     "    about: What is changed\n"
@@ -137,6 +140,11 @@ static const struct {
     CHANGE(verification_atol, "atol: 1e-4", "atol: 1e-3"),
     CHANGE(verification_exact, "exact: false", "exact: true"),
     CHANGE(verification_sampled, "sampled: false", "sampled: true"),
+    CHANGE(assumption_from, "N: {from: 1", "N: {from: 2"),
+    CHANGE(assumption_to, "to: 4096", "to: 8192"),
+    CHANGE(assumption_multiple, "multiple: 2", "multiple: 4"),
+    CHANGE(assumption_align, "align: 4", "align: 8"),
+    CHANGE(assumption_special, "special: false", "special: true"),
     CHANGE(tolerance_rtol, "rtol: 2e-3", "rtol: 2e-2"),
     CHANGE(tolerance_atol, "atol: 2e-4", "atol: 2e-3"),
     CHANGE(against_host, "host: expect", "host: expect_more"),
@@ -235,7 +243,8 @@ static void write_source(const fixture *f, const char *name)
 {
     static const char text[] = "#include \"of_spec.h\"\n#include <of_variant.h>\n"
                                "/* SHARED DEFINED N M DEFINED_HERE BLOCK SUM PRODUCT */\n"
-                               "extern \"C\" __global__ void k(float *o, int n) {}\n";
+                               "extern \"C\" __global__ void k(float *o, int n) {}\n"
+                               "extern \"C\" __global__ void l(float *o, int n) {}\n";
     char path[96];
     kiln_error *error = NULL;
     snprintf(path, sizeof path, "%s/%s", f->folder, name);

@@ -1,6 +1,6 @@
 /* Measuring in another process: its messages as untrusted input, sweeps that cannot be measured there, programs that
- * are not a runner, and the death of the process during a sample. tune/planted.sh has a sweep over every kind of
- * failure. */
+ * are not a runner, and the death of the process during a sample. The script tune/planted.sh has a sweep over every
+ * kind of failure. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -829,6 +829,7 @@ static void refused(fixture *f, kiln_tune_options options, kiln_status status, c
     kiln_error_free(error);
 }
 
+/* A sweep in another process refuses options that need this process, and the message names the option. */
 static void refuses_what_cannot_be_moved(void)
 {
     fixture f;

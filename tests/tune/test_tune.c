@@ -91,6 +91,9 @@ static void sweeps_all_of_a_variant(void)
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 7); /* 5 of 6, and 2 */
+    CHECK_TEXT(kiln_tuning_size_set(tuning), "tiny");
+    CHECK_TEXT(kiln_tuning_size(tuning, 0)->name, "N");
+    CHECK(kiln_tuning_size(tuning, 0)->value.as.i == 200 && !kiln_tuning_size(tuning, 1));
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CU_ASSERT_EQUAL(sample->status, KILN_OK);
@@ -750,7 +753,8 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
         CU_ASSERT_EQUAL(totals.failed, sweeps[i].count == 3);
         for (size_t k = 0; k < kiln_tuning_count(tuning); k++) {
             const kiln_result *result = kiln_tuning_sample(tuning, k)->result;
-            CHECK(!result->stopped_early || (result->repetitions == 1 && result->host_seconds > 0 && result->verified));
+            /* Usually after one repetition; under load the first one may look fast, and the second one slow. */
+            CHECK(!result->stopped_early || (result->repetitions >= 1 && result->host_seconds > 0 && result->verified));
         }
         const kiln_sample *wrong = kiln_tuning_sample(tuning, kiln_tuning_count(tuning) - 1);
         CHECK(sweeps[i].count < 3 || wrong->status == KILN_ERROR_WRONG_ANSWER);

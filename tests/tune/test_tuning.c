@@ -107,6 +107,8 @@ static void copies_what_it_is_given(void)
     kiln_tuning_free(tuning);
 }
 
+/* Adds and ranks samples with an allocator that fails at the n-th call, for each n. Nothing leaks, and the ranking
+ * stays right. */
 static void survives_no_memory(void)
 {
     int finished = 0;

@@ -38,6 +38,9 @@ static int dispatch(cli *c, int argc, char **argv)
     if (first[0] == '-')
         return cli_usage(c, "options go after the command: kiln COMMAND %s", first);
     c->command = cli_find_command(first);
+    if (!c->command && strrchr(first, '.') && access(first, F_OK) == 0)
+        return cli_usage(c, "unknown command '%s': a file follows a command: 'kiln %s %s'", first,
+                         strstr(first, ".cu") ? "init" : "run", cli_shell_word(first));
     if (!c->command)
         return cli_usage(c, "unknown command '%s'%s", first, cli_suggest_command(first));
     c->args = c->command->args_size ? cli_alloc(c->command->args_size) : NULL;
@@ -52,6 +55,8 @@ static int dispatch(cli *c, int argc, char **argv)
         help_print(c->command, c->output.help_all);
         return 0;
     }
+    if (!c->output.quiet)
+        cli_check_environment();
     return c->command->run(c);
 }
 
@@ -71,7 +76,7 @@ static int run(int argc, char **argv)
     hold_standard_streams();
     /* a dead compile worker is reported instead of ending the command; see out_finish() */
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: writing fails, the old file stays */
+    signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: then writing fails, and the old file stays */
     out_start();
     cli c = {.line = "kiln"};
     for (int i = 1; i < argc; i++)

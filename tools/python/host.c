@@ -49,7 +49,8 @@ void kiln_py_unwatch(void)
     struct sigaction now;
     installed = 0;
     sigaction(SIGINT, NULL, &now);
-    if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_interrupt) /* else a callback has set another one */
+    /* otherwise a callback has set another handler */
+    if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_interrupt)
         sigaction(SIGINT, &before, NULL);
     kiln_py_stop = 0;
 }

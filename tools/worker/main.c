@@ -20,7 +20,7 @@
 
 enum { STACK_BYTES = 512 << 20, LEAST_STACK_BYTES = 64 << 20, NICE = 5, MOST_PCH = 1 << 30 };
 
-static void limit(__rlimit_resource_t resource, rlim_t most)
+static void set_limit(__rlimit_resource_t resource, rlim_t most)
 {
     struct rlimit now;
     if (getrlimit(resource, &now) != 0)
@@ -31,7 +31,7 @@ static void limit(__rlimit_resource_t resource, rlim_t most)
     setrlimit(resource, &now); /* a limit that cannot be set is one fewer, and no reason to stop */
 }
 
-static const char *option(int count, char **arguments, const char *name)
+static const char *find_option(int count, char **arguments, const char *name)
 {
     for (int i = 1; i + 1 < count; i += 2)
         if (strcmp(arguments[i], name) == 0)
@@ -66,37 +66,38 @@ static bool has_fixed_addresses(char **arguments)
 static int run(int count, char **arguments)
 {
     uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* stays, if a library that is loaded sets the process's */
-    const char *library = option(count, arguments, "--nvrtc");
-    const char *parent = option(count, arguments, "--parent");
-    const char *uses = option(count, arguments, "--pch"), *makes = option(count, arguments, "--pch-make");
-    bool runs = option(count, arguments, "--run") != NULL;
+    const char *library = find_option(count, arguments, "--nvrtc");
+    const char *parent = find_option(count, arguments, "--parent");
+    const char *uses = find_option(count, arguments, "--pch"), *makes = find_option(count, arguments, "--pch-make");
+    bool runs = find_option(count, arguments, "--run") != NULL;
     if ((!library && !runs) || !parent) {
         static const char usage[] = "kiln-worker: started by kiln itself, not by hand\n";
         return write(STDERR_FILENO, usage, sizeof usage - 1) > 0 ? 2 : 3;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that started us, which outlives us unless all of it dies */
+    /* the signal comes when the thread that started us ends; it outlives us unless its whole process dies */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != (pid_t)strtol(parent, NULL, 10))
-        return 0; /* it died before the line above */
+        return 0; /* the parent died before the previous line */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if ((uses || makes) && !has_fixed_addresses(arguments))
         uses = makes = NULL;
-    if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* what the host forgot to mark close-on-exec */
+    if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* descriptors that the host did not mark close-on-exec */
         return 3;
-    limit(RLIMIT_CORE, 0);
+    set_limit(RLIMIT_CORE, 0);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
     if (runs)                 /* a driver reserves address space and keeps a cache as it likes */
         return kiln__runner_serve(STDIN_FILENO, kiln_catalogue_register);
-    limit(RLIMIT_FSIZE, uses || makes ? MOST_PCH : 0); /* 0: no option of NVRTC can make it write a file */
-    if (!KILN__SANITIZED) {                            /* their shadow memory takes terabytes of address space */
-        const char *given = option(count, arguments, "--memory");
+    set_limit(RLIMIT_FSIZE, uses || makes ? MOST_PCH : 0); /* 0: no option of NVRTC can make it write a file */
+    if (!KILN__SANITIZED) {                                /* their shadow memory takes terabytes of address space */
+        const char *given = find_option(count, arguments, "--memory");
         uint64_t memory = given ? strtoull(given, NULL, 10) : 0;
-        limit(RLIMIT_AS, memory ? memory : (uint64_t)4 << 30);
+        set_limit(RLIMIT_AS, memory ? memory : (uint64_t)4 << 30);
     }
     keep_memory();
     setpriority(PRIO_PROCESS, 0, NICE); /* whoever measures on this machine goes first */
-    int code = kiln__worker_run(STDIN_FILENO, library, option(count, arguments, "--include"), makes ? makes : uses,
+    int code = kiln__worker_run(STDIN_FILENO, library, find_option(count, arguments, "--include"), makes ? makes : uses,
                                 makes != NULL, true);
-    if (!KILN__SANITIZED) /* which look for leaks at the end */
+    if (!KILN__SANITIZED) /* sanitizers look for leaks at the end */
         _exit(code);      /* NVRTC's own clean-up takes 3 ms, in which the host waits */
     return code;
 }
@@ -105,6 +106,6 @@ static int run(int count, char **arguments)
  * it counts as address space. */
 int main(int count, char **arguments)
 {
-    limit(RLIMIT_STACK, STACK_BYTES);
+    set_limit(RLIMIT_STACK, STACK_BYTES);
     return stack_run(LEAST_STACK_BYTES, run, count, arguments);
 }

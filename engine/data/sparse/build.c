@@ -27,7 +27,7 @@ enum {
     ROWS_A_PART = 4096,
     SHORT = 32,           /* the longest row that is sorted by insertion */
     GROUPS_MOST = 128,    /* the limit on groups of chunks, which are the tasks of a walk */
-    BUCKETS_USUAL = 2048, /* more buckets only if a bucket would have more than 2^BUCKET_BITS rows */
+    BUCKETS_USUAL = 2048, /* there are more buckets only if a bucket would have more than 2^BUCKET_BITS rows */
     BUCKET_BITS = 16,
     ROW_BYTES = 16,      /* memory for each row while a matrix is built */
     ENTRY_BYTES = 16,    /* memory for each entry: first 10 bytes, later 8 of these and 8 in the result */
@@ -107,7 +107,7 @@ static void count_group(void *user, size_t group, size_t worker)
 
 /* ---- putting ---- */
 
-static void put(walker *w, uint32_t row, uint32_t column, float value)
+static void add_entry(walker *w, uint32_t row, uint32_t column, float value)
 {
     builder *b = w->b;
     segment *to = &w->segments[row >> b->shift];
@@ -128,9 +128,9 @@ static void put_entry(void *to, uint32_t row, uint32_t column, float value)
     walker *w = to;
     const kiln__entries *from = w->b->from;
     value = from->pattern ? 0 : value;
-    put(w, row, column, value);
+    add_entry(w, row, column, value);
     if (has_mirror(from, row, column))
-        put(w, column, row, from->skew ? -value : value);
+        add_entry(w, column, row, from->skew ? -value : value);
 }
 
 /* A segment that is not full has places without an entry. Sets `changed` in this case, because order_bucket() relies
@@ -212,8 +212,8 @@ static uint64_t end_row(const builder *b, size_t bucket)
     return end < b->from->rows ? end : b->from->rows;
 }
 
-/* Moves each entry of a bucket to its row. `ends` has the next free place of each row, and each cycle of the permutation
- * ends where it began. Afterwards `ends` has the end of each row. */
+/* Moves each entry of a bucket to its row. `ends` has the next free place of each row. Each cycle of the permutation
+ * ends at the entry where it began. Afterwards `ends` has the end of each row. */
 static void permute_bucket(const builder *b, uint64_t first, uint64_t end, uint64_t begin)
 {
     uint64_t *const next = b->ends + first;

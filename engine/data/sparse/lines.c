@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chars.h"
 #include "expr.h"
 #include "lines.h"
 
@@ -182,7 +183,7 @@ bool kiln__read_any_float(const char **at, float *value)
     bool negative = *c == '-', simple = true;
     *at = start;
     c += *c == '-' || *c == '+';
-    for (bool point = false; (*c >= '0' && *c <= '9') || (*c == '.' && !point); c++) {
+    for (bool point = false; kiln__is_digit(*c) || (*c == '.' && !point); c++) {
         if (*c == '.') {
             point = true;
             continue;
@@ -201,7 +202,7 @@ bool kiln__read_any_float(const char **at, float *value)
         int written = 0;
         if (*digit < '0' || *digit > '9')
             return false;
-        for (; *digit >= '0' && *digit <= '9'; digit++)
+        for (; kiln__is_digit(*digit); digit++)
             written = written < 100000 ? written * 10 + (*digit - '0') : written;
         exponent += down ? -written : written;
         c = digit;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "chars.h"
 #include "sparse.h"
 
 enum {
@@ -27,7 +28,7 @@ typedef struct kiln__lines {
     int failed_errno;    /* errno of a failed read, or 0 */
     /* The progress. */
     kiln__patience patience;
-    unsigned passes;     /* how many times the whole text is walked */
+    unsigned passes;     /* number of walks over the whole text */
     uint64_t began;      /* the start, on the monotonic clock */
     uint64_t done, told; /* atomic: the bytes of all passes so far; the time of the last message */
 } kiln__lines;
@@ -53,13 +54,6 @@ kiln_status kiln__lines_status(kiln__lines *lines, kiln_error **error);
  * Each function reads the number at *at, and moves *at past it and past the blanks before it. The functions are inline,
  * because a large file takes most of its time for numbers, and half of that time were calls. */
 
-static inline const char *kiln__skip_blanks(const char *at)
-{
-    while (*at == ' ' || *at == '\t' || *at == '\r')
-        at++;
-    return at;
-}
-
 /* Returns true if only blanks lie before `end`. */
 static inline bool kiln__read_end(const char **at, const char *end)
 {
@@ -72,7 +66,7 @@ static inline bool kiln__read_u64(const char **at, uint64_t *value)
     const char *digit = kiln__skip_blanks(*at);
     uint64_t number = 0;
     *at = digit;
-    for (; *digit >= '0' && *digit <= '9'; digit++) {
+    for (; kiln__is_digit(*digit); digit++) {
         if (number > (UINT64_MAX - 9) / 10)
             return false;
         number = number * 10 + (uint64_t)(*digit - '0');

@@ -54,7 +54,7 @@ static bool is_comment(const char *line, const char *end)
     return line == end || *line == '%' || *line == '#';
 }
 
-static void give(reader *r, uint64_t row, uint64_t column, float value)
+static void pass_entry(reader *r, uint64_t row, uint64_t column, float value)
 {
     bool loop = r->m->graph && row == column; /* a graph has no edge from a vertex to itself */
     if (r->sink && !loop)
@@ -82,7 +82,7 @@ static void edge_line(reader *r, const char *line, const char *end, uint64_t pla
     r->largest = larger >= r->largest ? larger + 1 : r->largest;
     r->count++;
     if (from < r->m->rows && to < r->m->columns)
-        give(r, from, to, weight);
+        pass_entry(r, from, to, weight);
 }
 
 static void coordinate_line(reader *r, const char *line, const char *end, uint64_t place)
@@ -94,7 +94,7 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
     bool whole = kiln__read_u64(&at, &row);
     if (r->places_only && whole && row - 1 < m->rows && !m->symmetric && !m->skew && !m->graph) {
         r->count++; /* this walk needs only the row; the next walk checks the rest of the line */
-        give(r, row - 1, 0, value);
+        pass_entry(r, row - 1, 0, value);
         return;
     }
     second = at;
@@ -130,7 +130,7 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
         return;
     }
     r->count++;
-    give(r, row - 1, column - 1, value);
+    pass_entry(r, row - 1, column - 1, value);
 }
 
 static void array_line(reader *r, const char *line, const char *end, uint64_t place)
@@ -147,7 +147,7 @@ static void array_line(reader *r, const char *line, const char *end, uint64_t pl
                                                          reports */
         return;
     if (value != 0)
-        give(r, r->row, r->column, value);
+        pass_entry(r, r->row, r->column, value);
     if (++r->row >= m->rows) {
         r->column++;
         r->row = m->symmetric ? r->column : m->skew ? r->column + 1 : 0;
@@ -392,7 +392,7 @@ static kiln_status read_plain(const kiln_allocator *mem, const char *path, int f
 typedef struct unpacking {
     const char *name;
     kiln__patience patience;
-    uint64_t length, began, done, told; /* in bytes of the gzipped file */
+    uint64_t length, began, done, told; /* all in bytes of the gzipped file */
 } unpacking;
 
 static bool unpacked(void *user, uint64_t bytes)

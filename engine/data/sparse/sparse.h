@@ -26,8 +26,8 @@ static inline bool kiln__is_stopped(kiln__patience patience)
 typedef void (*kiln__entry_sink)(void *to, uint32_t row, uint32_t column, float value);
 typedef struct kiln__entries {
     uint64_t rows, columns; /* below 2^32 */
-    bool pattern;           /* there are no values */
-    bool symmetric;         /* each entry off the diagonal stands for its mirror image too */
+    bool pattern;           /* the matrix has no values */
+    bool symmetric;         /* each entry off the diagonal also represents its mirror image */
     bool skew;              /* like symmetric, but the mirror image has the opposite sign */
     size_t chunks;
     void (*walk)(const void *source, size_t chunk, kiln__entry_sink sink, void *to);

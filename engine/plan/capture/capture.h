@@ -24,7 +24,7 @@ struct kiln__capture {
     kiln__capture_order order;
     const char *name;           /* the spec's name, usable as the name of a file */
     const char *work;           /* the hidden folder while it is written */
-    uint64_t bytes;             /* bytes of contents, including those still to be written */
+    uint64_t bytes;             /* bytes of all contents, also of contents that are not written yet */
     kiln__captured *buffers;    /* variant->buffer_count */
     bool *replaced;             /* for each input whether its exports replace it */
     kiln__origins fixed;        /* params for which the captured data is valid only at their current value */

@@ -43,7 +43,7 @@ typedef struct timer {
     unsigned events;
     bool flush;
     unsigned batch;
-    double most; /* in seconds from the plan's first launch; 0: no limit */
+    double most; /* limit in seconds from the plan's first launch; 0: no limit */
     kiln__watch watch;
     kiln_error **error;
 } timer;
@@ -224,7 +224,8 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         status = group(t, take, samples + count);
         if (status != KILN_OK)
             break;
-        if (!kiln__plan_keep_times(t->plan, samples + count, take)) /* in the measured order: the median sorts them */
+        /* kept in the order of measurement, because the median sorts them */
+        if (!kiln__plan_keep_times(t->plan, samples + count, take))
             return kiln__fail_memory(t->error);
         count += take;
         kiln__median(samples, count, &result->seconds, &result->seconds_low, &result->seconds_high);

@@ -1,14 +1,11 @@
 /* unit.c - reads from the PTX which units' arithmetic a kernel uses: this decides the bound of the roofline. */
 #include <string.h>
 
+#include "chars.h"
 #include "measure_internal.h"
 #include "plan_internal.h"
 
-static bool in_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == ':' || c == '%' || c == '$';
-}
+static bool in_word(char c) { return kiln__is_name_part(c) || c == '.' || c == ':' || c == '%' || c == '$'; }
 
 typedef struct word {
     const char *text;

@@ -10,7 +10,7 @@
 /* NVIDIA's energy counter moves about ten times a second. So the measurement lies between two of its steps, which are
  * at least ENERGY_SECONDS apart. */
 #define ENERGY_SECONDS 0.5
-#define ENERGY_MOST 2.5   /* it ends after this time in any case */
+#define ENERGY_MOST 2.5   /* a group of repetitions for energy ends after this many seconds in any case */
 #define ENERGY_BATCH 0.01 /* seconds of work between two reads of the counter */
 enum { ENERGY_BATCH_MOST = 4096, ENERGY_BATCHES = 3 };
 

@@ -53,7 +53,7 @@ typedef struct watcher { /* the state of kiln_trace() */
     kiln_trace_fn show;
     void *user;
     bool over;
-    uint64_t *steps;  /* one for each warp of the block */
+    uint64_t *steps;  /* one number for each warp of the block */
     char kernel[256]; /* the kernel in which the steps count */
 } watcher;
 enum { MOST_WARPS = 32 };
@@ -268,7 +268,8 @@ static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln
                                                            .what = from->what,
                                                            .l1 = from->l1,
                                                            .ptx = statement + strspn(statement, " \t"),
-                                                           .counters = &from->counters}; /* in the arena */
+                                                           /* the counters are in the arena */
+                                                           .counters = &from->counters};
     kiln_counters *counters = &made->line_counters[made->line_count];
     *counters = from->counters;
     made->lines[made->line_count++] =
@@ -413,7 +414,7 @@ static void see(void *user, const kiln__sim_access *from)
     watcher *watch = user;
     if (watch->over || from->warp >= MOST_WARPS)
         return;
-    if (strcmp(watch->kernel, from->kernel) != 0) { /* another kernel has begun, so the steps begin again */
+    if (strcmp(watch->kernel, from->kernel) != 0) { /* another kernel has begun, so its steps are counted from 0 */
         memset(watch->steps, 0, MOST_WARPS * sizeof *watch->steps);
         strncpy(watch->kernel, from->kernel, sizeof watch->kernel - 1);
     }

@@ -24,8 +24,15 @@ kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena)
     kiln__include_paths where;
     size_t length = 0;
     char *text = NULL;
-    if (!name || kiln__engine_find_source(plan->engine, plan->spec->folder, name, arena, &path, NULL) != KILN_OK ||
-        kiln__file_read_resolved(plan->mem, path, LIMIT, &text, &length, NULL) != KILN_OK)
+    if (plan->variant->source_text) {
+        path = name;
+        length = strlen(plan->variant->source_text);
+        text = kiln__strdup(plan->mem, plan->variant->source_text);
+        if (!text)
+            return found;
+    } else if (!name ||
+               kiln__engine_find_source(plan->engine, plan->spec->folder, name, arena, &path, NULL) != KILN_OK ||
+               kiln__file_read_resolved(plan->mem, path, LIMIT, &text, &length, NULL) != KILN_OK)
         return found;
     if (kiln__engine_include_paths(plan->engine, plan->spec->folder, path, plan->variant->include,
                                    plan->variant->include_count, arena, &where, NULL) == KILN_OK)

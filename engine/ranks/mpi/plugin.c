@@ -122,7 +122,7 @@ __attribute__((visibility("default"))) bool kiln_transport_open(kiln__transport 
         snprintf(why, room, "this process uses MPI already");
         return false;
     }
-#ifdef OPEN_MPI /* which would end the process */
+#ifdef OPEN_MPI /* Open MPI would end the process */
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
     if (tasks && atoi(tasks) > 1 && !getenv("PMIX_RANK") && !getenv("OMPI_COMM_WORLD_RANK")) {
         snprintf(

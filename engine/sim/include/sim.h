@@ -26,13 +26,13 @@ bool kiln__sim_profile(const char *name);
 const char *kiln__sim_profile_name(void); /* the selected one */
 /* Adds a profile from a text (profile.c); errors go to `log`. The first text of a name is kept. */
 kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log);
-/* True if the map keeps all rules of cuTensorMapEncode*; else *fault is set. */
+/* Returns true if the map follows all rules of cuTensorMapEncode*. Otherwise *fault is set. */
 bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
 /* Returns true if the simulated device can use the map. The map must have passed kiln__tensor_map_check(). Otherwise *fault
  * names the missing feature. */
 bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault *fault);
 bool kiln__sim_runs(const char *instruction);   /* "wgmma.mma_async": it is not refused at load */
-const char *kiln__sim_profile_at(size_t index); /* of CUdevice `index`; NULL past the last */
+const char *kiln__sim_profile_at(size_t index); /* returns NULL after the last profile */
 /* True for a CUcontext of the simulated device (its value cannot be a pointer from libcuda). */
 bool kiln__sim_has_context(const void *context);
 /* The library that compiles hot code of kernels (sim/device/jit); NULL: there is none that can be used. Opens it. */
@@ -45,6 +45,11 @@ const char *kiln__sim_compiler(const kiln_allocator *mem);
  * launch ends too. Then the context stays usable, and the launching call returns CUDA_ERROR_TIMEOUT. (0, NULL) switches
  * both limits off. */
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
+
+/* Sets the order in which the blocks of later launches of the calling thread start. 0: ascending numbers, which is the
+ * default. 1: descending numbers. Any other number is the seed of a shuffle. CUDA promises no order, so the answer of a
+ * correct kernel does not depend on it. With clusters, whole clusters are ordered. */
+void kiln__sim_order(uint64_t order);
 
 /* Names memory in messages and findings of the calling thread's current context, and says what it is: "an input". NULL
  * removes the name. Does nothing if the memory is not one whole allocation. */
@@ -62,12 +67,13 @@ bool kiln__sim_repeat(uint64_t address, uint64_t bytes, const void *pattern, uin
 /* Starts estimates: from now on the model of the selected profile times the kernels that the calling thread launches.
  * Returns false if the profile has no model. `sampled`: only the traced blocks run, so the results of kernels are
  * incomplete. */
-bool kiln__sim_has_model(void);       /* the selected profile */
-int kiln__sim_model_at(size_t index); /* 90: the capability of profile `index`; 0: it has none, or past the last */
+bool kiln__sim_has_model(void); /* the selected profile */
+/* compute capability (such as 90) of profile `index`; 0: the profile has no model, or there is no such profile */
+int kiln__sim_model_at(size_t index);
 /* Fused multiply-adds that an SM of profile `index` does in a clock on the unit (KILN_UNIT_...), dense. Negative: it
  * has no figures, or there is no such unit. */
 double kiln__sim_unit_rate(size_t index, unsigned unit);
-void kiln__sim_model_print(kiln__text *out); /* all inputs of its estimates; nothing if it has none */
+void kiln__sim_model_print(kiln__text *out); /* prints all inputs of its estimates, or nothing if it has no model */
 bool kiln__sim_estimate_begin(bool sampled);
 /* Ends the estimates. Returns the seconds of all launches since, one after the other, or a negative number if a launch
  * could not be timed. */

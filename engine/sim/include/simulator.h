@@ -15,10 +15,10 @@ typedef enum kiln__sim_added {
 
 /* An instruction of the PTX that was executed. */
 typedef struct kiln__sim_insn {
-    const char *file; /* of the source; "": not known */
+    const char *file; /* source file; "": unknown */
     uint32_t line, ptx_line;
     kiln_class what;
-    unsigned flops; /* of one lane */
+    unsigned flops; /* floating-point operations of one lane */
     bool l1;        /* a load or store that the L1 cache may serve */
     kiln_counters counters;
 } kiln__sim_insn;
@@ -26,7 +26,7 @@ typedef struct kiln__sim_insn {
 typedef struct kiln__sim_kernel {
     const char *symbol;
     uint64_t launches, blocks, warps;
-    uint32_t grid[3], block[3]; /* these and dynamic_shared: of the first launch */
+    uint32_t grid[3], block[3]; /* grid, block and dynamic_shared belong to the first launch */
     uint64_t static_shared, dynamic_shared, local_bytes;
     uint32_t register_estimate, max_threads;
     size_t insn_count;
@@ -38,7 +38,7 @@ typedef struct kiln__sim_access {
     uint32_t line, ptx_line, block[3], warp, lanes, bytes;
     bool reads, writes;
     const uint32_t (*threads)[32]; /* the thread's x, y, z by lane */
-    const uint64_t *address;       /* by lane */
+    const uint64_t *address;       /* one address per lane */
 } kiln__sim_access;
 typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
 
@@ -57,6 +57,7 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(const char *, compiler, (const kiln_allocator *mem))                                                             \
     X(bool, has_context, (const void *context))                                                                        \
     X(void, limit, (uint64_t deadline, const volatile int *stop))                                                      \
+    X(void, order, (uint64_t order))                                                                                   \
     /* estimates of times */                                                                                           \
     X(bool, has_model, (void))                                                                                         \
     X(double, unit_rate, (size_t index, unsigned unit))                                                                \

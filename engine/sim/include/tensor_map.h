@@ -9,22 +9,23 @@
 
 enum { KILN__TENSOR_DIMS = 5, KILN__TENSOR_PIXELS = 3, KILN__TENSOR_MAP_BYTES = 128, KILN__TENSOR_MAP_ALIGN = 64 };
 
-/* Dimension 0 is the innermost, as in the driver's arrays. The enums are those of cuda.h. */
+/* Dimension 0 is the innermost, as in the driver's arrays. The enums have the values of cuda.h. */
 typedef struct kiln__tensor_map {
     int type;
     unsigned rank;
     uint64_t address;
     uint64_t shape[KILN__TENSOR_DIMS];   /* elements */
-    uint64_t strides[KILN__TENSOR_DIMS]; /* bytes; that of dimension 0 is the element's */
+    uint64_t strides[KILN__TENSOR_DIMS]; /* in bytes; strides[0] is the size of an element */
     uint32_t steps[KILN__TENSOR_DIMS];   /* the driver's elementStrides */
     int interleave, swizzle, promotion, fill;
     bool im2col;
-    uint32_t box[KILN__TENSOR_DIMS];                                /* of a tiled map */
-    int32_t lower[KILN__TENSOR_PIXELS], upper[KILN__TENSOR_PIXELS]; /* of im2col: rank - 2 of them */
+    uint32_t box[KILN__TENSOR_DIMS]; /* box of a tiled map */
+    /* corners of an im2col box; rank - 2 numbers are used */
+    int32_t lower[KILN__TENSOR_PIXELS], upper[KILN__TENSOR_PIXELS];
     uint32_t channels, pixels;
 } kiln__tensor_map;
 
-/* What a rule is about; a reader finds the place in the spec by it. */
+/* The field that a rule is about. The reader of a spec uses it to find the place of an error. */
 typedef enum kiln__tensor_field {
     KILN__TENSOR_RANK,
     KILN__TENSOR_TYPE,
@@ -46,7 +47,7 @@ typedef enum kiln__tensor_field {
 /* A rule that a map breaks. */
 typedef struct kiln__tensor_fault {
     kiln__tensor_field field;
-    unsigned dim;   /* where the field has several */
+    unsigned dim;   /* dimension, if the field has several */
     char text[160]; /* a sentence without its end */
 } kiln__tensor_fault;
 #endif

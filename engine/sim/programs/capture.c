@@ -7,7 +7,7 @@
  * failed. Gone, after cuStreamEndCapture, which reports an invalid capture, or when its stream or context ends.
  *
  * The graph, its nodes and the capture belong to the context of the stream on which it was started. Streams of other
- * contexts take part like its own; their nodes run in their own contexts (sim_op.in). */
+ * contexts may take part too; their nodes run in the contexts of these streams (sim_op.in). */
 #include <pthread.h>
 #include <string.h>
 

@@ -57,17 +57,17 @@ typedef struct sim_edges {
     size_t count, capacity;
 } sim_edges;
 
-/* A node of a graph. `before` are the nodes on which it depends, `after` those that depend on it; every edge is in both
- * lists. */
+/* A node of a graph. `before` has the nodes on which this node depends, and `after` the nodes that depend on it. Every
+ * edge is in both lists. */
 struct sim_node {
     sim_object object;
     sim_graph *graph;
-    sim_node *next, *previous; /* in the graph, in order of creation */
+    sim_node *next, *previous; /* neighbours in the graph, in order of creation */
     sim_edges before, after;
     sim_op op;
     uint64_t original; /* handle of the node from which it was cloned, or 0 */
     size_t number;     /* scratch value of algorithms that traverse the graph */
-    bool disabled;     /* only in an executable graph */
+    bool disabled;     /* used only in an executable graph */
 };
 
 /* References of a graph to one user object. */
@@ -89,7 +89,7 @@ struct sim_graph {
     size_t memory_nodes;
     uint64_t instance;           /* handle of its executable graph, if it has memory nodes */
     bool capturing;              /* a stream is being captured into it */
-    bool internal;               /* it belongs to an executable graph, and its handle is not public */
+    bool internal;               /* the graph belongs to an executable graph, and its handle is not public */
     size_t first_step, end_step; /* range of steps, if it is the body of a condition in an executable graph */
     sim_hold *holds;             /* user objects that it keeps alive */
     size_t hold_count, hold_capacity;
@@ -99,7 +99,7 @@ struct sim_graph {
  * doomed graph is freed at the end of that launch. */
 typedef struct sim_exec {
     sim_object object;
-    sim_graph *graph; /* its own copy of the graph */
+    sim_graph *graph; /* a private copy of the graph */
     uint64_t source;  /* handle of the graph from which it was made, if that graph has memory nodes */
     /* all nodes in topological order, with the nodes of child graphs and bodies behind their owner */
     sim_node **steps;

@@ -195,7 +195,7 @@ void sim_graph_close(sim_context *context, sim_graph *graph)
 {
     while (graph->last) { /* newest first: its edges are at the end of other nodes' lists */
         sim_node *node = graph->last;
-        node->before.count = node->after.count = 0; /* all others are freed too */
+        node->before.count = node->after.count = 0; /* all other nodes are freed too */
         sim_node_close(context, node);
     }
     for (size_t i = 0; i < graph->hold_count; i++)

@@ -17,7 +17,7 @@ CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **ex
             return sim_end_work(*context, CUDA_ERROR_INVALID_VALUE);
         if (!(*exec)->busy)
             return CUDA_SUCCESS;
-        sim_end_work(*context, CUDA_SUCCESS); /* another thread's launch is in a host function: wait for it */
+        sim_end_work(*context, CUDA_SUCCESS); /* wait, because another thread's launch is in a host function */
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
@@ -422,7 +422,7 @@ static bool collect_changes(sim_context *context, update *u, sim_graph *to, sim_
     return true;
 }
 
-/* Replaces the operations of a graph by those of another graph with the same topology: all of them or none. */
+/* Replaces the operations of a graph by the operations of another graph with the same topology: all of them or none. */
 static CUresult update_graph(sim_context *context, sim_graph *to, sim_graph *from, update *u)
 {
     CUresult result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;

@@ -45,8 +45,8 @@ CUresult sim_op_own(sim_op *op, const void *data, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* Makes a node that allocates. Reserves its address now, so that other nodes can name it; the memory comes at the
- * launch. */
+/* Makes a node that allocates. Reserves the address now, so that other nodes can use it. The launch allocates the
+ * memory. */
 static CUresult make_alloc(sim_context *context, sim_op *op)
 {
     enum { ALIGN = 512, MOST_DESCRIPTIONS = 64 };
@@ -144,7 +144,7 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
         return sim_condition_copy(context, from, to);
     if (result != CUDA_SUCCESS)
         return result;
-    void **pointers = to->owned;                            /* NULL: there are none */
+    void **pointers = to->owned;                            /* NULL: there are no pointers */
     for (size_t i = 0; pointers && i < to->pointers; i++) { /* the program has them too, and may have changed them */
         const uintptr_t offset = (uintptr_t)pointers[i] - (uintptr_t)from->owned;
         pointers[i] = offset < to->owned_bytes ? (char *)to->owned + offset : NULL;

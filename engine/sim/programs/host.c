@@ -9,7 +9,7 @@
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-/* Adds shared memory to the context's list. The interpreter already knows it. */
+/* Adds shared memory to the context's list. The interpreter has this information already. */
 static CUresult add_host(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
     sim_host *made = sim_object_new(context, SIM_HOST, sizeof *made);
@@ -139,7 +139,7 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     context = sim_home(context, start);
     const sim_host *host = sim_host_at(context, start);
-    if (vm_overlaps(context->device, start, bytes)) /* with registered memory, or memory from the driver */
+    if (vm_overlaps(context->device, start, bytes)) /* the range overlaps registered memory, or memory of the driver */
         return sim_end_work(context, host && host->sharing != SIM_REGISTERED
                                          ? CUDA_ERROR_INVALID_VALUE
                                          : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
@@ -208,7 +208,7 @@ CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation
                                                                         : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_capture_enter(context, stream, &capturing);
-    if (result == CUDA_SUCCESS && capturing) /* there is no such node */
+    if (result == CUDA_SUCCESS && capturing) /* graphs have no such node */
         result = sim_capture_wait(context, stream);
     return sim_end_work(context, result);
 }
@@ -233,7 +233,7 @@ CUresult sim_cuMemAdvise(CUdeviceptr pointer, size_t bytes, CUmem_advise advice,
         advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     bool placed = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
-                  advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY; /* the others ignore the location */
+                  advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY; /* the other kinds of advice ignore the location */
     return sim_end(placed ? check_location(location) : CUDA_SUCCESS);
 }
 

@@ -21,7 +21,7 @@ typedef struct ipc_handle {
     uint32_t mark;
     int32_t process, file;
     uint32_t zero;
-    uint64_t born; /* when the process began: numbers of processes come again */
+    uint64_t born; /* start time of the process, because the numbers of processes are reused */
     uint64_t inode, bytes, event;
 } ipc_handle;
 _Static_assert(sizeof(ipc_handle) <= CU_IPC_HANDLE_SIZE, "it fits into the driver's handle");
@@ -32,7 +32,7 @@ typedef struct sim_import {
     ipc_handle from;
     uint64_t base;
     void *host;
-    unsigned opened; /* how often */
+    unsigned opened; /* number of times that it was opened */
 } sim_import;
 
 /* Returns when the process began, in ticks since the host's start. Returns 0 if there is no such process. */
@@ -47,7 +47,8 @@ static uint64_t get_birth(int32_t process)
         fclose(file);
     text[length] = '\0';
     const char *at = strrchr(text, ')');
-    if (at && (at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')) /* it has ended, and nobody has asked how */
+    /* the process has ended, and its parent has not collected its status */
+    if (at && (at[1] != ' ' || at[2] == 'Z' || at[2] == 'X'))
         return 0;
     for (int field = 0; at && field < START; field++)
         at = strchr(at + 1, ' ');
@@ -75,7 +76,8 @@ CUresult sim_cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     vm_info about;
     sim_context *home = sim_home(context, pointer);
     if (!handle || !vm_about(home->device, pointer, &about) || about.variable || about.shared || about.owner != 0)
-        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE); /* only memory of cuMemAlloc can be shared so */
+        /* only memory of cuMemAlloc can be shared in this way */
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     const int file = vm_share_memory(home->device, pointer);
     if (file < 0 || fstat(file, &info) != 0)
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
@@ -94,8 +96,9 @@ static void import_drop(sim_object *object)
     vm_guard_unmap(import->host, (size_t)import->from.bytes);
 }
 
-/* The other process's file; -1: it is gone, or not this user's, or no memory of a device: handles may hold anything,
- * and other files must neither be changed nor end this process when they are cut off. */
+/* Opens the other process's file. Returns -1 if the file no longer exists, belongs to another user, or is not memory of
+ * a device. These tests are needed because a handle may contain anything: this process must not change other files, and
+ * must not crash if such a file is truncated. */
 static int open_file(const ipc_handle *from)
 {
     enum { PAST_MOST = 4096 }; /* the file has whole pages */
@@ -167,7 +170,8 @@ CUresult sim_cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, uns
     if (from.mark != IPC_MEMORY || from.process <= 0 || from.file < 0 || from.zero || from.event || from.bytes == 0 ||
         from.bytes > SIZE_MAX / 2)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    if (from.process == (int32_t)getpid()) /* as NVIDIA's driver: the process has the memory already */
+    /* NVIDIA's driver gives this error too: the process has the memory already */
+    if (from.process == (int32_t)getpid())
         return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
     sim_import *known = find_import(context, &from, 0);
     if (known) {

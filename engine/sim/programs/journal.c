@@ -129,7 +129,7 @@ void sim_json_string(kiln__text *out, const char *text)
         const uint32_t code = kiln__utf8_next(&text);
         if (code == '"' || code == '\\')
             kiln__text_printf(out, "\\%c", (char)code);
-        else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) /* also those that a terminal obeys */
+        else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) /* also control characters of terminals */
             kiln__text_printf(out, "\\u%04x", (unsigned)code);
         else if (code == 0xfffd)
             kiln__text_puts(out, "\\ufffd");

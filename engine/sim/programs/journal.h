@@ -9,7 +9,7 @@
 
 typedef struct sim_journal {
     char *path; /* NULL: not open */
-    off_t end;  /* where the next element goes */
+    off_t end;  /* place of the next element */
 } sim_journal;
 
 /* Creates the file. In `path`, %p stands for the number of the process. With %p the file is always new: if there is one

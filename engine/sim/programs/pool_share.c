@@ -17,12 +17,13 @@
 #include "vm_guard.h"
 
 enum { PIECE_PAGE = 4096, PIECE_ALIGN = 2 << 20, PIECE_MARK = 0x6c706f4b };
-#define POOL_FILE "kiln-device-pool-"       /* and the place of its device */
-#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* or less, where the process may have no such files */
+#define POOL_FILE "kiln-device-pool-"       /* followed by the number of its device */
+#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* or less, if the process may not have such large files */
 
 typedef struct piece_record {
     uint32_t mark, zero;
-    uint64_t inode, offset, bytes; /* of the file; of the record's page in it; of the memory behind that page */
+    /* inode of the file; offset of the record's page in it; size of the memory after that page */
+    uint64_t inode, offset, bytes;
     uint64_t none[4];
 } piece_record;
 _Static_assert(sizeof(piece_record) == sizeof(CUmemPoolPtrExportData), "it is the driver's data");
@@ -64,7 +65,7 @@ static sim_piece *map_piece(const sim_pool *pool, const piece_record *what, bool
         return NULL;
     const uint64_t base = vm_reserve(context->device, what->bytes, PIECE_ALIGN);
     sim_piece *made = base && vm_adopt(context->device, base, (unsigned char *)map + PIECE_PAGE, what->bytes,
-                                       false) /* after the record */
+                                       false) /* the memory comes after the record */
                           ? sim_object_new(context, SIM_PIECE, sizeof *made)
                           : NULL;
     if (!made) {
@@ -193,7 +194,7 @@ CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
     const int number = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? get_pool_place(given) : -1;
     if (!out || flags != 0 || number < 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    for (unsigned i = 0; i < sim_device_count(); i++) /* if the pool's device is hidden, the current one stays */
+    for (unsigned i = 0; i < sim_device_count(); i++) /* if the pool's device is hidden, the current device stays */
         if (sim_device_place(sim_device_at(i)) == (unsigned)number && context->ordinal != i)
             context = sim_context_on(i) ? sim_context_on(i) : context;
     const int file = fcntl(given, F_DUPFD_CLOEXEC, 0);

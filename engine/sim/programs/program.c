@@ -2,7 +2,6 @@
  * are noted there with the times that they would take on the profile's device. engine/sim/programs/PROFILE.md
  * describes both files. Launches of one kernel in one shape share a row, and not each of them is estimated.
  * Everything is written as it happens, so that it does not matter how the process ends. Under the state lock. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,36 +18,37 @@ enum { BUCKETS = 1024, BOUNDS = 4, FIRST = 4 };
 typedef struct shape {
     uint32_t grid[3], block[3], cluster[3], registers;
     uint64_t dynamic_shared, static_shared, local_bytes, instructions;
-    uint64_t symbol[2]; /* its hash */
+    uint64_t symbol[2]; /* hash of the symbol */
 } shape;
 
 typedef struct sim_row {
-    struct sim_row *next; /* of the bucket */
+    struct sim_row *next; /* next row of the bucket */
     shape shape;
-    const char *what; /* of a copy; NULL: a kernel */
+    const char *what; /* text for a copy; NULL: a kernel */
     char *text;       /* the part of its line that does not change */
     char *title;      /* the kernel's name as JSON */
-    off_t at;         /* its line in the file */
+    off_t at;         /* place of its line in the file */
     uint64_t calls, estimated, failed, counted, bytes;
-    double share;                                              /* of the SMs that one launch has */
-    double seconds, estimated_seconds, least, most, last, end; /* last: of one that was estimated; negative: none */
-    double issue, unit, shared, l2, dram, overhead;            /* sums of shares, weighted by the estimated seconds */
+    double share; /* share of the SMs that one launch has */
+    /* last: time of the last estimated launch; negative: none */
+    double seconds, estimated_seconds, least, most, last, end;
+    double issue, unit, shared, l2, dram, overhead; /* sums of shares, weighted by the estimated seconds */
     struct {
         const char *text;
         double seconds;
     } bounds[BOUNDS];
-    kiln_counters *counters; /* of `counted` launches; NULL: not wanted */
+    kiln_counters *counters; /* counters of `counted` launches; NULL: not requested */
 } sim_row;
 
 static struct {
     bool read, counters;
     const char *profile_path, *trace_path; /* NULL: not wanted */
     uint64_t first;                        /* launches of a shape that are all estimated; 0: every one */
-    pid_t process;                         /* whose files these are; 0: none yet */
+    pid_t process;                         /* the process that owns these files; 0: none yet */
     sim_journal profile, trace;
     sim_timeline timeline;
     sim_timeline_device devices[SIM_DEVICES_MOST];
-    uint64_t stream; /* in which what is noted next runs; 0: the legacy one */
+    uint64_t stream; /* stream of the next entry; 0: the legacy stream */
     bool waits;      /* a copy in it is one for which the host waits */
     unsigned tracks;
     struct {
@@ -156,38 +156,10 @@ static bool start_noting(void)
 
 /* ---- rows ---- */
 
-/* Tells whether the demangled form of a name has at most MOST bytes. A name of 300 characters can have a form of
- * gigabytes, and the demangler has no limit: each reference to an earlier part (S_, S0_, T_, T0_) prints that part again.
- * `n` references make a name at most 3^(n / 3) times longer, if each part refers to the one before it three times. A
- * character without a reference prints at most WIDEST bytes. */
-static bool is_short(const char *symbol)
-{
-    enum { MOST = 1 << 26, WIDEST = 36 };
-    uint64_t bytes = 0;
-    unsigned references = 0;
-    for (const char *at = symbol; *at; at++) {
-        const char next = at[1];
-        references += (*at == 'S' || *at == 'T') &&
-                      (next == '_' || (next >= '0' && next <= '9') || (*at == 'S' && next >= 'A' && next <= 'Z'));
-        bytes += WIDEST;
-    }
-    for (; bytes <= MOST && references >= 3; references -= 3)
-        bytes *= 3;
-    return bytes << references <= MOST;
-}
-
-/* In C++ as the source has it, if there is a demangler and the name does not become too long. */
 static void put_name(kiln__text *out, const char *symbol)
 {
-    typedef char *(*demangler)(const char *, char *, size_t *, int *);
-    const bool mangled = strncmp(symbol, "_Z", 2) == 0 && is_short(symbol);
-    void *library = mangled ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL) : NULL;
-    demangler demangle = NULL;
-    void *found = library ? dlsym(library, "__cxa_demangle") : NULL;
-    memcpy(&demangle, &found, sizeof demangle); /* a cast would not be C */
-    int status = -1;
-    char *name = demangle ? demangle(symbol, NULL, NULL, &status) : NULL;
-    sim_json_string(out, status == 0 && name ? name : symbol);
+    char *name = sim_readable_name(symbol);
+    sim_json_string(out, name ? name : symbol);
     free(name);
 }
 

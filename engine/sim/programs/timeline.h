@@ -10,15 +10,15 @@ typedef struct sim_span {
     double start, end;
 } sim_span;
 
-enum { SIM_TIMELINE_KERNELS = 64 }; /* as many are seen side by side */
+enum { SIM_TIMELINE_KERNELS = 64 }; /* number of the last kernels that are kept; only these may run side by side */
 /* Both all zero: nothing has run. The host is common to the devices of a process. */
 typedef struct sim_timeline {
-    double host; /* what is put into a stream now begins no earlier */
+    double host; /* work that is enqueued now begins no earlier than this */
 } sim_timeline;
 typedef struct sim_timeline_device {
-    double end;              /* of its work so far */
+    double end;              /* end of the stream's work so far */
     double legacy, blocking; /* end of the legacy stream; of all streams that wait for it */
-    double lanes[SIM_LANES]; /* when a lane is free again */
+    double lanes[SIM_LANES]; /* time at which a lane is free again */
     struct {
         sim_span span;
         double share;

@@ -87,7 +87,7 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
                      "enqueues it returns, so another thread must write it",
                      (uint64_t)op->waitValue.address);
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
-            return CUDA_SUCCESS; /* this call succeeds; the next one gets the error */
+            return CUDA_SUCCESS; /* this call succeeds, and the next one gets the error */
         }
         if (!sim_order_call_out(*context, pause_a_little, NULL)) {
             *context = NULL;

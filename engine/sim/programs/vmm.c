@@ -12,7 +12,7 @@
 #include "vm_guard.h"
 
 enum { GRANULARITY = 2 << 20 };
-#define FILE_NAME "kiln-device-memory-" /* and the place of its device */
+#define FILE_NAME "kiln-device-memory-" /* followed by the number of its device */
 #define RANGE_MOST ((uint64_t)1 << 44)
 
 typedef struct sim_physical {
@@ -21,20 +21,20 @@ typedef struct sim_physical {
     uint64_t bytes;
     CUmemAllocationProp prop;
     unsigned handles, maps; /* numbers of references by handles and by mappings; no handles: the handle is invalid */
-    bool counted;           /* as memory of this process; false if another process made it */
+    bool counted;           /* counted as memory of this process; false if another process made it */
 } sim_physical;
 
 typedef struct mapping {
     uint64_t base, bytes;
     sim_physical *physical;
-    CUmemAccess_flags access[SIM_DEVICES_MOST]; /* of each device */
+    CUmemAccess_flags access[SIM_DEVICES_MOST]; /* access of each device */
 } mapping;
 
 typedef struct sim_range {
     sim_object object;
     uint64_t base, bytes;
     unsigned char *host;
-    mapping *maps; /* by address */
+    mapping *maps; /* sorted by address */
     size_t count, capacity;
 } sim_range;
 
@@ -55,8 +55,8 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 /* Physical memory and ranges belong to the process, not to a context. They outlive the context in which they were made,
  * and most functions about them need no context. Only access belongs to a context.
  *
- * Returns the context that stands for the device: `context`, if it is on the device. Returns NULL if the device has no
- * context. */
+ * Returns the context that stands for the device: Returns `context` if it is on the device. Returns NULL if the device
+ * has no context. */
 static sim_context *context_for(sim_context *context, CUdevice device)
 {
     const unsigned ordinal = (unsigned)sim_device_ordinal(device);

@@ -12,11 +12,11 @@
 
 struct kiln__crew {
     kiln_engine *engine;
-    kiln__compiler *held; /* while a sample is retried alone, or waits for that; NULL: none is */
+    kiln__compiler *held; /* held while a sample is retried alone, or waits for that; NULL: not held */
     size_t count;
     kiln__runner **runners;
     const kiln__sites *sites;
-    struct pollfd *fds; /* room for all of them and one more */
+    struct pollfd *fds; /* room for all runners and one more descriptor */
 };
 
 /* ---- the crew ---- */
@@ -111,9 +111,9 @@ void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds)
     }
     crew->fds[crew->count] = (struct pollfd){.fd = ended, .events = POLLIN};
     int limit = until <= now ? 0 : (int)((until - now + 999999) / 1000000);
-    poll(crew->fds, crew->count + 1, limit); /* whatever woke us, all of them are checked */
+    poll(crew->fds, crew->count + 1, limit); /* all runners are checked, whatever ended the wait */
     if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
-        rung = 0; /* none has ended */
+        rung = 0; /* no runner has ended */
 }
 
 bool kiln__crew_alone(kiln__crew *crew)

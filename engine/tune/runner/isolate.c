@@ -32,7 +32,7 @@
 #include "sites_internal.h"
 #include "trial_internal.h"
 
-#define READY_SECONDS 120    /* opening a device of a host with many of them takes a while */
+#define READY_SECONDS 120    /* opening a device takes long on a host with many devices */
 #define PREPARE_SECONDS 3600 /* inputs and expected answers, which the host computes */
 
 /* The default time limit of a sample, from its first launch on (time_limit). FIRST is the limit in seconds as long as no
@@ -64,11 +64,11 @@ struct kiln__runner {
     size_t sent;        /* bytes sent of the current message */
     kiln__incoming in;  /* the answer */
     bool worked;        /* OPENING succeeded once, in this process or an earlier one */
-    bool told;          /* it was logged that it waits for another process */
-    bool waits;         /* it waits for another process now */
-    bool ran;           /* this process has launched a kernel */
+    bool told;          /* it was logged that the process waits for another process */
+    bool waits;         /* the process waits for another process now */
+    bool ran;           /* the process has launched a kernel */
     bool enough;        /* the caller wants no more findings of the sample */
-    bool judged;        /* it was logged what its sandbox lacks */
+    bool judged;        /* the missing protections of its sandbox were logged */
     bool whole;         /* the sample is tried again, with all blocks of its kernels */
     unsigned launches;  /* announced in the sample */
     unsigned tries;     /* tries of the current sample that ended with their process */
@@ -81,7 +81,7 @@ struct kiln__runner {
     kiln_status status;
     kiln_error *why;
     bool ends;                  /* the failure is not the sample's */
-    kiln__runner_answer answer; /* where status is KILN_OK; points into the answer's body */
+    kiln__runner_answer answer; /* valid if status is KILN_OK; points into the answer's body */
 };
 
 /* ---- what can be moved to another process ---- */
@@ -121,7 +121,7 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
         .version = KILN_VERSION,
         .device = r->device,
         .flags = (engine->flags & (KILN_READ_ANYWHERE | KILN_ALLOW_COMMANDS | KILN_SANDBOX | KILN_SANDBOX_REQUIRED)) |
-                 KILN_NO_CACHE | KILN_NO_WORKERS, /* it compiles only variants that serve as references */
+                 KILN_NO_CACHE | KILN_NO_WORKERS, /* the process compiles only variants that serve as references */
         .memory_limit = engine->memory_limit,
         .near = engine->ranks || r->options->device_count > 1,
         .search_path = kiln__text_get(&path),
@@ -199,7 +199,7 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
                                   .pidfd = -1,
                                   .wake = -1,
                                   .place = site->place,
-                                  .shows = engine->info.simulated}, /* what kernels print */
+                                  .shows = engine->info.simulated}, /* the process shows the output of kernels */
                         .opening = {.mem = engine->mem},
                         .request = {.mem = engine->mem}};
     status = make_opening(r, error);
@@ -406,7 +406,7 @@ static kiln__io hear(kiln__runner *r)
         return KILN__IO_DONE;
     }
     if (kind == KILN__RUNNER_WAITING && r->state == PREPARING && kiln__runner_read_waiting(r->in.body, length, &why)) {
-        if (*why && (!r->told || r->waits)) /* a second reason while it waits: it waits no longer */
+        if (*why && (!r->told || r->waits)) /* a second reason while it waits means that it waits no longer */
             kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
         r->told = r->told || *why;
         r->waits = *why;

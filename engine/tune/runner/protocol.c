@@ -170,7 +170,7 @@ static void read_unit(kiln__wire *in, kiln__unit *unit)
 void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *request)
 {
     kiln__wire_begin(message, KILN__RUNNER_RUN);
-    kiln__wire_number(message, request->whole); /* first, for kiln__runner_mark_whole() */
+    kiln__wire_number(message, request->whole); /* the first number, for kiln__runner_mark_whole() */
     kiln__wire_string(message, request->variant);
     write_settings(message, request->params);
     kiln__wire_real(message, request->trial.stop_early_above);

@@ -33,14 +33,14 @@ enum {
 typedef struct kiln__runner_setup {
     const char *version; /* KILN_VERSION of the sender, which must be the receiver's too */
     const char *device;
-    unsigned flags; /* of kiln_options */
+    unsigned flags; /* flags of kiln_options */
     uint64_t memory_limit;
-    bool near; /* other runners measure on this machine too, so the runner binds itself to cores near the device */
+    bool near; /* other runners measure on this machine too, so this runner binds itself to cores near the device */
     const char *search_path; /* folders, ':' between */
-    const char *references;  /* the folder in which references are kept; "": none */
-    const char *name, *text; /* of the spec; text is not NUL-terminated */
+    const char *references;  /* the folder that keeps references; "": none */
+    const char *name, *text; /* name and text of the spec; the text is not NUL-terminated */
     size_t text_length;
-    kiln_choice choice;  /* only its sizes */
+    kiln_choice choice;  /* only the sizes are used */
     const char *smaller; /* verify_size_set; "": none */
     kiln_run_options run;
 } kiln__runner_setup;
@@ -50,9 +50,9 @@ bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena,
 typedef struct kiln__runner_greeting {
     kiln_status status;
     const char *why;   /* the error; if the runner is ready, the cores to which it is bound, or "" */
-    bool sandbox;      /* it was asked to run kernels in a sandbox */
-    unsigned confined; /* if `sandbox`: KILN__CONFINED_... */
-    const char *how;   /* the means of the sandbox, or why there is none */
+    bool sandbox;      /* the runner was asked to run kernels in a sandbox */
+    unsigned confined; /* KILN__CONFINED_..., if `sandbox` */
+    const char *how;   /* the mechanisms of the sandbox, or the reason why there are none */
 } kiln__runner_greeting;
 void kiln__runner_write_ready(kiln__text *message, const kiln__runner_greeting *greeting);
 bool kiln__runner_read_ready(const char *body, size_t length, kiln__runner_greeting *greeting);
@@ -88,10 +88,10 @@ typedef struct kiln__runner_answer {
     bool passing; /* kiln__error_is_passing() */
     bool lost;    /* the runner's context is lost: the process must be replaced */
     const char *why;
-    kiln_result result; /* if status is KILN_OK; the sweep fills in compiling and cache */
+    kiln_result result; /* valid if status is KILN_OK; the sweep adds compiling and cache */
     const void *times;  /* doubles, perhaps not aligned: the time of each repetition, in order */
     size_t time_count;
-    const char *features; /* of the input: the text of settings, "" for none */
+    const char *features; /* text of the input's features, or "" */
 } kiln__runner_answer;
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer);
 bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answer *answer);

@@ -21,13 +21,13 @@ typedef struct server {
     kiln__runner_setup setup;
     kiln_engine *engine;
     kiln_spec *spec;
-    kiln__config **bases; /* of each of the spec's variants: its sizes, resolved; NULL until it is needed */
+    kiln__config **bases; /* for each variant of the spec: the configuration with resolved sizes; NULL until needed */
     kiln__shared *shared; /* inputs and expected answers: created once per process */
-    kiln__shared *small;  /* the same at the smaller sizes; NULL: there are none */
-    bool closed;          /* the other side is gone */
+    kiln__shared *small;  /* the same for the small sizes; NULL: there are none */
+    bool closed;          /* the other side has closed the connection */
     bool launched;        /* a kernel ran, or is about to run */
     kiln__text keeps;     /* messages with references, which are sent before the first launch */
-    char cores[64];       /* where it runs, for a log; "" as it was started */
+    char cores[64];       /* cores of the process, for a log; "": unchanged */
     bool sandbox;
     unsigned confined; /* KILN__CONFINED_...: the parts of the sandbox that hold; `how` names their means */
     char how[256];
@@ -83,7 +83,7 @@ static void go_near(server *s)
     char place[KILN__PCI_TEXT], path[PATH_MAX];
     bool far = false;
     unsigned cores = 0;
-    if (engine->driver.simulator && !folder) /* its place is made up */
+    if (engine->driver.simulator && !folder) /* the path of the file is invented */
         return;
     if (kiln__driver_place(&engine->driver, engine->device, place) &&
         snprintf(path, sizeof path, "%s/%s/local_cpulist", folder ? folder : "/sys/bus/pci/devices", place) <
@@ -95,7 +95,7 @@ static void go_near(server *s)
         snprintf(s->cores, sizeof s->cores, "bound to %u of its cores, near the device", cores);
 }
 
-/* The process gives up its rights before anybody else's code runs in it, or reads a file of theirs. */
+/* The process gives up its rights before it runs code of others or reads their files. */
 static kiln_status enter_sandbox(server *s, kiln_error **error)
 {
     const kiln__sandbox want = {.files = s->setup.run.inputs,
@@ -325,7 +325,7 @@ static bool answer(server *s, const char *body, size_t length)
         made.lost = made.status != KILN_OK && kiln__driver_is_sticky((CUresult)made.cuda);
         made.passing = kiln__error_is_passing(error);
         made.why = kiln_error_message(error);
-        fflush(stdout); /* what kernels printed comes before the result */
+        fflush(stdout); /* the output of kernels comes before the result */
         kiln__runner_write_result(&message, &made);
         good = !s->closed && kiln__socket_send(s->fd, &message);
         kiln__text_free(&message);

@@ -109,6 +109,7 @@ static void tune(kiln_engine *engine, const kiln_spec *spec, seen *s)
     kiln_tuning_free(tuning);
 }
 
+// Runs a program that was compiled with the oldest published headers: each structure has its former size.
 int main(int count, char **arguments)
 {
     char name[4096];

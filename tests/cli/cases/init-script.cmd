@@ -80,6 +80,9 @@ kiln init made.py; echo $?
 printf 'import kernel_tuner\nkernel_tuner.tune_kernel("k", "k.cu", 10, [], {"a": load()})\n' >values.py
 echo '__global__ void k() {}' >k.cu
 kiln init values.py; echo $?
+# A text that would show the variables of the program which reads the script.
+printf 'import numpy, kernel_tuner\nkernel_tuner.tune_kernel("{0.__init__.__globals__}".format(numpy.zeros(1)), "k.cu", 10, [], {"a": [1]})\n' >shows.py
+kiln init shows.py; echo $?
 printf 'x = (\n' >broken.py
 kiln init broken.py; echo $?
 printf 'print(1)\n' >nothing.py

@@ -1,3 +1,4 @@
+unset LD_LIBRARY_PATH
 kiln sim run nothing-there; echo "exit $?"
 printf '\177ELF\2\1' >broken; kiln sim run ./broken; echo "exit $?"
 kiln sim run; echo "exit $?"

@@ -15,3 +15,15 @@ grep -c '<CR>' out
 python3 "$SPECS/../terminal.py" 50 TERM=dumb kiln tune add >out
 grep -c '<CR>' out
 :
+# A table that is wider than the terminal: no line is, and no value is broken. Params that all rows share stand above it.
+cp "$SPECS/add.cu" .
+sed '/  plain:/,/  wide:/s/ITEMS: \[1, 2\]}/ITEMS: [1, 2], FIRST_LONG_NAME: [1000000, 1000001], SECOND_LONG_NAME: [2000000, 2000001], THE_THIRD: [3]}/' \
+    "$SPECS/add.yaml" >long.yaml
+for columns in 80 60; do
+    python3 "$SPECS/../terminal.py" $columns TERM=dumb kiln tune long.yaml -v plain -q --no-store --top 40 >out
+    sed -n '/configuration/,/^$/p' out | awk -v most=$columns 'length($0) > most { print "too wide: " $0 }'
+    grep -c ' in all rows: THE_THIRD=3' out
+    grep -oE '(FIRST|SECOND)_LONG_NAME=[0-9]+' out | sort -u
+    grep -c 'THE_THIRD' out
+done
+kiln tune long.yaml -v plain -q --no-store --top 40 | grep -c 'FIRST_LONG_NAME=1000000 SECOND_LONG_NAME=2000000$'

@@ -134,6 +134,7 @@ static void peers(void)
     OK(cudaFree(other));
 }
 
+/* Streams, events and pools of two devices: memory of one pool is used on the other device. */
 static void streams_and_pools(void)
 {
     cudaStream_t stream[2];

@@ -1,5 +1,5 @@
-/* A program that uses the CUDA runtime wrongly on purpose: what it registers, and sizes in structures. Each call must
- * return an error or do no harm. Prints what is wrong; ends with 0 if nothing is. */
+/* A program that uses the CUDA runtime wrongly on purpose: wrong registrations, and wrong sizes in structures. Each
+ * call must return an error or do no harm. Prints what is wrong; ends with 0 if nothing is. */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -190,7 +190,7 @@ static void enumerated(void)
     (void)cudaGetLastError();
 }
 
-/* A copy in an executable graph that there is not: the graph itself stays as it is. */
+/* A copy in an executable graph that does not exist. The graph itself does not change. */
 static void nodes(void)
 {
     static unsigned from[2] = {1, 2}, to[2];

@@ -225,6 +225,7 @@ static void memory(void)
     cudaGetLastError();
 }
 
+/* Streams, events, priorities and memory pools through the runtime. */
 static void streams_and_pools(void)
 {
     cudaStream_t stream;

@@ -19,7 +19,8 @@
 
 #include "cli.h"
 
-enum { PREPARE_SECONDS = 3600, USUAL_LIMIT = 60 }; /* as in the library: inputs and answers, and then the kernels */
+/* the library's limits: for inputs and answers, and then for kernels */
+enum { PREPARE_SECONDS = 3600, USUAL_LIMIT = 60 };
 
 static volatile pid_t child;
 static volatile sig_atomic_t asked;
@@ -252,14 +253,14 @@ int cli_apart(cli *c, const cli_engine_args *args, const cli_run_args *run, int 
     sigemptyset(&blocked);
     for (size_t i = 0; i < CLI_COUNT(passed); i++)
         sigaddset(&blocked, passed[i]);
-    sigprocmask(SIG_BLOCK, &blocked, &usual); /* until there is a child to pass them to */
+    sigprocmask(SIG_BLOCK, &blocked, &usual); /* blocked until there is a child that gets them */
     pid_t parent = getpid(), made = fork();
     if (made == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigprocmask(SIG_SETMASK, &usual, NULL);
         close(pair[0]);
         if (getppid() != parent)
-            _exit(0); /* it died before the line above */
+            _exit(0); /* the parent died before the previous line */
         c->apart = true;
         c->apart_fd = pair[1];
         return work(c, user);

@@ -62,6 +62,7 @@ typedef enum cli_completes {
     CLI_PARAMS,
     CLI_SIZES,
     CLI_DEVICES,
+    CLI_STRATEGIES,
     CLI_WORDS
 } cli_completes;
 
@@ -107,7 +108,7 @@ typedef struct cli_choice_args { /* the configuration */
     cli_list params, sizes; /* "NAME=VALUE"; in sizes also the name of a size set */
 } cli_choice_args;
 
-typedef struct cli_run_args { /* how to run it */
+typedef struct cli_run_args { /* options for the run */
     bool check, no_verify, no_measure, flush_l2, keep_l2, energy;
     uint64_t verify_runs, repetitions;
     double budget, precision, sample_timeout; /* seconds, share, seconds */
@@ -309,6 +310,10 @@ int cli_engine(cli *c, const cli_engine_args *args);
 /* Opens the engine and loads the spec that the first word names. */
 int cli_spec(cli *c, const cli_engine_args *args);
 
+/* Returns the options of this command line that another command needs to read the same spec, for a command that is shown:
+ * " -I FOLDER --allow-commands". Returns "" if this command line has no such option. */
+const char *cli_spec_options(const cli_engine_args *args);
+
 /* All devices of this machine. */
 typedef struct cli_devices {
     kiln_device_info *items;
@@ -317,6 +322,8 @@ typedef struct cli_devices {
 kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
 /* Turns --arch into a device name. Returns false and reports an error if --arch and --device are both given. */
 bool cli_take_arch(cli *c, const char *arch, cli_engine_args *args);
+/* Warns about variables of the environment that are almost spelt as one that Kiln reads. */
+void cli_check_environment(void);
 const char *cli_usual_device(void);                        /* from KILN_DEVICE; NULL if it is not set */
 const char *cli_device_name(const kiln_device_info *info); /* the name, with a note for a simulated device */
 
@@ -383,7 +390,7 @@ const char *cli_seconds(double seconds);                /* "1.234 ms" */
 const char *cli_duration(double seconds);               /* "1 min 20 s" */
 const char *cli_bytes(uint64_t bytes);                  /* "1.5 MiB" */
 const char *cli_whole(uint64_t number);                 /* "116,928" */
-const char *cli_significant(double number, int digits); /* never with an exponent */
+const char *cli_significant(double number, int digits); /* never prints an exponent */
 /* Returns the next name of "NAME=NUMBER ..." (metrics, host functions) and its number, or NULL at the end. */
 const char *cli_named_number(const char **text, double *number);
 /* returns false if there is no such name */
@@ -417,6 +424,9 @@ FILE *cli_stream_open(cli_stream *stream);                                /* NUL
 int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* also closes the stream */
 /* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. It never waits for a FIFO. */
 const char *cli_read_file(const char *path, size_t most);
+/* Returns the file in the folder of `path` whose name is the nearest, among the names that end in one of `ends` (".yaml
+ * .yml"). NULL: no name is near. */
+const char *cli_similar_file(const char *path, const char *ends);
 void cli_complain(const char *text); /* "kiln: text" to standard error, past a progress line */
 
 /* ---- JSON ---- */
@@ -434,7 +444,7 @@ json_t *js_result(const kiln_result *result);
 json_t *js_host_times(const char *text); /* makes an object from "NAME=SECONDS ..." */
 json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
-char *js_dump(const json_t *object, size_t flags); /* returns JSON text; `flags` are those of json_dumps() */
+char *js_dump(const json_t *object, size_t flags); /* returns JSON text; `flags` are flags of json_dumps() */
 void js_print(json_t *object);                     /* prints to standard output and frees the object */
 /* Escapes control characters outside ASCII in JSON text, because jansson does not escape them. */
 const char *js_visible(const char *json);

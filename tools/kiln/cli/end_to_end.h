@@ -7,7 +7,7 @@
 
 typedef struct whole_cost {
     const char *variant;
-    const char *functions; /* as input_functions of a result */
+    const char *functions; /* like input_functions of a result */
     double inputs, copy;   /* seconds, once for all repetitions */
     double repetition;     /* seconds of one repetition */
 } whole_cost;

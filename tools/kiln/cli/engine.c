@@ -90,6 +90,21 @@ int cli_engine(cli *c, const cli_engine_args *args)
     return 0;
 }
 
+/* Reports a spec that was not found, with a file whose name is near, or the way to find specs. */
+static int fail_spec(const cli *c, const char *word, kiln_error *error)
+{
+    if (kiln_error_status(error) != KILN_ERROR_NOT_FOUND)
+        return cli_error(c, error);
+    const char *near = cli_similar_file(word, ".yaml .yml .json");
+    const char *source = near ? NULL : cli_similar_file(word, ".cu");
+    const char *hint = near     ? cli_printf("; did you mean '%s'?", near)
+                       : source ? cli_printf("; 'kiln init %s' writes a spec for a source", cli_shell_word(source))
+                                : "; 'kiln list' lists the specs that are found by name";
+    int code = cli_fail(c, KILN_ERROR_NOT_FOUND, "%s%s", kiln_error_message(error), hint);
+    kiln_error_free(error);
+    return code;
+}
+
 int cli_spec(cli *c, const cli_engine_args *args)
 {
     kiln_error *error = NULL;
@@ -105,7 +120,17 @@ int cli_spec(cli *c, const cli_engine_args *args)
     int code = cli_engine(c, args);
     if (code)
         return code;
-    return kiln_spec_load(c->engine, c->words.items[0], &c->spec, &error) == KILN_OK ? 0 : cli_error(c, error);
+    return kiln_spec_load(c->engine, word, &c->spec, &error) == KILN_OK ? 0 : fail_spec(c, word, error);
+}
+
+const char *cli_spec_options(const cli_engine_args *args)
+{
+    const char *line = "";
+    for (size_t i = 0; i < args->paths.count; i++)
+        line = cli_printf("%s -I %s", line, cli_shell_word(args->paths.items[i]));
+    if (args->read_anywhere)
+        line = cli_printf("%s --read-anywhere", line);
+    return args->allow_commands ? cli_printf("%s --allow-commands", line) : line;
 }
 
 static int add_device(void *user, const kiln_device_info *info)
@@ -128,6 +153,62 @@ kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error)
     return kiln_devices(c->engine, add_device, list, error);
 }
 
+extern char **environ;
+
+void cli_check_environment(void)
+{
+    static const char prefix[] = "KILN_";
+    static const char *const known[] = {"CACHE_DIR",
+                                        "CAPTURE",
+                                        "CAPTURE_DIR",
+                                        "CAPTURE_LIMIT",
+                                        "CONFINE",
+                                        "CUDA_INCLUDE",
+                                        "DEVICE",
+                                        "INCLUDE",
+                                        "LIBCUDA",
+                                        "LIBNVML",
+                                        "LOCK_DIR",
+                                        "LOCK_SECONDS",
+                                        "MPI",
+                                        "NVJITLINK",
+                                        "NVRTC",
+                                        "PATH",
+                                        "PCI_DEVICES",
+                                        "SIM_CHECK",
+                                        "SIM_CHECK_EXIT",
+                                        "SIM_CHECK_FILE",
+                                        "SIM_CHECK_FORMAT",
+                                        "SIM_CHECK_SUPPRESS",
+                                        "SIM_DEVICE",
+                                        "SIM_DEVICES",
+                                        "SIM_ISA",
+                                        "SIM_JIT",
+                                        "SIM_MEMORY",
+                                        "SIM_PROFILE",
+                                        "SIM_PROFILE_COUNTERS",
+                                        "SIM_PROFILE_LAUNCHES",
+                                        "SIM_STEPS",
+                                        "SIM_TARGET",
+                                        "SIM_THREADS",
+                                        "SIM_TRACE",
+                                        "STORE",
+                                        "VEGA",
+                                        "WORKER"};
+    for (char **at = environ; at && *at; at++) {
+        const char *equals = strchr(*at, '=');
+        if (!equals || strncmp(*at, prefix, strlen(prefix)) != 0)
+            continue;
+        const char *name = cli_strndup(*at + strlen(prefix), (size_t)(equals - *at) - strlen(prefix));
+        size_t i = 0;
+        while (i < CLI_COUNT(known) && strcmp(known[i], name) != 0)
+            i++;
+        const char *near = i == CLI_COUNT(known) ? cli_nearest(name, known, CLI_COUNT(known)) : NULL;
+        if (near)
+            cli_complain(cli_printf("warning: kiln reads no variable KILN_%s; did you mean KILN_%s?", name, near));
+    }
+}
+
 const char *cli_usual_device(void)
 {
     const char *usual = getenv("KILN_DEVICE");
@@ -138,6 +219,14 @@ bool cli_take_arch(cli *c, const char *arch, cli_engine_args *args)
 {
     if (arch && args->device) {
         cli_usage(c, "--arch and --device exclude each other");
+        return false;
+    }
+    const char *number = arch && strncmp(arch, "sm_", 3) == 0        ? NULL
+                         : arch && strncmp(arch, "compute_", 8) == 0 ? arch + 8
+                         : arch && strncmp(arch, "sm", 2) == 0       ? arch + 2
+                                                                     : arch;
+    if (number && *number >= '0' && *number <= '9') {
+        cli_usage(c, "--arch takes an architecture such as sm_90, not '%s': write --arch sm_%s", arch, number);
         return false;
     }
     if (arch)
@@ -229,6 +318,29 @@ static bool split(cli *c, const char *option, const char *wants, const char *tex
     return true;
 }
 
+/* Reports a size set that does not exist, if the word is a size without its value, or a value without its size. The
+ * library reports all others. */
+static bool check_size_set(cli *c, const char *word)
+{
+    const kiln_size_set *first = kiln_spec_size_set(c->spec, 0);
+    const char *only = first->count > 0 ? first->settings[0].name : "N";
+    kiln_value value;
+    for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++)
+        if (strcmp(kiln_spec_size_set(c->spec, i)->name, word) == 0)
+            return true;
+    if (value_int(word, &value)) {
+        cli_usage(c, "--size takes a size set or NAME=VALUE, not a number alone: write -s %s=%s", only, word);
+        return false;
+    }
+    for (size_t i = 0; i < first->count; i++)
+        if (strcmp(first->settings[i].name, word) == 0) {
+            cli_usage(c, "'%s' is a size, and --size takes a size set or NAME=VALUE: write -s %s=%s", word, word,
+                      cli_value_text(first->settings[i].value));
+            return false;
+        }
+    return true;
+}
+
 /* Makes the library's choice from -v, -p and -s. -s takes the name of a size set or NAME=VALUE. The arrays live until
  * the command ends. */
 bool cli_make_choice(cli *c, const cli_choice_args *args, const char *variant, cli_choice *out)
@@ -257,6 +369,8 @@ bool cli_make_choice(cli *c, const cli_choice_args *args, const char *variant, c
                 cli_usage(c, "--size names two size sets, '%s' and '%s'", out->choice.size_set, text);
                 return false;
             }
+            if (!check_size_set(c, text))
+                return false;
             out->choice.size_set = text;
             continue;
         }

@@ -1,8 +1,10 @@
 /* files.c - files that the command reads and writes itself, in addition to the files of the library. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +28,45 @@ int cli_write_stream(const cli *c, const char *path, cli_stream *stream)
     return code;
 }
 
+/* A file's name without its ending. */
+static const char *stem(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && dot > name ? cli_strndup(name, (size_t)(dot - name)) : name;
+}
+
+static bool ends_in_one_of(const char *name, const char *ends)
+{
+    const char *dot = strrchr(name, '.');
+    for (const char *at = ends; dot && *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        if (strlen(dot) == length && strncmp(dot, at, length) == 0)
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+const char *cli_similar_file(const char *path, const char *ends)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *folder = slash ? cli_strndup(path, (size_t)(slash - path) + 1) : "";
+    DIR *open = opendir(*folder ? folder : ".");
+    cli_list names = {0}, stems = {0};
+    for (const struct dirent *item; open && (item = readdir(open));)
+        if (item->d_name[0] != '.' && ends_in_one_of(item->d_name, ends) && strcmp(item->d_name, name) != 0) {
+            cli_list_add(&names, cli_strndup(item->d_name, strlen(item->d_name)));
+            cli_list_add(&stems, stem(names.items[names.count - 1]));
+        }
+    if (open)
+        closedir(open);
+    const char *near = strlen(name) > 1 ? cli_nearest(stem(name), stems.items, stems.count) : NULL;
+    for (size_t i = 0; near && i < stems.count; i++)
+        if (stems.items[i] == near)
+            return cli_printf("%s%s", folder, names.items[i]);
+    return NULL;
+}
+
 FILE *cli_stream_open(cli_stream *stream)
 {
     *stream = (cli_stream){0};
@@ -36,7 +77,7 @@ FILE *cli_stream_open(cli_stream *stream)
 const char *cli_read_file(const char *path, size_t most)
 {
     struct stat about;
-    if (stat(path, &about) != 0) /* before opening it: a FIFO would block, a device may have side effects */
+    if (stat(path, &about) != 0) /* before the file is opened: a FIFO would block, and a device may have side effects */
         return NULL;
     int fd = -1;
     if (S_ISREG(about.st_mode))

@@ -13,7 +13,7 @@ static bool same_place(const kiln_check_side *a, const kiln_check_side *b)
            (known ? a->line == b->line : a->ptx_line == b->ptx_line);
 }
 
-static bool same(const kiln_check_finding *a, const kiln_check_finding *b)
+static bool same_finding(const kiln_check_finding *a, const kiln_check_finding *b)
 {
     return a->kind == b->kind && a->note == b->note && strcmp(a->buffer, b->buffer) == 0 &&
            same_place(&a->at, &b->at) && same_place(&a->other, &b->other);
@@ -33,7 +33,7 @@ int findings_add(void *user, const kiln_check_finding *f)
 {
     findings *list = user;
     size_t at = 0;
-    while (at < list->count && !same(&list->items[at].f, f))
+    while (at < list->count && !same_finding(&list->items[at].f, f))
         at++;
     if (at == list->room) {
         list->room = list->room ? 2 * list->room : 16;
@@ -144,7 +144,7 @@ void findings_text(const findings *list, bool notes, bool runs)
 
 /* ---- as JSON ---- */
 
-static json_t *three(const unsigned values[3])
+static json_t *three_numbers(const unsigned values[3])
 {
     json_t *array = js_array();
     for (size_t k = 0; k < 3; k++)
@@ -161,8 +161,8 @@ static json_t *side_json(const kiln_check_side *side)
     js_set(object, "ptx_line", js_whole(side->ptx_line));
     js_set(object, "text", js_text(side->text));
     js_set(object, "inlined", js_text(side->inlined));
-    js_set(object, "block", side->has_block ? three(side->block) : json_null());
-    js_set(object, "thread", side->has_thread ? three(side->thread) : json_null());
+    js_set(object, "block", side->has_block ? three_numbers(side->block) : json_null());
+    js_set(object, "thread", side->has_thread ? three_numbers(side->thread) : json_null());
     return object;
 }
 

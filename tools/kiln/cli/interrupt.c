@@ -34,9 +34,9 @@ static struct timespec interrupted_at;
 /* not from the command's memory, because a signal may come after that memory was freed */
 static char interrupted_text[256];
 static size_t interrupted_length;
-static volatile sig_atomic_t has_other_work; /* after the first signal the command finishes more than kernels */
+static volatile sig_atomic_t has_other_work; /* after the first signal the command finishes other work than kernels */
 
-static timer_t timers[2]; /* which send SIGRTMIN, SIGKILL */
+static timer_t timers[2]; /* timers that send SIGRTMIN and SIGKILL */
 static bool has_timers;
 static atomic_llong deadline; /* in seconds of CLOCK_MONOTONIC; 0: no deadline */
 static atomic_bool kernels_run;
@@ -126,7 +126,7 @@ static void *watch(void *unused)
 {
     const struct timespec step = {.tv_sec = 1};
     for (;;) {
-        nanosleep(&step, NULL); /* or until a signal */
+        nanosleep(&step, NULL); /* or until a signal comes */
         const long long until = atomic_load(&deadline);
         if (until && get_time().tv_sec > until) /* later than the timer, so that the two do not speak at once */
             end_at_once();

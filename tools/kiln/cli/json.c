@@ -6,7 +6,7 @@
 
 #include "cli.h"
 
-static json_t *need(json_t *value)
+static json_t *require_value(json_t *value)
 {
     if (!value) { /* arguments are valid, so it can only be out of memory */
         fputs("kiln: out of host memory\n", stderr);
@@ -15,10 +15,10 @@ static json_t *need(json_t *value)
     return value;
 }
 
-json_t *js_object(void) { return need(json_object()); }
-json_t *js_array(void) { return need(json_array()); }
+json_t *js_object(void) { return require_value(json_object()); }
+json_t *js_array(void) { return require_value(json_array()); }
 
-void js_add(json_t *array, json_t *value) { need(json_array_append_new(array, value) == 0 ? array : NULL); }
+void js_add(json_t *array, json_t *value) { require_value(json_array_append_new(array, value) == 0 ? array : NULL); }
 
 static bool is_utf8(const char *text, size_t length)
 {
@@ -51,24 +51,27 @@ static const char *clean(const char *text)
 
 void js_set(json_t *object, const char *key, json_t *value)
 {
-    need(json_object_set_new(object, clean(key), value) == 0 ? object : NULL);
+    require_value(json_object_set_new(object, clean(key), value) == 0 ? object : NULL);
 }
 
-json_t *js_text(const char *text) { return need(text ? json_string(clean(text)) : json_null()); }
+json_t *js_text(const char *text) { return require_value(text ? json_string(clean(text)) : json_null()); }
 
-json_t *js_real(double value) { return need(isfinite(value) ? json_real(value) : json_null()); }
+json_t *js_real(double value) { return require_value(isfinite(value) ? json_real(value) : json_null()); }
 
-json_t *js_whole(uint64_t value) { return need(json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX)); }
+json_t *js_whole(uint64_t value)
+{
+    return require_value(json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX));
+}
 
 json_t *js_value(kiln_value value)
 {
     switch (value.kind) {
-    case KILN_INT: return need(json_integer(value.as.i));
+    case KILN_INT: return require_value(json_integer(value.as.i));
     case KILN_FLOAT: return js_real(value.as.f);
-    case KILN_BOOL: return need(json_boolean(value.as.i != 0));
+    case KILN_BOOL: return require_value(json_boolean(value.as.i != 0));
     case KILN_TEXT: return js_text(value.as.text);
     }
-    return need(json_null());
+    return require_value(json_null());
 }
 
 json_t *js_settings(const kiln_setting *settings, size_t count)
@@ -209,7 +212,7 @@ char *js_dump(const json_t *object, size_t flags)
 {
     size_t size = json_dumpb(object, NULL, 0, flags);
     char *text = cli_alloc(size + 1);
-    need(size > 0 && json_dumpb(object, text, size, flags) == size ? (json_t *)(uintptr_t)object : NULL);
+    require_value(size > 0 && json_dumpb(object, text, size, flags) == size ? (json_t *)(uintptr_t)object : NULL);
     return text;
 }
 

@@ -99,7 +99,7 @@ const char *cli_option_text(const cli_option *option)
 
 /* ---- suggestions for misspelt names ---- */
 
-static size_t least(size_t a, size_t b, size_t c)
+static size_t least_of_three(size_t a, size_t b, size_t c)
 {
     size_t m = a < b ? a : b;
     return m < c ? m : c;
@@ -118,9 +118,10 @@ static size_t distance(const char *a, const char *b)
                 d[i][j] = (unsigned char)(i + j);
                 continue;
             }
-            size_t best = least(d[i - 1][j] + 1u, d[i][j - 1] + 1u, d[i - 1][j - 1] + (size_t)(a[i - 1] != b[j - 1]));
+            size_t best = least_of_three(d[i - 1][j] + 1u, d[i][j - 1] + 1u,
+                                         d[i - 1][j - 1] + (size_t)(a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                best = least(best, best, d[i - 2][j - 2] + 1u);
+                best = least_of_three(best, best, d[i - 2][j - 2] + 1u);
             d[i][j] = (unsigned char)best;
         }
     }
@@ -130,7 +131,7 @@ static size_t distance(const char *a, const char *b)
 const char *cli_nearest(const char *name, const char *const *names, size_t count)
 {
     const char *best = NULL;
-    size_t limit = strlen(name) / 3 + 1; /* with more edits it is another word */
+    size_t limit = strlen(name) / 3 + 1; /* a name with more edits is a different word */
     size_t least_score = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
         size_t edits = distance(name, names[i]), length = strlen(name);
@@ -271,7 +272,13 @@ static bool store(cli *c, const cli_option *option, void *field, const char *as,
         *(const char **)field = value;
         break;
     }
-    if (!fits)
+    const size_t digits = strspn(value, "0123456789.");
+    const bool unit = (option->kind == CLI_NUMBER || option->kind == CLI_LIMIT || option->kind == CLI_WHOLE) &&
+                      digits && value[digits] && strspn(value + digits, "sSmMhH ") == strlen(value + digits);
+    if (!fits && unit)
+        cli_usage(c, "%s needs %s, in %s and without a unit, not '%s': write %s %.*s", as, wants, option->value, value,
+                  as, (int)digits, value);
+    else if (!fits)
         cli_usage(c, "%s needs %s, not '%s'", as, wants, value);
     return fits;
 }
@@ -333,6 +340,12 @@ static bool unknown_option(cli *c, const char *shown, const char *name)
                                             {"kernel", "variant"},
                                             {"method", "strategy"}};
     const char *near = name ? suggest("--", name, &names) : "";
+    if (!name && shown[1] == 'D')
+        near = " (a param is set with -p NAME=VALUE)";
+    else if (!name && shown[1] == 'o')
+        near = " (files have options by name, such as --csv FILE or --json; see the help)";
+    else if (!name && shown[1] == 'f')
+        near = " (the spec stands alone, without an option)";
     size_t length = name ? strcspn(name, "=") : 0;
     for (size_t i = 0; name && i < CLI_COUNT(others); i++)
         for (size_t k = 0;
@@ -393,6 +406,34 @@ static bool parse_short(cli *c, cursor *in, const char *text)
     return true;
 }
 
+static bool has_commas(const cli_command *command)
+{
+    const cli_group *groups[CLI_MAX_GROUPS];
+    size_t count = cli_groups(command, groups);
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g]->count; i++)
+            if (groups[g]->options[i].kind == CLI_COMMAS)
+                return true;
+    return false;
+}
+
+/* Reports an argument that the command does not take. Says what it may have been meant for. */
+static void fail_many(cli *c)
+{
+    const char *extra = c->words.items[c->command->max_words];
+    const char *first = c->words.items[0], *equals = strchr(extra, '=');
+    const char *hint = cli_printf("; the command is kiln %s %s", c->command->name, c->command->arguments);
+    if (c->command->max_words > 0 && strcmp(extra, first) == 0)
+        hint = ": it is there twice, so leave one out";
+    else if (equals && equals != extra)
+        hint = cli_printf(": write -p %s for a param, or -s %s for a size", extra, extra);
+    else if (extra[strspn(extra, "-+.0123456789")] == '\0')
+        hint = ": an option takes its value with '=', such as -p NAME=VALUE and -s NAME=VALUE";
+    else if (c->command->completes == CLI_SPECS && has_commas(c->command))
+        hint = cli_printf("%s; several names for one option have commas between them: -v A,B", hint);
+    cli_usage(c, "one argument too many: '%s'%s", extra, hint);
+}
+
 /* Parses the arguments after the command's name by the option tables. `--` ends the options. For a command such as
  * `kiln sim run PROGRAM`, everything after the program belongs to the program. Returns false after a message. */
 bool cli_parse(cli *c, int argc, char **argv)
@@ -418,7 +459,7 @@ bool cli_parse(cli *c, int argc, char **argv)
         return false;
     }
     if (c->words.count > c->command->max_words) {
-        cli_usage(c, "one argument too many: '%s'", c->words.items[c->command->max_words]);
+        fail_many(c);
         return false;
     }
     return true;

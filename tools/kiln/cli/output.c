@@ -16,13 +16,13 @@
 
 static struct {
     bool terminal, colour, utf8;
-    locale_t user; /* the locale of the user, for the width of characters; 0: it is not valid */
-    unsigned width;
+    locale_t user;           /* the locale of the user, for the width of characters; 0: it is not valid */
+    unsigned width, columns; /* columns: of the terminal */
     int fd;
     int error; /* errno of the first write that failed */
     size_t length;
     char data[1 << 16];
-    bool json, answered; /* with --json: other output is kept, and becomes the object's "text" */
+    bool json, answered; /* json: other output is kept and becomes "text" of the object */
     bool keeps;          /* the object too */
     char *kept;
     char *held;
@@ -61,23 +61,23 @@ static const char *style(size_t i) { return out.colour ? out.styles[i] : ""; }
 
 void out_start(void)
 {
-    if (out.fd != STDOUT_FILENO) /* from an earlier run in this process, as in tests */
+    if (out.fd != STDOUT_FILENO) /* open from an earlier run in this process, as in tests */
         close(out.fd);
     out.fd = STDOUT_FILENO;
     out.error = 0;
     out.length = out.held_length = out.held_room = 0;
     out.json = out.answered = out.keeps = false;
     out.held = out.kept = NULL;
-    if (!out.user) /* only for characters; the process itself stays in the C locale */
+    if (!out.user) /* used only for characters; the process itself stays in the C locale */
         out.user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     out.utf8 = out.user && strcmp(nl_langinfo_l(CODESET, out.user), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     out.colour = out.terminal && term && strcmp(term, "dumb") != 0 && !(no_color && *no_color);
     struct winsize size;
-    out.width = 80;
+    out.width = out.columns = 80;
     if (out.terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
-        out.width = size.ws_col < 100 ? size.ws_col : 100;
+        out.width = (out.columns = size.ws_col) < 100 ? size.ws_col : 100;
     if (out.colour)
         make_styles();
 }
@@ -121,7 +121,7 @@ void out_flush(void)
     out.length = 0;
 }
 
-static void hold(const char *data, size_t length)
+static void hold_text(const char *data, size_t length)
 {
     if (out.held_room - out.held_length <= length) {
         out.held_room = 2 * (out.held_room + length + 1);
@@ -135,7 +135,7 @@ static void hold(const char *data, size_t length)
     out.held[out.held_length] = '\0';
 }
 
-static void put(const void *data, size_t length)
+static void write_buffered(const void *data, size_t length)
 {
     if (length > sizeof out.data - out.length)
         out_flush();
@@ -151,7 +151,7 @@ static void put_visible(const char *text, size_t length)
 {
     char *shown = cli_escape(text, length, "\n\t");
     if (shown)
-        put(shown, strlen(shown));
+        write_buffered(shown, strlen(shown));
     else if (!out.error)
         out.error = ENOMEM;
     free(shown);
@@ -160,9 +160,9 @@ static void put_visible(const char *text, size_t length)
 void out_write(const void *data, size_t length)
 {
     if (out.json)
-        hold(data, length);
+        hold_text(data, length);
     else
-        out.terminal ? put_visible(data, length) : put(data, length);
+        out.terminal ? put_visible(data, length) : write_buffered(data, length);
 }
 
 void out_start_json(void)
@@ -171,7 +171,7 @@ void out_start_json(void)
         return;
     out.json = true;
     out.colour = false;
-    int own = dup(STDOUT_FILENO); /* output of kernels goes to standard error, as it is not JSON */
+    int own = dup(STDOUT_FILENO); /* output of kernels goes to standard error, because it is not JSON */
     if (own >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
         out.fd = own;
 }
@@ -203,18 +203,18 @@ void out_json(const char *text)
     out.answered = true;
     if (out.keeps) {
         free(out.kept);
-        out.kept = strdup(text); /* it outlives the memory of js_print() */
+        out.kept = strdup(text); /* a copy, because the text must outlive the memory of js_print() */
         out.error = out.kept ? out.error : ENOMEM;
         return;
     }
-    put(text, strlen(text));
-    put("\n", 1);
+    write_buffered(text, strlen(text));
+    write_buffered("\n", 1);
 }
 
 void out_puts(const char *text)
 {
     if (out.json) {
-        hold(text, strlen(text));
+        hold_text(text, strlen(text));
         return;
     }
     const char *from = text, *at = text;
@@ -226,8 +226,8 @@ void out_puts(const char *text)
         put_visible(from, (size_t)(at - from));
         const char *style = at + strnlen(at, MARK); /* the mark is complete: is_style() */
         size_t length = strcspn(style, "m") + 1;
-        put("\033[", 2);
-        put(style, length);
+        write_buffered("\033[", 2);
+        write_buffered(style, length);
         from = at = style + length;
     }
     put_visible(from, (size_t)(at - from));
@@ -351,7 +351,48 @@ void table_cell(cli_table *table, const char *format, ...)
     for (char *c = cell; *c; c++)
         if (*c == '\n' || *c == '\t')
             *c = ' ';
-    cli_list_add(&table->cells, cli_visible(cell)); /* now, so that the columns are counted as shown */
+    cli_list_add(&table->cells, cli_visible(cell)); /* escaped now, so that columns are counted as they are shown */
+}
+
+/* Writes the last cell of a row. If the row is wider than the terminal, the cell continues on further lines below its
+ * first one, so that the terminal breaks no value in the middle. `from`: the column at which the cell begins. */
+static void put_last(const char *cell, size_t from, size_t width)
+{
+    size_t column = from;
+    while (*cell) {
+        size_t blank = strspn(cell, " "), length = strcspn(cell + blank, " ");
+        if (strncmp(cell + blank, "kiln ", 5) == 0) /* a command: a shell must get it as one line */
+            length = strlen(cell + blank);
+        const char *word = cli_strndup(cell + blank, length);
+        size_t columns = out_columns(word);
+        if (column > from && column + blank + columns > width) {
+            out_puts("\n");
+            spaces(from);
+            column = from;
+            blank = 0;
+        }
+        spaces(blank);
+        out_puts(word);
+        column += blank + columns;
+        cell += strspn(cell, " ") + length;
+    }
+}
+
+/* Returns the columns of the terminal if the table is wider than it and ends with a column of texts. Returns 0 for all other
+ * tables, because programs that read a table expect one line for a row. *from gets the column at which the last cells
+ * begin. *below tells that they need a line of their own. */
+static size_t narrow_width(const cli_table *table, const size_t *widths, size_t *from, bool *below)
+{
+    enum { LEAST = 24, INDENT = 4 };
+    const size_t last = table->columns - 1;
+    *from = table->indent;
+    for (size_t i = 0; i < last; i++)
+        *from += widths[i] + (widths[i] ? 2 : 0);
+    const bool narrow = out.terminal && table->align[last] == 'l' && *from + widths[last] > out.columns;
+    *below = *from + LEAST > out.columns;
+    if (*below)
+        *from = table->indent + INDENT;
+    return narrow ? out.columns : 0;
 }
 
 void table_print(const cli_table *table, bool heading)
@@ -361,6 +402,9 @@ void table_print(const cli_table *table, bool heading)
         size_t columns = out_columns(table->cells.items[i]), *width = &widths[i % table->columns];
         *width = columns > *width ? columns : *width;
     }
+    size_t from;
+    bool below;
+    const size_t narrow = narrow_width(table, widths, &from, &below);
     for (size_t row = 0; row < rows; row++) {
         size_t owed = table->indent; /* pending spaces, so that no line ends with spaces */
         for (size_t column = 0; column < table->columns; column++) {
@@ -368,11 +412,18 @@ void table_print(const cli_table *table, bool heading)
             size_t pad = widths[column] - out_columns(cell);
             if (table->align[column] == 'r')
                 owed += pad;
+            if (*cell && narrow && below && column + 1 == table->columns) {
+                out_puts("\n");
+                owed = from;
+            }
             if (*cell) {
                 spaces(owed);
                 owed = 0;
                 out_puts(heading && row == 0 ? out_bold() : "");
-                out_puts(cell);
+                if (narrow && column + 1 == table->columns)
+                    put_last(cell, from, narrow);
+                else
+                    out_puts(cell);
                 out_puts(heading && row == 0 ? out_plain() : "");
             }
             owed += (table->align[column] == 'l' ? pad : 0) + (widths[column] ? 2 : 0);

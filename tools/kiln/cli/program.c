@@ -11,7 +11,7 @@ typedef struct view {
     size_t length;
 } view;
 
-static bool take(view v, uint64_t at, void *to, size_t size)
+static bool copy_part(view v, uint64_t at, void *to, size_t size)
 {
     if (at > v.length || size > v.length - at)
         return false;
@@ -19,7 +19,7 @@ static bool take(view v, uint64_t at, void *to, size_t size)
     return true;
 }
 
-static view part(view v, uint64_t at, uint64_t size)
+static view find_part(view v, uint64_t at, uint64_t size)
 {
     if (at > v.length || size > v.length - at)
         return (view){NULL, 0};
@@ -48,8 +48,8 @@ static void read_binary(program *p, view binary)
         uint16_t kind;
         uint32_t header;
         uint64_t size;
-        if (!take(binary, at, &kind, sizeof kind) || !take(binary, at + 4, &header, sizeof header) ||
-            !take(binary, at + 8, &size, sizeof size) || header < ENTRY_LEAST || header > binary.length - at ||
+        if (!copy_part(binary, at, &kind, sizeof kind) || !copy_part(binary, at + 4, &header, sizeof header) ||
+            !copy_part(binary, at + 8, &size, sizeof size) || header < ENTRY_LEAST || header > binary.length - at ||
             size > binary.length - at - header) {
             damaged(p, "a fat binary's entry is longer than the fat binary");
             return;
@@ -66,7 +66,7 @@ static void read_binaries(program *p, view section)
         uint16_t header;
         uint64_t size;
         if (memcmp(section.p + at, magic, sizeof magic) != 0) {
-            at += 8; /* between two of them */
+            at += 8; /* the gap between two entries */
             continue;
         }
         memcpy(&header, section.p + at + 6, sizeof header);
@@ -76,7 +76,7 @@ static void read_binaries(program *p, view section)
             return;
         }
         p->binaries += size > 0; /* an empty one stands for parts that are linked later */
-        read_binary(p, part(section, at + header, size));
+        read_binary(p, find_part(section, at + header, size));
         at += header + size;
         at = (at + 7) & ~(uint64_t)7;
     }
@@ -87,24 +87,24 @@ static void read_binaries(program *p, view section)
 static void read_sections(program *p, view file, const Elf64_Ehdr *head)
 {
     Elf64_Shdr names;
-    if (head->e_shoff == 0 || head->e_shnum == 0) /* stripped of them */
+    if (head->e_shoff == 0 || head->e_shnum == 0) /* the file is stripped of section headers */
         return;
     if (head->e_shentsize != sizeof names ||
-        !take(file, head->e_shoff + (uint64_t)head->e_shstrndx * sizeof names, &names, sizeof names)) {
+        !copy_part(file, head->e_shoff + (uint64_t)head->e_shstrndx * sizeof names, &names, sizeof names)) {
         damaged(p, "the table of sections is not in the file");
         return;
     }
-    view texts = part(file, names.sh_offset, names.sh_size);
+    view texts = find_part(file, names.sh_offset, names.sh_size);
     for (unsigned i = 0; i < head->e_shnum && p->kind != PROGRAM_DAMAGED; i++) {
         Elf64_Shdr s;
-        if (!take(file, head->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s)) {
+        if (!copy_part(file, head->e_shoff + (uint64_t)i * sizeof s, &s, sizeof s)) {
             damaged(p, "a section is not in the file");
             return;
         }
         const char *name = text(texts, s.sh_name);
         if (strcmp(name, ".nv_fatbin") != 0 && strcmp(name, "__nv_relfatbin") != 0)
             continue;
-        view section = part(file, s.sh_offset, s.sh_size);
+        view section = find_part(file, s.sh_offset, s.sh_size);
         if (!section.p)
             damaged(p, "a section with fat binaries is not in the file");
         else
@@ -113,11 +113,11 @@ static void read_sections(program *p, view file, const Elf64_Ehdr *head)
 }
 
 /* Finds the part of the file that is loaded at an address of the program. */
-static bool place(view file, const Elf64_Ehdr *head, uint64_t address, uint64_t *at)
+static bool find_place(view file, const Elf64_Ehdr *head, uint64_t address, uint64_t *at)
 {
     for (unsigned i = 0; i < head->e_phnum; i++) {
         Elf64_Phdr h;
-        if (!take(file, head->e_phoff + (uint64_t)i * sizeof h, &h, sizeof h))
+        if (!copy_part(file, head->e_phoff + (uint64_t)i * sizeof h, &h, sizeof h))
             return false;
         if (h.p_type == PT_LOAD && address >= h.p_vaddr && address - h.p_vaddr < h.p_filesz) {
             *at = h.p_offset + (address - h.p_vaddr);
@@ -134,7 +134,7 @@ static void read_needed(program *p, view file, const Elf64_Ehdr *head, view entr
     uint64_t texts = 0, size = 0, at = 0;
     bool runpath = false, rpath = false;
     Elf64_Dyn d;
-    for (uint64_t k = 0; take(entries, k, &d, sizeof d) && d.d_tag != DT_NULL; k += sizeof d) {
+    for (uint64_t k = 0; copy_part(entries, k, &d, sizeof d) && d.d_tag != DT_NULL; k += sizeof d) {
         if (d.d_tag == DT_STRTAB)
             texts = d.d_un.d_val;
         else if (d.d_tag == DT_STRSZ)
@@ -143,12 +143,12 @@ static void read_needed(program *p, view file, const Elf64_Ehdr *head, view entr
         rpath = rpath || d.d_tag == DT_RPATH;
     }
     p->has_rpath = rpath && !runpath;
-    if (!place(file, head, texts, &at)) {
+    if (!find_place(file, head, texts, &at)) {
         damaged(p, "the names of its libraries are not in the file");
         return;
     }
-    view names = part(file, at, size);
-    for (uint64_t k = 0; take(entries, k, &d, sizeof d) && d.d_tag != DT_NULL; k += sizeof d) {
+    view names = find_part(file, at, size);
+    for (uint64_t k = 0; copy_part(entries, k, &d, sizeof d) && d.d_tag != DT_NULL; k += sizeof d) {
         const char *name = d.d_tag == DT_NEEDED ? text(names, d.d_un.d_val) : "";
         if (strncmp(name, "libcudart.so", 12) == 0) {
             p->kind = PROGRAM_SHARED;
@@ -169,14 +169,14 @@ static void read_segments(program *p, view file, const Elf64_Ehdr *head)
     }
     for (unsigned i = 0; i < head->e_phnum; i++) {
         Elf64_Phdr h;
-        if (!take(file, head->e_phoff + (uint64_t)i * sizeof h, &h, sizeof h)) {
+        if (!copy_part(file, head->e_phoff + (uint64_t)i * sizeof h, &h, sizeof h)) {
             damaged(p, "the table of segments is not in the file");
             return;
         }
         if (h.p_type == PT_INTERP)
             p->is_static = false;
         if (h.p_type == PT_DYNAMIC && p->kind != PROGRAM_DAMAGED)
-            read_needed(p, file, head, part(file, h.p_offset, h.p_filesz));
+            read_needed(p, file, head, find_part(file, h.p_offset, h.p_filesz));
     }
 }
 
@@ -210,7 +210,7 @@ void program_read(program *p, const void *bytes, size_t length)
         p->wrong = "it is no 64-bit program of this machine";
         return;
     }
-    if (!take(file, 0, &head, sizeof head)) {
+    if (!copy_part(file, 0, &head, sizeof head)) {
         damaged(p, "its head is cut off");
         return;
     }

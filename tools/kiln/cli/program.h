@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 typedef enum program_kind {
-    PROGRAM_OTHER,   /* not an ELF file, such as a script */
+    PROGRAM_OTHER,   /* not an ELF file, but for example a script */
     PROGRAM_PLAIN,   /* an ELF program without CUDA: it may be an interpreter, or load CUDA later */
     PROGRAM_DRIVER,  /* linked with libcuda */
     PROGRAM_SHARED,  /* linked with a shared libcudart */

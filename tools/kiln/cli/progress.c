@@ -58,7 +58,7 @@ void progress_line(const char *text)
     for (length = length < width ? length : width; length && ((unsigned char)text[length] & 0xc0) == 0x80; length--)
         ;
     shown = true;
-    fprintf(stderr, "\r%.*s\033[K", (int)length, text); /* one call: another thread's line is not cut */
+    fprintf(stderr, "\r%.*s\033[K", (int)length, text); /* a single call, so that another thread's line is not cut */
     fflush(stderr);
 }
 

@@ -7,14 +7,14 @@
 
 typedef struct best_args {
     cli_choice_args choice;
-    cli_run_args run; /* of --tune */
+    cli_run_args run; /* options of --tune */
     cli_engine_args engine;
     const char *known, *export_to, *store;
     double tune_seconds;
     bool no_store;
 } best_args;
 
-static const char *day(int64_t made)
+static const char *day_text(int64_t made)
 {
     time_t seconds = (time_t)(made / 1000000);
     struct tm parts;
@@ -60,7 +60,7 @@ static int open_sources(cli *c, sources *s, bool writes)
 
 /* ---- looking up ---- */
 
-static const char *how(const kiln_best *best)
+static const char *kind_text(const kiln_best *best)
 {
     return cli_printf("%s%s",
                       best->measured    ? "measured"
@@ -78,18 +78,34 @@ static void show_inputs(const kiln_best *best)
                    cli_seconds(best->copy_seconds));
 }
 
+/* Tells which size set was taken, if the user did not name one and a GPU would take another one. */
+static void show_default_sizes(const cli *c, const char *set)
+{
+    const best_args *args = c->args;
+    const char *first = kiln_spec_size_set(c->spec, 0)->name;
+    for (size_t i = 0; i < args->choice.sizes.count; i++)
+        if (!strchr(args->choice.sizes.items[i], '='))
+            return;
+    if (args->choice.sizes.count >= kiln_spec_size_set(c->spec, 0)->count) /* all are the user's */
+        return;
+    if (strcmp(set, first) != 0)
+        out_printf("the set %s, which a simulated device takes; -s %s takes a GPU's default\n", set,
+                   cli_shell_word(first));
+}
+
 /* Prints the best-known configuration, and where it comes from: these sizes, near sizes or inputs, another device, or
  * the defaults. */
-static void show_text(const kiln_device_info *device, const char *spec, const kiln_best *best)
+static void show_text(const cli *c, const kiln_device_info *device, const kiln_best *best)
 {
     const char *params = cli_settings_text(best->params, best->param_count);
     const char *sizes = cli_settings_text(best->sizes, best->size_count);
     out_printf("%s%s%s%s%s\n", out_bold(), best->variant, *params ? " " : "", params, out_plain());
-    out_printf("for %s, %s, on %s\n", spec, sizes, cli_device_name(device));
+    out_printf("for %s, %s (%s), on %s\n", kiln_spec_name(c->spec), sizes, best->size_set, cli_device_name(device));
+    show_default_sizes(c, best->size_set);
     switch (best->from) {
     case KILN_BEST_DEFAULT: out_puts("the defaults: no known configuration is valid here\n"); return;
     case KILN_BEST_TUNED:
-        out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best));
+        out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), kind_text(best));
         show_inputs(best);
         return;
     default: break;
@@ -108,14 +124,14 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     } else if (best->distance > 0)
         out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
                    best->distance);
-    out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there", how(best),
-               day(best->made));
+    out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there",
+               kind_text(best), day_text(best->made));
     show_inputs(best);
 }
 
 /* Prints the best-known configuration as JSON. `known` describes the sample that it is based on, and is missing for
  * the defaults. */
-static void show_json(const kiln_device_info *device, const char *spec, const kiln_best *best)
+static void show_json(const cli *c, const kiln_device_info *device, const kiln_best *best)
 {
     static const char *const words[] = {
 #define CLI_X(name, text) #name,
@@ -123,8 +139,9 @@ static void show_json(const kiln_device_info *device, const char *spec, const ki
 #undef CLI_X
     };
     json_t *object = js_object();
-    js_set(object, "spec", js_text(spec));
+    js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "device", js_device(device));
+    js_set(object, "size_set", js_text(best->size_set));
     js_set(object, "sizes", js_settings(best->sizes, best->size_count));
     js_set(object, "from", js_text(words[best->from]));
     js_set(object, "variant", js_text(best->variant));
@@ -190,7 +207,7 @@ static int find_best(cli *c)
                              ? kiln_plan_open_best(c->engine, c->spec, &chosen.choice, &options, &plan, &best, &error)
                              : kiln_best_find(c->engine, c->spec, &chosen.choice, &options, &best, &error);
     if (status == KILN_OK)
-        (c->output.json ? show_json : show_text)(device, kiln_spec_name(c->spec), best);
+        (c->output.json ? show_json : show_text)(c, device, best);
     kiln_plan_close(plan);
     kiln_best_free(best);
     close_sources(&s);
@@ -212,7 +229,7 @@ static int export_known(cli *c)
                                 .device = args->engine.device};
     if (args->known)
         return cli_usage(c, "--export writes the contents of the store; --known cannot be used with it");
-    args->engine.device = NULL; /* it is a filter here, not the device to open */
+    args->engine.device = NULL; /* here the device is a filter, not the device to open */
     int code = cli_engine(c, &args->engine);
     if (!code && filter.spec)
         code = cli_stored_spec(c, filter.spec, &filter.spec, &filter.path);

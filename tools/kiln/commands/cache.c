@@ -26,7 +26,7 @@ static json_t *entry_json(const kiln_cache_entry *entry, bool verified)
     return object;
 }
 
-static const char *age(int64_t used)
+static const char *age_text(int64_t used)
 {
     double seconds = difftime(time(NULL), (time_t)used);
     if (seconds < 90)
@@ -45,7 +45,7 @@ typedef struct listing {
     uint64_t count, damaged, bytes;
 } listing;
 
-static int note(void *user, const kiln_cache_entry *entry)
+static int add_entry(void *user, const kiln_cache_entry *entry)
 {
     listing *l = user;
     l->count++;
@@ -59,12 +59,12 @@ static int note(void *user, const kiln_cache_entry *entry)
     table_cell(&l->table, "%s", entry->arch ? entry->arch : "");
     table_cell(&l->table, "%s", entry->compiler ? entry->compiler : "");
     table_cell(&l->table, "%s", cli_bytes(entry->bytes));
-    table_cell(&l->table, "%s", age(entry->used));
+    table_cell(&l->table, "%s", age_text(entry->used));
     table_cell(&l->table, "%s", entry->options ? entry->options : "");
     return 0;
 }
 
-/* Lists the entries of the disk cache. With `verify` it checks each one and removes the damaged ones. With `brief` it
+/* Lists the entries of the disk cache. With `verify` it checks each entry and removes damaged entries. With `brief` it
  * ends with a line about the other actions. */
 static int cache_list(cli *c, bool verify, bool brief)
 {
@@ -74,7 +74,7 @@ static int cache_list(cli *c, bool verify, bool brief)
     static const char *const heads[] = {"id", "source", "arch", "compiler", "size", "used", "options"};
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         table_cell(&l.table, "%s", heads[i]);
-    kiln_status status = (verify ? kiln_cache_verify : kiln_cache_list)(c->engine, note, &l, &error);
+    kiln_status status = (verify ? kiln_cache_verify : kiln_cache_list)(c->engine, add_entry, &l, &error);
     if (status != KILN_OK) {
         json_decref(l.entries);
         return cli_error(c, error);
@@ -136,7 +136,7 @@ static int show_entry(void *user, const kiln_cache_entry *entry, const char *sou
         {"compiler", entry->compiler},
         {"options", entry->options},
         {"size", cli_bytes(entry->bytes)},
-        {"used", age(entry->used)},
+        {"used", age_text(entry->used)},
         {"ptx", cli_bytes(ptx ? strlen(ptx) : 0)},
         {"cubin", cubin ? cli_bytes(cubin) : "none"},
     };

@@ -19,11 +19,11 @@ typedef struct check_view {
     findings found;
     cli_choice chosen;
     uint64_t failed;
-    int code;                /* of the first configuration that failed */
-    const char *why, *which; /* of it */
+    int code;                /* code of the first configuration that failed */
+    const char *why, *which; /* message and name of that configuration */
     bool progress;
     double shown;
-    uint64_t configurations; /* of all sweeps */
+    uint64_t configurations; /* number over all sweeps */
     bool uncounted, sampled;
 } check_view;
 
@@ -134,7 +134,7 @@ static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const 
     view->uncounted |= totals->uncounted != 0;
     view->sampled |= totals->sampled != 0;
     if (status != KILN_OK &&
-        totals->end != KILN_END_EARLY) /* every configuration failed: `code` and the findings say how */
+        totals->end != KILN_END_EARLY) /* every configuration failed: `code` and the findings give the reason */
         status = KILN_OK;
     if (status != KILN_OK && !c->output.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far"
@@ -202,7 +202,7 @@ static const cli_option options[] = {
     {"each", 0, CLI_FLAG, FIELD(each), NULL, CLI_NOTHING, NULL,
      "Check one variant after another. --max-configurations and --max-seconds then apply to each variant."},
     {"max-seconds", 't', CLI_NUMBER, FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL, "Stop after this time."},
-    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The order of the configurations, by a strategy of `kiln tune`. `random` spreads them over the space. Default: "
      "exhaustive, which takes them in order."},
     {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,

@@ -10,9 +10,11 @@
     X(show)                                                                                                            \
     X(run)                                                                                                             \
     X(check)                                                                                                           \
+    X(judge)                                                                                                           \
     X(tune)                                                                                                            \
     X(best)                                                                                                            \
     X(compare)                                                                                                         \
+    X(compare_strategies)                                                                                              \
     X(profile)                                                                                                         \
     X(study)                                                                                                           \
     X(inspect)                                                                                                         \
@@ -31,7 +33,7 @@
 CLI_COMMANDS(CLI_X)
 #undef CLI_X
 extern const cli_command *const cli_commands[];        /* ends with NULL */
-const cli_command *cli_find_command(const char *name); /* NULL: none of that name */
+const cli_command *cli_find_command(const char *name); /* returns NULL if there is no command of that name */
 /* " (did you mean 'tune'?)" or "". */
 const char *cli_suggest_command(const char *name);
 /* Prints the help of a command, or the overview if `command` is NULL. If the command has a short help, `all` prints the

@@ -21,9 +21,21 @@ static const char *lister(cli_completes completes)
     case CLI_NOTHING:
     case CLI_FILES:
     case CLI_FOLDERS:
+    case CLI_STRATEGIES:
     case CLI_WORDS: break;
     }
     return "";
+}
+
+/* Returns the words that are known when the script is made, with spaces between them; NULL: none are. */
+static const char *fixed_words(cli_completes completes, const char *words)
+{
+    if (completes != CLI_STRATEGIES)
+        return words;
+    const char *names = kiln_strategy_name(0);
+    for (size_t i = 1; kiln_strategy_name(i); i++)
+        names = cli_printf("%s %s", names, kiln_strategy_name(i));
+    return names;
 }
 
 /* The first sentence of a help text, without characters that have a meaning in a shell's quotes. */
@@ -48,13 +60,13 @@ static const char *both_names(const cli_option *option, const char *between)
 
 static void bash_reply(cli_completes completes, const char *words, const char *indent)
 {
-    if (words)
-        out_printf("%s_kiln_offer %s\n", indent, words);
+    if (fixed_words(completes, words))
+        out_printf("%s_kiln_offer %s\n", indent, fixed_words(completes, words));
     if (completes == CLI_FILES || completes == CLI_NOTHING)
         out_printf("%scompopt -o default\n", indent);
     else if (completes == CLI_FOLDERS)
         out_printf("%scompopt -o dirnames\n", indent);
-    else if (completes != CLI_WORDS)
+    else if (completes != CLI_WORDS && completes != CLI_STRATEGIES)
         out_printf("%s_kiln_lines %s\n", indent, lister(completes));
     if (completes == CLI_SPECS)
         out_printf("%s_kiln_files\n", indent);
@@ -148,13 +160,19 @@ static const char bash_words[] =
     "    done\n"
     "}\n"
     "_kiln_of_spec() {\n"
-    "    local word spec= first=2\n"
+    "    local word spec= first=2 variant= before=\n"
     "    [[ ${words[1]} == study ]] && first=3\n"
     "    for word in \"${words[@]:first}\"; do\n"
     "        [[ $word == -* || -z $word ]] || { spec=$word; break; }\n"
     "    done\n"
     "    [[ $spec == '~/'* ]] && spec=$HOME${spec:1}\n"
-    "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n"
+    "    for word in \"${words[@]:2}\"; do\n"
+    "        [[ $before == -v || $before == --variant || $before == --variants ]] && variant=$word\n"
+    "        [[ $word == --variant=* || $word == --variants=* ]] && variant=${word#*=}\n"
+    "        [[ $word == -v?* ]] && variant=${word#-v}\n"
+    "        before=$word\n"
+    "    done\n"
+    "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" ${variant:+\"--variant=$variant\"} 2>/dev/null\n"
     "}\n";
 
 static const char bash_answer[] =
@@ -265,7 +283,8 @@ static const char *zsh_action(cli_completes completes, const char *words)
     case CLI_NOTHING: return " ";
     case CLI_FILES: return "_files";
     case CLI_FOLDERS: return "_files -/";
-    case CLI_WORDS: return cli_printf("(%s)", words);
+    case CLI_STRATEGIES:
+    case CLI_WORDS: return cli_printf("(%s)", fixed_words(completes, words));
     case CLI_SPECS: return "_kiln_specs";
     case CLI_DEVICES:
     case CLI_VARIANTS:
@@ -298,10 +317,15 @@ static void print_zsh(void)
     out_puts(
         "#compdef kiln\n# zsh completion for kiln, made by `kiln completion zsh`.\n"
         "# Names and values come from specs and files that others wrote: compadd takes them as they are and quotes them.\n"
-        "_kiln_of_spec() {\n    local word spec first=3\n    [[ ${kiln_line[2]} == study ]] && first=4\n"
+        "_kiln_of_spec() {\n    local word spec variant before first=3\n    [[ ${kiln_line[2]} == study ]] && first=4\n"
         "    for word in \"${(@Q)kiln_line[first,-1]}\"; do # Q: without quotes, and nothing expanded\n"
         "        [[ $word == -* || -z $word ]] || { spec=$word; break }\n    done\n"
-        "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n}\n"
+        "    for word in \"${(@Q)kiln_line[3,-1]}\"; do\n"
+        "        [[ $before == -v || $before == --variant || $before == --variants ]] && variant=$word\n"
+        "        [[ $word == --variant=* || $word == --variants=* ]] && variant=${word#*=}\n"
+        "        [[ $word == -v?* ]] && variant=${word#-v}\n"
+        "        before=$word\n    done\n"
+        "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" ${variant:+\"--variant=$variant\"} 2>/dev/null\n}\n"
         "_kiln_words() { local -a found; found=(\"${(@f)$(\"$@\" 2>/dev/null)}\"); compadd -- ${found:#} }\n"
         "_kiln_specs() { _kiln_words kiln list --names; _files -g '*.(yaml|json)' }\n"
         "_kiln() {\n    local -a commands kiln_line\n    kiln_line=($words)\n    commands=(\n");
@@ -331,8 +355,8 @@ static void print_zsh(void)
 
 static const char *fish_words(cli_completes completes, const char *words)
 {
-    if (completes == CLI_WORDS)
-        return cli_printf(" -a '%s'", words);
+    if (completes == CLI_WORDS || completes == CLI_STRATEGIES)
+        return cli_printf(" -a '%s'", fixed_words(completes, words));
     if (completes == CLI_FILES || completes == CLI_FOLDERS)
         return " -F";
     if (completes == CLI_NOTHING)
@@ -359,9 +383,17 @@ static void print_fish(void)
         "# Names and values come from specs and files that others wrote: fish takes the lines of a command as they are\n"
         "# and quotes them.\n"
         "function _kiln_of_spec\n    set -l words (commandline -opc)\n    set -l first 3\n"
+        "    set -l variant\n    set -l before ''\n    for word in $words\n"
+        "        set -l plain (string unescape -- $word)\n"
+        "        string match -q -- $before -v; and set variant --variant=$plain\n"
+        "        string match -q -- $before --variant; and set variant --variant=$plain\n"
+        "        string match -q -- $before --variants; and set variant --variant=$plain\n"
+        "        string match -q -- '--variant*=*' $plain; and set variant (string replace -- --variants= --variant= $plain)\n"
+        "        string match -q -- '-v?*' $plain; and set variant (string replace -- -v --variant= $plain)\n"
+        "        set before $word\n    end\n"
         "    test \"$words[2]\" = study; and set first 4\n    for word in $words[$first..-1]\n"
         "        if not string match -q -- '-*' $word\n"
-        "            kiln show (string unescape -- $word) --only $argv[1] 2>/dev/null # which expands nothing\n"
+        "            kiln show (string unescape -- $word) --only $argv[1] $variant 2>/dev/null # which expands nothing\n"
         "            return\n        end\n    end\nend\n"
         "complete -c kiln -f\n");
     for (size_t i = 0; cli_commands[i]; i++)
@@ -404,7 +436,8 @@ const cli_command cli_completion_command = {
     .name = "completion",
     .summary = "print a completion script for a shell",
     .arguments = "bash|zsh|fish",
-    .about = "Prints a script that completes commands, options, specs, variants, params, sizes and devices.",
+    .about =
+        "Prints a script that completes commands, options, specs, variants, params, sizes, devices and strategies.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_WORDS,

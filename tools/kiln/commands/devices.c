@@ -98,7 +98,7 @@ typedef struct findings {
     cli_list remedies;
 } findings;
 
-static int note(void *user, const kiln_finding *finding)
+static int add_finding(void *user, const kiln_finding *finding)
 {
     findings *f = user;
     json_t *object = js_object();
@@ -117,7 +117,7 @@ static int note(void *user, const kiln_finding *finding)
     return 0;
 }
 
-/* `kiln doctor`: lists the parts that Kiln needs or can use, and what to do about missing ones. Returns 1 if a
+/* `kiln doctor`: lists the parts that Kiln needs or can use, and the remedies for missing parts. Returns 1 if a
  * required part is missing. */
 static int doctor_run(cli *c)
 {
@@ -128,7 +128,7 @@ static int doctor_run(cli *c)
         return code;
     findings f = {.list = js_array()};
     table_start(&f.table, "lll");
-    if (kiln_doctor(c->engine, note, &f, &error) != KILN_OK) {
+    if (kiln_doctor(c->engine, add_finding, &f, &error) != KILN_OK) {
         json_decref(f.list);
         return cli_error(c, error);
     }

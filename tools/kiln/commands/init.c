@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "init.h"
@@ -122,7 +123,7 @@ typedef struct drafted {
     size_t length;
 } drafted;
 
-static int keep(void *user, const char *spec, size_t length)
+static int keep_draft(void *user, const char *spec, size_t length)
 {
     *(drafted *)user = (drafted){cli_strndup(spec, length), length};
     return 0;
@@ -131,16 +132,6 @@ static int keep(void *user, const char *spec, size_t length)
 static bool ends_in(const char *path, const char *end)
 {
     return strlen(path) >= strlen(end) && strcmp(path + strlen(path) - strlen(end), end) == 0;
-}
-
-/* The folders that were needed here are needed there too. */
-static const char *with_paths(const cli *c)
-{
-    const init_args *args = c->args;
-    const char *line = "";
-    for (size_t i = 0; i < args->engine.paths.count; i++)
-        line = cli_printf("%s -I %s", line, cli_shell_word(args->engine.paths.items[i]));
-    return line;
 }
 
 /* `kiln init`: drafts a spec from a CUDA source, and prints it or writes it to a new file. The values of params come
@@ -196,12 +187,20 @@ static int init_run(cli *c)
                                   .option_count = plan.options.count,
                                   .defines = plan.defines,
                                   .define_count = plan.define_count};
-    if (kiln_draft(c->engine, source, &options, keep, &made, &error) != KILN_OK)
-        return cli_error(c, error);
+    if (kiln_draft(c->engine, source, &options, keep_draft, &made, &error) != KILN_OK) {
+        const char *near = access(source, F_OK) == 0 ? NULL : cli_similar_file(source, ".cu .cuh");
+        if (!near)
+            return cli_error(c, error);
+        code = cli_fail(c, KILN_ERROR_NOT_FOUND, "%s; did you mean '%s'?", kiln_error_message(error), near);
+        kiln_error_free(error);
+        return code;
+    }
     if (to) {
         code = cli_write_file(c, to, made.text, made.length);
         if (!code && !c->output.json)
-            out_printf("%s is written. Read its comments, then: kiln tune %s%s\n", to, to, with_paths(c));
+            out_printf("%s is written. Read its comments, then: kiln tune %s%s%s\n", to, cli_shell_word(to),
+                       cli_spec_options(&args->engine),
+                       *options.source == '/' && !args->engine.read_anywhere ? " --read-anywhere" : "");
     } else if (!c->output.json) {
         out_write(made.text, made.length);
     }

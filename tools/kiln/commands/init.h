@@ -12,7 +12,7 @@ typedef struct init_args {
 
 /* Values for the spec that come from the command line. */
 typedef struct init_plan {
-    const char *folder;         /* of the spec */
+    const char *folder;         /* folder of the spec */
     cli_list includes, options; /* for `include:` and `options:` of the spec */
     kiln_setting *defines;      /* for `define:` */
     size_t define_count, define_room;

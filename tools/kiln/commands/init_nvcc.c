@@ -10,7 +10,7 @@
 
 /* ---- the words of a command line ---- */
 
-/* Splits a command line as a shell does: blanks, quotes and backslashes. Variables and patterns stay as they are. */
+/* Splits a command line as a shell does: blanks, quotes and backslashes. Variables and patterns are not expanded. */
 static void split_words(const char *line, cli_list *words)
 {
     char *word = cli_alloc(strlen(line) + 1);
@@ -40,7 +40,7 @@ static void split_words(const char *line, cli_list *words)
 /* Options of nvcc that a spec may have, with their values. */
 static const struct {
     const char *names[2];
-    const char *as; /* in the spec */
+    const char *as; /* name in the spec */
     bool value;
 } kept[] = {
     {{"-std", "--std"}, "-std", true},
@@ -52,7 +52,6 @@ static const struct {
     {{"-prec-sqrt", "--prec-sqrt"}, "--prec-sqrt", true},
     {{"-lineinfo", "--generate-line-info"}, "--generate-line-info", false},
     {{"-extra-device-vectorization", "--extra-device-vectorization"}, "--extra-device-vectorization", false},
-    {{"-Xptxas", "--ptxas-options"}, "--ptxas-options", true},
 };
 /* Options whose value is the next word, and which do not matter for a kernel in a spec. */
 static const char *const with_value[] = {"-o",
@@ -88,7 +87,8 @@ static const char *value_of(const cli_list *words, size_t *i, const char *name)
 
 /* ---- folders ---- */
 
-/* Returns the path of `folder` below `base`; "." for `base` itself. NULL: it is not below, or there is none. */
+/* Returns the path of `folder` below `base`; "." for `base` itself. Returns NULL if the file is not below the folder,
+ * or if there is no file. */
 static const char *path_below(const char *folder, const char *base)
 {
     char whole[PATH_MAX], root[PATH_MAX];
@@ -129,6 +129,31 @@ static void add_define(init_plan *plan, const char *text)
 
 /* ---- the command line of nvcc ---- */
 
+/* Refuses `MIN(a,b)=...`: the key `define` of a spec has names of macros without arguments. */
+static int take_define(cli *c, init_plan *plan, const char *text)
+{
+    if (text[strcspn(text, "(=")] == '(')
+        return cli_usage(
+            c,
+            "--nvcc: -D%s defines a macro with arguments, which a spec cannot do: write the #define into the "
+            "source",
+            text);
+    add_define(plan, text);
+    return 0;
+}
+
+/* Takes options for ptxas, which nvcc separates by commas: "-v,-O3". -v only prints. */
+static void take_ptxas(init_plan *plan, const char *list)
+{
+    while (*list) {
+        const size_t length = strcspn(list, ",");
+        const char *one = cli_strndup(list, length);
+        if (length && strcmp(one, "-v") != 0 && strcmp(one, "--verbose") != 0)
+            cli_list_add(&plan->options, cli_printf("--ptxas-options=%s", one));
+        list += length + (list[length] == ',');
+    }
+}
+
 int init_read_nvcc(cli *c, init_plan *plan)
 {
     const init_args *args = c->args;
@@ -146,10 +171,18 @@ int init_read_nvcc(cli *c, init_plan *plan)
             add_include(c, plan, value);
             taken = true;
         } else if (strncmp(word, "-D", 2) == 0 && (word[2] || i + 1 < words.count)) {
-            add_define(plan, word[2] ? word + 2 : words.items[++i]);
+            int code = take_define(c, plan, word[2] ? word + 2 : words.items[++i]);
+            if (code)
+                return code;
             taken = true;
         } else if ((value = value_of(&words, &i, "--define-macro")) != NULL) {
-            add_define(plan, value);
+            int code = take_define(c, plan, value);
+            if (code)
+                return code;
+            taken = true;
+        } else if ((value = value_of(&words, &i, "-Xptxas")) != NULL ||
+                   (value = value_of(&words, &i, "--ptxas-options")) != NULL) {
+            take_ptxas(plan, value);
             taken = true;
         } else if (strcmp(word, "-include") == 0 || strcmp(word, "--pre-include") == 0) {
             return cli_usage(c,

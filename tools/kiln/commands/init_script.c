@@ -17,7 +17,7 @@ extern char **environ;
 #define LARGEST_ANSWER (16u << 20)
 
 /* Runs python3 with `from` and `to` as its standard streams. Its messages go to standard error. Returns 0 or an error
- * number; *status is that of waitpid(). */
+ * number. *status becomes the status from waitpid(). */
 static int run_python(const char *script, const char *kernel, FILE *from, FILE *to, int *status)
 {
     const char *const words[] = {"python3", "-I", "-", script, kernel ? kernel : "", NULL};
@@ -120,6 +120,8 @@ static void try_spec(cli *c, const kiln_spec *spec)
     kiln_error_free(error);
 }
 
+/* Drafts a spec from a script for Kernel Tuner: runs the script with a stand-in for the tuner, and writes the spec and
+ * the files that it gives. Returns the exit code. */
 int init_from_script(cli *c, const char *script, const char *to, const char *folder)
 {
     const init_args *args = c->args;
@@ -160,8 +162,9 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
         js_set(answer, "file", to ? js_text(to) : json_null());
         js_print(json_incref(answer));
     } else if (!code && to) {
-        out_printf("%s is written. Read its comments, then: kiln tune %s%s\n", to, to,
-                   strstr(text, "{command: ") ? " --allow-commands" : "");
+        out_printf("%s is written. Read its comments, then: kiln tune %s%s%s\n", to, cli_shell_word(to),
+                   cli_spec_options(&args->engine),
+                   !args->engine.allow_commands && strstr(text, "{command: ") ? " --allow-commands" : "");
     } else if (!code) {
         out_write(text, strlen(text));
     }

@@ -128,7 +128,7 @@ static void show_text(cli *c, const char *variant, const kiln_setting *params, s
 }
 
 /* Writes one part to its file or to standard output. 0, or the exit code. */
-static int put(const cli *c, const char *path, const void *data, size_t length)
+static int write_part(const cli *c, const char *path, const void *data, size_t length)
 {
     if (strcmp(path, "-") == 0) {
         out_write(data, length);
@@ -161,7 +161,7 @@ static int put_parts(const cli *c, const kiln_inspection *inspection, bool *show
             continue;
         if (to_stdout && !parts[i].text && (c->output.json || out_is_terminal()))
             return cli_usage(c, "machine code cannot be shown on a terminal; name a file: --cubin=FILE");
-        int code = put(c, parts[i].path, parts[i].data, parts[i].length);
+        int code = write_part(c, parts[i].path, parts[i].data, parts[i].length);
         if (code)
             return code;
         *shown |= to_stdout;

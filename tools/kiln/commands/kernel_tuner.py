@@ -478,7 +478,11 @@ class Reader:
         if isinstance(of, Source) and name == "read":
             return of
         if isinstance(of, str) and name in ("format", "strip", "replace", "join", "lower", "upper", "split"):
-            return getattr(of, name)(*[value_of(a) for a in args], **{k: value_of(v) for k, v in named.items()})
+            plain_args, plain_named = [value_of(a) for a in args], {k: value_of(v) for k, v in named.items()}
+            # "{0.__init__.__globals__}" of an object of this program would show its variables and the environment
+            if name == "format" and not all(isinstance(v, (str, int, float)) for v in [*plain_args, *plain_named.values()]):
+                return Unknown("format() of a value that is no number and no text")
+            return getattr(of, name)(*plain_args, **plain_named)
         return Unknown("%s()" % name)
 
     @staticmethod

@@ -13,7 +13,7 @@ typedef struct found {
     cli_list names, titles, paths;
 } found;
 
-static int note(void *user, const char *name, const char *title, const char *path)
+static int add_spec(void *user, const char *name, const char *title, const char *path)
 {
     found *f = user;
     cli_list_add(&f->names, cli_printf("%s", name));
@@ -31,7 +31,7 @@ static int list_run(cli *c)
     int code = cli_engine(c, &args->engine);
     if (code)
         return code;
-    if (kiln_spec_list(c->engine, note, &f, &error) != KILN_OK)
+    if (kiln_spec_list(c->engine, add_spec, &f, &error) != KILN_OK)
         return cli_error(c, error);
     if (c->output.json) {
         json_t *object = js_object(), *specs = js_array();

@@ -86,7 +86,8 @@ static void roff_command(const cli_command *command)
  * comes from the tables that also make --help. */
 static int man_run(cli *c)
 {
-    (void)c;
+    if (out_is_terminal())
+        return cli_usage(c, "this prints the source of a page for man: 'kiln man | man -l -' shows it");
     out_printf(".\\\" Made by `kiln man` from the option tables of the command.\n"
                ".TH KILN 1 \"\" \"kiln %s\" \"User Commands\"\n",
                kiln_version());

@@ -13,7 +13,7 @@ kiln_status metrics_read(kiln_plan *plan, metric_list *metrics, kiln_error **err
     for (size_t i = 0; i < metrics->count && status == KILN_OK; i++) {
         kiln_error *why = NULL;
         status = kiln_plan_metric(plan, i, &metrics->names[i], &metrics->values[i], &why);
-        if (status == KILN_ERROR_UNSUPPORTED) { /* it needs what was not measured */
+        if (status == KILN_ERROR_UNSUPPORTED) { /* the metric needs a figure that was not measured */
             metrics->values[i] = NAN;
             status = KILN_OK;
         }

@@ -16,6 +16,13 @@ typedef struct compare_args {
 static int load(cli *c, const cli_engine_args *engine, const char *path, const char *prior, kiln_recording **recording)
 {
     kiln_error *error = NULL;
+    const char *dot = strrchr(path, '.');
+    if (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0))
+        return cli_usage(
+            c,
+            "%s is a spec, and not a recorded space (Kernel Tuner's cache file, T4 results): 'kiln tune %s' "
+            "searches a spec",
+            path, cli_shell_word(path));
     int code = cli_engine(c, engine);
     if (code)
         return code;
@@ -163,7 +170,7 @@ int replay_run(cli *c)
 
 typedef struct comparison {
     size_t files, strategies;
-    const char **names;                /* of the strategies */
+    const char **names;                /* names of the strategies */
     const kiln_recording_info **infos; /* the recordings' own */
     kiln_recording **recordings;
     kiln_score *scores; /* strategies x files */
@@ -317,7 +324,7 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     for (size_t s = 0; s < m->strategies; s++)
         for (size_t f = 0; f < m->files; f++) {
             kiln_error *error = NULL;
-            if (cli_interrupted()) { /* only strategies with all scores */
+            if (cli_interrupted()) { /* shows only strategies with all scores */
                 m->strategies = s;
                 return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before any strategy had all scores");
             }
@@ -380,7 +387,7 @@ static int compare_run(cli *c)
     m.scores = cli_alloc(m.files * m.strategies * sizeof *m.scores);
     report_library library = {0};
     bool page = is_page(args->plot);
-    int code = page ? report_load_library(c, NULL, &library) : 0; /* first, as it may be missing */
+    int code = page ? report_load_library(c, NULL, &library) : 0; /* loaded first, because it may be missing */
     code = code ? code : score_all(c, &m, seeds);
     if (code == 0 && c->output.json)
         compare_json(&m, seeds);
@@ -401,7 +408,7 @@ static int compare_run(cli *c)
 #define FIELD(field) offsetof(compare_args, field)
 
 static const cli_option options[] = {
-    {"strategies", 0, CLI_COMMAS, FIELD(strategies), "NAMES", CLI_NOTHING, NULL,
+    {"strategies", 0, CLI_COMMAS, FIELD(strategies), "NAMES", CLI_STRATEGIES, NULL,
      "The strategies to compare, separated by commas. Default: all."},
     {"seeds", 0, CLI_WHOLE, FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
      "Repeat each search with this many seeds. Default: 100."},
@@ -413,7 +420,7 @@ static const cli_option options[] = {
 };
 static const cli_group group = {"What to compare", options, CLI_COUNT(options)};
 
-const cli_command cli_compare_command = {
+const cli_command cli_compare_strategies_command = {
     .name = "compare-strategies",
     .summary = "score search strategies on recorded spaces",
     .arguments = "[FILE...]",

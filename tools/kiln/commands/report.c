@@ -73,6 +73,8 @@ static int add_record(void *user, const kiln_record *record)
         .reason = record->status == KILN_OK ? NULL : kiln_status_text(record->status),
         .message = report_intern(r, record->message),
         .at = (double)record->made / 1e6,
+        .command = report_intern(r, record->command),
+        .elsewhere = strncmp(record->run, "verify", 6) != 0 || strstr(record->run, "verify at ") != NULL,
     };
     if (record->status == KILN_OK) {
         sample.time = kind_of_time(record->result);
@@ -125,6 +127,7 @@ static int find_spec(cli *c, report *r, const char **path)
     r->word = word;
     if (!c->spec)
         return code;
+    r->found = true;
     r->word = cli_spec_word(c, word);
     r->title = kiln_spec_title(c->spec);
     for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++)
@@ -142,7 +145,8 @@ static int read_one(cli *c, report *r, const kiln_store_filter *filter, const ch
     if (kiln_store_open(c->engine, name, KILN_STORE_READ, &store, &error) != KILN_OK)
         return cli_error(c, error);
     const char *path = cli_printf("%s", kiln_store_path(store));
-    const char *named = cli_printf("%s", base_name(path)); /* not where it lies: the page may go to others */
+    /* only the name, without the folder: the page may be sent to others */
+    const char *named = cli_printf("%s", base_name(path));
     r->source = r->source && strcmp(r->source, named) == 0 ? cli_printf("%s (the second)", named) : named;
     collecting to = {r, &args->sizes};
     kiln_status status = kiln_store_list(store, filter, add_record, &to, &error);
@@ -150,8 +154,11 @@ static int read_one(cli *c, report *r, const kiln_store_filter *filter, const ch
     if (status != KILN_OK)
         return cli_error(c, error);
     if (r->problem_count == before && !cli_interrupted())
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists its samples",
-                        path, r->spec);
+        return cli_fail(
+            c, KILN_ERROR_NOT_FOUND,
+            "%s has no such samples of '%s'; 'kiln tune %s' makes some, and 'kiln results%s' lists the samples "
+            "that it has",
+            path, r->spec, cli_shell_word(r->word), name ? cli_printf(" --store %s", cli_shell_word(name)) : "");
     return 0;
 }
 
@@ -306,7 +313,8 @@ static int make(cli *c, report *r)
     report_library library = {0};
     uint64_t size = 0;
     int code = args->gnuplot ? 0
-                             : report_load_library(c, args->vega, &library); /* before the work: it may be missing */
+                             /* loaded before the work, because it may be missing */
+                             : report_load_library(c, args->vega, &library);
     code = code ? code : args->replay ? read_replay(c, r) : read_store(c, r);
     if (code)
         return code;
@@ -391,7 +399,7 @@ static const cli_option replay_options[] = {
     {"replay", 0, CLI_TEXT, FIELD(replay), "FILE", CLI_FILES, NULL,
      "Report on a recorded space in place of stored samples. The file is Kernel Tuner's cache file or T4 results. "
      "With --strategy the page shows the search by this strategy."},
-    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The strategy that searches. Without it the page shows the whole space in the order of the file."},
     {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL, "The seed of the strategy's random numbers."},
     {"max-configurations", 'm', CLI_WHOLE, FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,

@@ -1,6 +1,7 @@
 /* results.c - kiln results: the stored samples of sweeps. */
 #include <ctype.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +20,7 @@ typedef struct results_args {
 /* A record, kept beyond the callback. */
 typedef struct kept {
     const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message, *run;
-    const char *file; /* of the spec: one that is there; "": none of those that the sample has */
+    const char *file; /* an existing file of the spec; "": none of the sample's files exists */
     kiln_status status;
     kiln_result result;
     int64_t made;
@@ -81,7 +82,7 @@ static int keep_record(void *user, const kiln_record *r)
 
 /* ---- listing ---- */
 
-static const char *how(const kiln_result *result)
+static const char *kind_text(const kiln_result *result)
 {
     return result->measured ? "" : result->estimated ? " (estimated)" : " (simulated)";
 }
@@ -93,12 +94,12 @@ static const char *outcome(const kept *k)
     static const char at[] = "verify at "; /* "verify at tiny (N=64)": at other sizes than the sample's */
     const char *seconds = cli_seconds(tune_seconds(&k->result)), *small = strstr(k->run, at);
     if (!small || !k->result.verified)
-        return cli_printf("%s%s", seconds, how(&k->result));
+        return cli_printf("%s%s", seconds, kind_text(&k->result));
     small += strlen(at);
     return cli_printf("%s (estimated, verified at %s)", seconds, cli_strndup(small, strcspn(small, " ")));
 }
 
-static const char *day(int64_t made)
+static const char *day_text(int64_t made)
 {
     time_t seconds = (time_t)(made / 1000000);
     struct tm parts;
@@ -187,20 +188,38 @@ static void show_problems(const cli *c, const kept_list *list)
     table_print(&table, true);
 }
 
+/* Returns the text that all samples have there, if there are several; NULL: they differ. */
+static const char *common_text(const kept_list *list, size_t offset)
+{
+    const char *first = *(const char *const *)((const char *)list->items[0] + offset);
+    for (size_t i = 1; i < list->count; i++)
+        if (strcmp(*(const char *const *)((const char *)list->items[i] + offset), first) != 0)
+            return NULL;
+    return list->count > 1 ? first : NULL;
+}
+
+/* One row for each sample. A device, sizes or a variant that all samples share stand above the table. */
 static void show_samples(const kept_list *list)
 {
     cli_table table;
-    static const char *const heads[] = {"made (UTC)", "device", "sizes", "time", "variant", "params"};
+    const char *device = common_text(list, offsetof(kept, device)), *sizes = common_text(list, offsetof(kept, sizes)),
+               *variant = common_text(list, offsetof(kept, variant));
+    const char *heads[] = {"made (UTC)", device ? "" : "device",   sizes ? "" : "sizes",
+                           "time",       variant ? "" : "variant", "params"};
+    const char *common = cli_printf("%s%s%s%s%s", device ? device : "", device && (sizes || variant) ? ", " : "",
+                                    sizes ? sizes : "", sizes && variant ? ", " : "", variant ? variant : "");
+    if (*common)
+        out_printf("in all rows: %s\n", common);
     table_start(&table, "lllrll");
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         table_cell(&table, "%s", heads[i]);
     for (size_t i = 0; i < list->count; i++) {
         const kept *k = list->items[i];
-        table_cell(&table, "%s", day(k->made));
-        table_cell(&table, "%s", k->device);
-        table_cell(&table, "%s", k->sizes);
+        table_cell(&table, "%s", day_text(k->made));
+        table_cell(&table, "%s", device ? "" : k->device);
+        table_cell(&table, "%s", sizes ? "" : k->sizes);
         table_cell(&table, "%s", outcome(k));
-        table_cell(&table, "%s", k->variant);
+        table_cell(&table, "%s", variant ? "" : k->variant);
         table_cell(&table, "%s", k->params);
     }
     table_print(&table, true);
@@ -259,15 +278,18 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
 {
     kiln_error *error = NULL;
     kept_list list = {0};
+    const results_args *args = c->args;
+    const char *store_text = args->store ? cli_printf(" --store %s", cli_shell_word(args->store)) : "";
     if (kiln_store_list(store, filter, keep_record, &list, &error) != KILN_OK)
         return cli_error(c, error);
     if (list.count > 0)
         filter->spec ? show_samples(&list) : show_problems(c, &list);
     if (list.count == 0 && filter->spec) {
         out_puts(cli_printf(
-            "The store has no samples of '%s' that fit; 'kiln tune %s' makes some, and 'kiln results' lists the "
+            "The store has no samples of '%s' that fit; 'kiln tune %s%s' makes some, and 'kiln results%s' lists the "
             "specs that have samples.\n",
-            filter->spec, cli_shell_word(c->spec ? cli_spec_word(c, kiln_spec_path(c->spec)) : filter->spec)));
+            filter->spec, cli_shell_word(c->spec ? cli_spec_word(c, kiln_spec_path(c->spec)) : filter->spec),
+            store_text, store_text));
     } else if (list.count == 0) {
         out_puts("No samples are stored; 'kiln tune SPEC' makes some.\n");
     }
@@ -384,7 +406,7 @@ static void compare_text(const pair *pairs, size_t count, size_t top, const char
     for (size_t i = 0; i < count; i++) {
         if (count > 2 * top && i >= top && i < count - top)
             continue;
-        table_cell(&table, "%s%s", cli_seconds(tune_seconds(&pairs[i].a->result)), how(&pairs[i].a->result));
+        table_cell(&table, "%s%s", cli_seconds(tune_seconds(&pairs[i].a->result)), kind_text(&pairs[i].a->result));
         table_cell(&table, "%s", cli_seconds(tune_seconds(&pairs[i].b->result)));
         table_cell(&table, "%.3f", pairs[i].ratio);
         table_cell(&table, "%s", pairs[i].a->sizes);
@@ -518,7 +540,7 @@ static int results_run(cli *c)
         if (strcmp(words[0], actions[i].name) == 0)
             action = (enum action)i;
     bool named = count && strcmp(words[0], actions[action].name) == 0;
-    if (named) { /* where there are no words, `words` is NULL, to which nothing may be added */
+    if (named) { /* without words, `words` is NULL, and adding to NULL is undefined */
         words++;
         count--;
     }
@@ -539,7 +561,7 @@ static int results_run(cli *c)
     if (!cli_make_sizes(c, &args->sizes, &filter.sizes))
         return CLI_USAGE;
     filter.size_count = args->sizes.count;
-    if (args->older > 0) /* a limit before all samples stays one: 0 would be none */
+    if (args->older > 0) /* 0 would mean no limit */
         filter.before = (int64_t)fmax(((double)time(NULL) - args->older * 86400) * 1e6, -9e18);
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
         !filter.before && !filter.size_count)

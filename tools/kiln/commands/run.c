@@ -18,8 +18,8 @@ typedef struct run_view {
     kiln_setting *params, *sizes;
     size_t param_count, size_count;
     metric_list metrics;
-    const char *captured; /* the folder of the capture; NULL: none */
-    cli_list skipped;     /* kernels whose grid is 0 */
+    const char *captured; /* the folder of the capture; NULL: no capture */
+    cli_list skipped;     /* kernels that were skipped because their grid is 0 */
 } run_view;
 
 static void show_json(cli *c, const run_view *view, const kiln_result *result, const findings *found)
@@ -305,7 +305,7 @@ static int run_run(cli *c)
         int now = cli_apart(c, &args->engine, &args->run, run_one, NULL);
         if (c->apart)
             return now;
-        code = code ? code : now; /* a variant that fails does not keep the others from running */
+        code = code ? code : now; /* if one variant fails, the others still run */
         if (now == CLI_USAGE || now == cli_exit_code(KILN_ERROR_INTERRUPTED))
             break;
     }

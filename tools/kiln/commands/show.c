@@ -12,7 +12,7 @@ typedef struct show_args {
     bool names, metrics;
 } show_args;
 
-#define COUNT_SECONDS 5.0 /* for all variants together, */
+#define COUNT_SECONDS 5.0 /* the limit for all variants together, */
 #define COUNT_LEAST 0.25  /* but at least this much for each */
 
 typedef struct space {
@@ -103,11 +103,28 @@ static const char *type_of(const kiln_buffer_info *info)
 
 /* ---- --only: for scripts and completions ---- */
 
+/* Whether a text, which has names with commas between them, names the variant. */
+static bool names_variant(const char *text, const char *variant)
+{
+    const size_t length = strlen(variant);
+    for (const char *at = text; *at; at += strspn(at, ",")) {
+        const size_t here = strcspn(at, ",");
+        if (here == length && memcmp(at, variant, length) == 0)
+            return true;
+        at += here;
+    }
+    return false;
+}
+
+/* Prints what an option may take, one word a line. For params, -v may name
+ * several variants (`kiln tune -v a,b`). Without -v the params of all variants are printed. */
 static int show_only(cli *c)
 {
     const show_args *args = c->args;
-    const char *what = args->only;
-    int chosen = args->choice.variant ? kiln_spec_variant_find(c->spec, args->choice.variant) : -1;
+    const char *what = args->only, *wanted = args->choice.variant;
+    bool known = false;
+    for (size_t v = 0; wanted && v < kiln_spec_variant_count(c->spec); v++)
+        known = known || names_variant(wanted, kiln_spec_variant_name(c->spec, v));
     if (strcmp(what, "sizes") == 0) {
         for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++) {
             const kiln_size_set *set = kiln_spec_size_set(c->spec, i);
@@ -118,7 +135,7 @@ static int show_only(cli *c)
     for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++) {
         if (strcmp(what, "variants") == 0)
             out_word(kiln_spec_variant_name(c->spec, v));
-        else if (chosen < 0 || (size_t)chosen == v)
+        else if (!known || names_variant(wanted, kiln_spec_variant_name(c->spec, v)))
             for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
                 const kiln_param_info *info = kiln_spec_param(c->spec, v, p);
                 for (size_t i = 0; i < info->count; i++)
@@ -287,7 +304,7 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
             if (info->count > 24 && i == 11 && info->initial < i)
                 values = cli_printf("%s ...", values);
             if (info->count > 24 && i >= 11 && i + 2 < info->count && i != info->initial)
-                continue; /* of a long list show only the ends and the default */
+                continue; /* of a long list, show only the ends and the default */
             const char *text = cli_value_text(info->values[i]);
             values = cli_printf(i == info->initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
         }

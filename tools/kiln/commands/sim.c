@@ -11,7 +11,7 @@ typedef struct found {
     size_t instructions, forms;
 } found;
 
-static int note(void *user, const kiln_sim_instruction *i)
+static int add_instruction(void *user, const kiln_sim_instruction *i)
 {
     found *f = user;
     if (i->kind != KILN_SIM_RUNS) {
@@ -97,7 +97,7 @@ static int coverage(const cli *c)
     table_start(&f.table, "lr");
     table_cell(&f.table, "instruction");
     table_cell(&f.table, "forms");
-    kiln_sim_instructions(note, &f);
+    kiln_sim_instructions(add_instruction, &f);
     if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "instructions", f.runs);

@@ -13,7 +13,7 @@ int sim_env(const cli *c);
 int sim_run_program(const cli *c); /* does not return if the program replaces this process */
 
 /* sim_profile.c: the files that the simulated device's libcuda writes for the processes of a program (engine/sim/programs/PROFILE.md). */
-typedef struct sim_end { /* how the program ended */
+typedef struct sim_end { /* the way in which the program ended */
     int code, signal;    /* signal 0: the program ended with `code` */
 } sim_end;
 /* Shows the profiles in the files. `end` is NULL if it is not known how the program ended. Reports an error and

@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "sim.h"
 
-enum { ROWS_MOST = 40 }; /* of a table; --json has all */
+enum { ROWS_MOST = 40 }; /* most rows of a table; --json has all */
 
 /* ---- reading ---- */
 
@@ -64,7 +64,7 @@ static int by_time(const void *a, const void *b)
 
 typedef struct process {
     json_t *array, *head;
-    json_t **kernels, **copies; /* by time, borrowed */
+    json_t **kernels, **copies; /* sorted by time; borrowed */
     size_t kernel_count, copy_count;
     double kernel_seconds, copy_seconds, end; /* end: of the device's timeline */
     uint64_t launches, estimated, failed;
@@ -155,7 +155,7 @@ static const char *share_text(double part, double all)
     return part >= 0 && all > 0 ? cli_printf("%.1f %%", 100 * part / all) : "-";
 }
 
-static void heads(cli_table *table, const char *align, const char *const *texts)
+static void start_table(cli_table *table, const char *align, const char *const *texts)
 {
     table_start(table, align);
     table->indent = 2;
@@ -163,7 +163,7 @@ static void heads(cli_table *table, const char *align, const char *const *texts)
         table_cell(table, "%s", texts[i]);
 }
 
-static void times(cli_table *table, const json_t *row, double all)
+static void add_times(cli_table *table, const json_t *row, double all)
 {
     const double seconds = real_of(row, "seconds");
     const uint64_t calls = whole_of(row, "calls");
@@ -178,11 +178,11 @@ static void show_kernels(const process *p)
     static const char *const texts[] = {"time", "share", "calls", "mean",   "estimated", "bound by",
                                         "grid", "block", "regs",  "shared", "kernel",    NULL};
     cli_table table;
-    heads(&table, "rrrrrlrrrrl", texts);
+    start_table(&table, "rrrrrlrrrrl", texts);
     for (size_t i = 0; i < p->kernel_count && i < ROWS_MOST; i++) {
         const json_t *row = p->kernels[i];
         const uint64_t shared = whole_of(row, "static_shared") + whole_of(row, "dynamic_shared");
-        times(&table, row, p->kernel_seconds);
+        add_times(&table, row, p->kernel_seconds);
         table_cell(&table, "%s", cli_whole(whole_of(row, "estimated")));
         table_cell(&table, "%s", *text_of(row, "bound") ? cli_visible(text_of(row, "bound")) : "-");
         table_cell(&table, "%s", axes_text(row, "grid"));
@@ -202,9 +202,9 @@ static void show_copies(const process *p)
     cli_table table;
     if (p->copy_count == 0)
         return;
-    heads(&table, "rrrrrl", texts);
+    start_table(&table, "rrrrrl", texts);
     for (size_t i = 0; i < p->copy_count; i++) {
-        times(&table, p->copies[i], p->copy_seconds);
+        add_times(&table, p->copies[i], p->copy_seconds);
         table_cell(&table, "%s", cli_bytes(whole_of(p->copies[i], "bytes")));
         table_cell(&table, "%s", cli_visible(text_of(p->copies[i], "name")));
     }
@@ -230,6 +230,7 @@ static void show_counters(const process *p)
     }
 }
 
+/* Prints the profile of one process: the totals, the kernels and the copies. */
 static void show_process(const cli *c, const process *p)
 {
     const sim_args *args = c->args;
@@ -304,7 +305,7 @@ bool sim_profile_show(const cli *c, const cli_list *files, const sim_end *end)
     return found > 0;
 }
 
-static bool put(int to, const char *data, size_t length)
+static bool write_whole(int to, const char *data, size_t length)
 {
     while (length > 0) {
         const ssize_t done = write(to, data, length);
@@ -321,7 +322,7 @@ static bool put(int to, const char *data, size_t length)
 /* Each file is an array with an element a line; "[" and "]" have lines of their own (cuda/journal.c). */
 bool sim_trace_join(const cli_list *files, int to)
 {
-    bool good = put(to, "[\n", 2), any = false;
+    bool good = write_whole(to, "[\n", 2), any = false;
     for (size_t i = 0; i < files->count; i++) {
         FILE *file = fopen(files->items[i], "re");
         char *line = NULL;
@@ -331,14 +332,14 @@ bool sim_trace_join(const cli_list *files, int to)
                 continue;
             while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == ','))
                 length--;
-            good = good && (!any || put(to, ",\n", 2)) && put(to, line, (size_t)length);
+            good = good && (!any || write_whole(to, ",\n", 2)) && write_whole(to, line, (size_t)length);
             any = true;
         }
         free(line);
         if (file)
             fclose(file);
     }
-    good = good && (any ? put(to, "\n]\n", 3) : put(to, "]\n", 2));
+    good = good && (any ? write_whole(to, "\n]\n", 3) : write_whole(to, "]\n", 2));
     if (!good)
         cli_complain(cli_printf("the trace: %s", strerror(errno)));
     return good;

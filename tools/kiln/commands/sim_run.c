@@ -17,7 +17,7 @@
 #include "program.h"
 #include "sim.h"
 
-enum { NOT_STARTED = 125, NOT_FOUND = 127 }; /* as env(1) and shells have them */
+enum { NOT_STARTED = 125, NOT_FOUND = 127 }; /* the codes of env(1) and of shells */
 
 /* The folder with libcuda.so.1, beside this command in the build tree or where it is installed. */
 static const char *library_folder(void)
@@ -86,7 +86,7 @@ static size_t settings(const cli *c, const char *folder, const char *profile, co
         to[count++] = (setting){"KILN_SIM_DEVICES", cli_printf("%u", (unsigned)args->devices)};
     if (args->check)
         to[count++] = (setting){"KILN_SIM_CHECK", "1"};
-    if (args->check && !getenv("KILN_SIM_CHECK_EXIT")) /* as of `kiln check` */
+    if (args->check && !getenv("KILN_SIM_CHECK_EXIT")) /* the exit code of `kiln check` */
         to[count++] = (setting){"KILN_SIM_CHECK_EXIT", "1"};
     return count;
 }
@@ -165,7 +165,7 @@ static bool read_program(const char *path, program *p)
     return true;
 }
 
-/* Returns NULL if the program can run; otherwise the reason why it cannot, and what to do. */
+/* Returns NULL if the program can run. Otherwise returns the reason why it cannot, and the remedy. */
 static const char *why_not_runnable(const program *p, const char *folder)
 {
     if (p->kind == PROGRAM_DAMAGED || p->kind == PROGRAM_FOREIGN)
@@ -186,7 +186,7 @@ static const char *why_not_runnable(const program *p, const char *folder)
     return NULL;
 }
 
-static const char *described(const program *p)
+static const char *describe_program(const program *p)
 {
     switch (p->kind) {
     case PROGRAM_SHARED: return cli_printf("CUDA runtime, %s", p->runtime);
@@ -222,7 +222,7 @@ static void start(const char *path, char **arguments)
 
 static volatile sig_atomic_t child;
 
-/* A terminal sends its signals to the program too; others reach this process alone. */
+/* A terminal sends its signals to the program too. Other signals reach only this process. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -315,7 +315,7 @@ static void show(const cli *c, const char *folder, int to, int trace, const sim_
     list_files(folder, "profile.", &profiles);
     list_files(folder, "trace.", &traces);
     if (args->profile && dup2(to, STDOUT_FILENO) >= 0) {
-        out_start(); /* it may be a terminal, or not be one */
+        out_start(); /* standard output may be a terminal or not */
         if (c->output.json)
             out_start_json();
         sim_profile_show(c, &profiles, end);
@@ -360,7 +360,11 @@ static const char *choose_program(const cli *c, const char *folder, program *p, 
     const char *word = c->words.items[1], *path = find_program(word);
     *code = NOT_FOUND;
     if (!path) {
-        fprintf(stderr, "kiln sim run: %s: there is no such program in $PATH\n", word);
+        const char *dot = strrchr(word, '.');
+        const bool source = dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cpp") == 0 || strcmp(dot, ".c") == 0);
+        fprintf(stderr, "kiln sim run: %s: %s\n", word,
+                source ? "is a source, and not a program: compile it first, for example with nvcc"
+                       : "there is no such program in $PATH; a program here is named with its folder, ./NAME");
         return NULL;
     }
     if (!read_program(path, p))
@@ -399,11 +403,11 @@ int sim_run_program(const cli *c)
             rmdir(files);
         return code;
     }
-    if (p.has_rpath && p.kind == PROGRAM_SHARED) /* which the loader prefers to LD_LIBRARY_PATH */
+    if (p.has_rpath && p.kind == PROGRAM_SHARED) /* the loader prefers DT_RPATH to LD_LIBRARY_PATH */
         setenv("LD_PRELOAD", cli_printf("%s/libcuda.so.1:%s/%s", folder, folder, p.runtime), 1);
     if (!c->output.quiet)
-        fprintf(stderr, "kiln sim run: %s: %s%s; device %s\n", path, described(&p), p.ptx ? ", kernels with PTX" : "",
-                device && *device ? device : "generic");
+        fprintf(stderr, "kiln sim run: %s: %s%s; device %s\n", path, describe_program(&p),
+                p.ptx ? ", kernels with PTX" : "", device && *device ? device : "generic");
     char **arguments = cli_alloc((words->count + 1) * sizeof *arguments);
     for (size_t i = 1; i < words->count; i++)
         arguments[i - 1] = cli_printf("%s", words->items[i]);

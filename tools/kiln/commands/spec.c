@@ -130,6 +130,7 @@ static void print_json(void)
     js_print(object);
 }
 
+/* `kiln spec`: prints the keys of the spec format as tables, as a page, as JSON or as a JSON schema. */
 static int spec_run(cli *c)
 {
     const spec_args *args = c->args;

@@ -48,7 +48,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
     tune_view *view = user;
     (void)sample;
     if (!view->most)
-        view->space = progress->total; /* with a number of configurations the total is that number */
+        view->space = progress->total; /* with a fixed number of configurations, the total is that number */
     if (cli_interrupted()) {
         progress_clear();
         return 1;
@@ -220,6 +220,20 @@ static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *option
     return kiln_tune(c->engine, c->spec, options, tuning, error);
 }
 
+/* Keeps the sizes that the sweep took, for the results. */
+static void take_sizes(tune_view *view, const kiln_tuning *tuning)
+{
+    const kiln_setting *size;
+    size_t count = 0;
+    while (kiln_tuning_size(tuning, count))
+        count++;
+    kiln_setting *sizes = cli_alloc((count + 1) * sizeof *sizes);
+    for (view->size_count = 0; (size = kiln_tuning_size(tuning, view->size_count)); view->size_count++)
+        sizes[view->size_count] = *size;
+    view->sizes = sizes;
+    view->size_set = kiln_tuning_size_set(tuning);
+}
+
 static bool has_limit(const tune_args *args)
 {
     return args->max_configurations || args->max_seconds > 0 || args->max_roofline > 0 || args->stagnation;
@@ -292,8 +306,7 @@ static int tune_run(cli *c)
     if (!tuning)
         return cli_error(c, error);
 
-    view.size_count = cli_whole_sizes(c->spec, &view.chosen.choice, view.device->simulated, &view.size_set,
-                                      &view.sizes);
+    take_sizes(&view, tuning);
     code = cli_exit_code(status);
     view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
     view.status = status;
@@ -314,7 +327,8 @@ static int tune_run(cli *c)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far" : view.ended);
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
-        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* all failed, for several reasons */
+        /* all configurations failed, for several reasons */
+        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status);
     for (size_t i = 0; args->strict && code == 0 && i < kiln_tuning_count(tuning); i++)
         code = cli_exit_code(kiln_tuning_sample(tuning, i)->status); /* the first that failed */
     if (code == 0)
@@ -361,7 +375,7 @@ static const cli_option options[] = {
      "choose the direction. The errors are the largest, the median and the 99.9th percentile over the elements of "
      "the answer, in units of the tolerance. If you repeat the option, kiln shows the Pareto front and ranks it by "
      "the first objective. Default: time."},
-    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+    {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The search strategy; `kiln compare-strategies` lists them. Default: surrogate if there is a limit; without a "
      "limit exhaustive, which tries everything in order."},
     {"estimates", 0, CLI_TEXT, FIELD(estimates), "DEVICE", CLI_NOTHING, NULL,

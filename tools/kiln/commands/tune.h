@@ -41,7 +41,7 @@ typedef struct tune_checked {
     const char *sizes;  /* "N=5000 (tiny)"; NULL: nothing was checked */
     uint64_t runs;      /* winners that ran to their end */
     uint64_t failed;    /* other winners */
-    kiln_status status; /* of the first one that failed */
+    kiln_status status; /* the status of the first one that failed */
     const char *which, *why;
 } tune_checked;
 
@@ -56,7 +56,7 @@ typedef struct tune_view {
     /* the reason why times are for the small sizes instead of the default ones; NULL: they are not */
     const char *instead;
     cli_list unverifiable; /* variants that are left out because they do not take these sizes */
-    kiln_status status;    /* how the sweep ended */
+    kiln_status status;    /* the status with which the sweep ended */
     const char *ended;     /* why it ended early, NULL if it did not */
     bool device_named;     /* 1: the user named the device */
     double limit;          /* seconds; 0: no limit */
@@ -66,7 +66,7 @@ typedef struct tune_view {
     tune_checked checked;
     bool progress;
     bool announced; /* 1: the length of the sweep was announced */
-    double shown;   /* when the progress line was drawn last, in seconds of the sweep */
+    double shown;   /* time of the last drawing of the progress line, in seconds of the sweep */
 } tune_view;
 
 /* Joins the job in which this process was started, if there is a job. Returns true if the process has no further

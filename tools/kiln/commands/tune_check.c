@@ -3,7 +3,7 @@
 
 #include "tune.h"
 
-#define MOST_WINNERS 16 /* as many as finals have */
+#define MOST_WINNERS 16 /* the most configurations that finals measure */
 
 /* The sizes of the checks. A simulated kernel takes long at the sizes of a GPU, so the set `tiny` comes first. With files
  * of inputs the sizes of the sweep are the only ones that fit them. */

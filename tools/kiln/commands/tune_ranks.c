@@ -4,8 +4,8 @@
 
 #include "tune.h"
 
-/* The process's own GPU: the first for the first process of a machine, and so on. Where the launcher shows each process one
- * GPU alone, it is that. */
+/* The process's own GPU: the first for the first process of a machine, and so on. If the launcher shows only one GPU to
+ * each process, the process uses this GPU. */
 static int choose_device(cli *c)
 {
     tune_args *args = c->args;
@@ -45,7 +45,7 @@ static int serve(cli *c)
 }
 
 /* Continues without other ranks: this process is the only one of its job. */
-static bool alone(cli *c, int *code)
+static bool continue_alone(cli *c, int *code)
 {
     const tune_args *args = c->args;
     if (args->lead_only)
@@ -65,7 +65,7 @@ bool tune_join(cli *c, int *code)
         return true;
     }
     if (args->no_mpi)
-        return alone(c, code);
+        return continue_alone(c, code);
     if (kiln_ranks_open(&options, &c->ranks, &error) != KILN_OK) {
         *code = cli_exit_code(kiln_error_status(error));
         cli_fail(c, kiln_error_status(error), "%s; --no-mpi sweeps in each process alone", kiln_error_message(error));
@@ -73,10 +73,10 @@ bool tune_join(cli *c, int *code)
         return true;
     }
     if (!c->ranks)
-        return alone(c, code);
+        return continue_alone(c, code);
     const char *device = args->engine.device;
     const bool json = c->output.json, first = kiln_ranks_rank(c->ranks) == 0;
-    c->output.json = json && first; /* what goes wrong in another process is no part of the answer */
+    c->output.json = json && first; /* messages of another process are not part of the answer */
     if (device && (strcmp(device, "all") == 0 || strchr(device, ',')))
         *code = cli_usage(c, "each of several processes measures on one device: leave out --device, or name one");
     else if (args->no_isolate)
@@ -124,7 +124,7 @@ void tune_collect(cli *c)
         js_print(object);
         return;
     }
-    if (!shown || json_array_size(groups) == 1) /* else rank 0 shows it */
+    if (!shown || json_array_size(groups) == 1) /* otherwise rank 0 shows it */
         out_json(own);
     json_decref(groups);
 }

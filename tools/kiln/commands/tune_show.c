@@ -20,26 +20,49 @@ static const kiln_sample *best_of(const kiln_tuning *tuning)
     return first && first->status == KILN_OK ? first : NULL;
 }
 
+/* Adds the sizes and inputs that the user gave. */
+static const char *with_data(const tune_args *args, const char *line)
+{
+    for (size_t i = 0; i < args->choice.sizes.count; i++)
+        line = cli_printf("%s -s %s", line, cli_shell_word(args->choice.sizes.items[i]));
+    for (size_t i = 0; i < args->run.inputs.count; i++)
+        line = cli_printf("%s -i %s", line, cli_shell_word(args->run.inputs.items[i]));
+    return line;
+}
+
 /* The command line that runs a sample again. */
-static const char *again(const cli *c, const tune_view *view, const kiln_sample *sample)
+static const char *command_again(const cli *c, const tune_view *view, const kiln_sample *sample)
 {
     const tune_args *args = c->args;
-    char *line = cli_printf("kiln run %s -v %s", cli_shell_word(c->words.items[0]), cli_shell_word(sample->variant));
+    const char *line = cli_printf("kiln run %s -v %s", cli_shell_word(c->words.items[0]),
+                                  cli_shell_word(sample->variant));
     for (size_t i = 0; i < sample->param_count; i++)
         line = cli_printf(
             "%s -p %s", line,
             cli_shell_word(cli_printf("%s=%s", sample->params[i].name, cli_value_text(sample->params[i].value))));
-    for (size_t i = 0; i < args->choice.sizes.count; i++)
-        line = cli_printf("%s -s %s", line, cli_shell_word(args->choice.sizes.items[i]));
+    line = with_data(args, line);
     if (view->small)
-        line = cli_printf("%s -s %s --no-verify", line, cli_shell_word(view->size_set));
-    for (size_t i = 0; i < args->run.inputs.count; i++)
-        line = cli_printf("%s -i %s", line, cli_shell_word(args->run.inputs.items[i]));
-    for (size_t i = 0; i < args->engine.paths.count; i++)
-        line = cli_printf("%s -I %s", line, cli_shell_word(args->engine.paths.items[i]));
+        line = cli_printf("%s -s %s", line, cli_shell_word(view->size_set));
+    line = cli_printf("%s%s%s", line, view->small || args->run.no_verify ? " --no-verify" : "",
+                      cli_spec_options(&args->engine));
     bool several = args->engine.device && (strchr(args->engine.device, ',') || strcmp(args->engine.device, "all") == 0);
     const char *device = several ? sample->device : args->engine.device;
     return device && *device ? cli_printf("%s -d %s", line, cli_shell_word(device)) : line;
+}
+
+/* The command line that checks what the sweep tried. `kiln check` runs on the simulated device, at its small sizes: the
+ * sizes of a GPU would take too long there. */
+static const char *check_line(const cli *c, const tune_view *view)
+{
+    const tune_args *args = c->args;
+    const char *line = cli_printf("kiln check %s", cli_shell_word(c->words.items[0]));
+    for (size_t i = 0; i < args->variants.count; i++)
+        line = cli_printf("%s -v %s", line, cli_shell_word(args->variants.items[i]));
+    for (size_t i = 0; i < args->choice.params.count; i++)
+        line = cli_printf("%s -p %s", line, cli_shell_word(args->choice.params.items[i]));
+    if (view->device->simulated || args->run.inputs.count)
+        line = with_data(args, line);
+    return cli_printf("%s%s", line, cli_spec_options(&args->engine));
 }
 
 /* ---- the ranked table ---- */
@@ -66,12 +89,20 @@ static bool has_column(const char *objective)
     return strcmp(objective, "time") != 0 && strcmp(objective, "min:time") != 0;
 }
 
+/* The samples of a table, in its order. */
+typedef struct ranked_sample {
+    const kiln_sample *sample;
+    size_t rank; /* from 0 */
+} ranked_sample;
+
 typedef struct rows {
     cli_table table;
+    const kiln_sample *common; /* its params whose values all rows share are said above the table; NULL: none */
+    bool *is_common;           /* for each of its params */
     double unit;
     bool timed, flops, bytes, roofline, rank, ties;
     const cli_list *objectives;
-    cli_list metrics; /* of the spec's own, those that have a column */
+    cli_list metrics; /* the spec's own metrics that have a column */
 } rows;
 
 /* Starts the table of ranked samples. It shows a column only if some sample has a value for it, and it chooses the
@@ -128,6 +159,44 @@ static bool is_untimed(const kiln_sample *sample, bool timed)
     return timed && sample->status == KILN_OK && !sample->result->measured && !sample->result->estimated;
 }
 
+static const kiln_setting *find_param(const kiln_sample *sample, const char *name)
+{
+    for (size_t i = 0; i < sample->param_count; i++)
+        if (strcmp(sample->params[i].name, name) == 0)
+            return &sample->params[i];
+    return NULL;
+}
+
+/* Finds the params that have one value in all rows. A table of one row shows all of its params in the row. */
+static void find_common(rows *r, const ranked_sample *list, size_t count)
+{
+    r->common = count > 1 ? list[0].sample : NULL;
+    if (!r->common)
+        return;
+    r->is_common = cli_alloc((r->common->param_count + 1) * sizeof *r->is_common);
+    for (size_t p = 0; p < r->common->param_count; p++) {
+        const kiln_setting *param = &r->common->params[p];
+        r->is_common[p] = true;
+        for (size_t i = 1; i < count && r->is_common[p]; i++) {
+            const kiln_setting *other = find_param(list[i].sample, param->name);
+            r->is_common[p] = other && strcmp(cli_value_text(other->value), cli_value_text(param->value)) == 0;
+        }
+    }
+}
+
+/* The params of a row that are not said above the table. */
+static const char *own_settings(const rows *r, const kiln_sample *sample)
+{
+    kiln_setting *own = cli_alloc((sample->param_count + 1) * sizeof *own);
+    size_t count = 0;
+    for (size_t i = 0; i < sample->param_count; i++) {
+        const kiln_setting *common = r->common ? find_param(r->common, sample->params[i].name) : NULL;
+        if (!common || !r->is_common[common - r->common->params])
+            own[count++] = sample->params[i];
+    }
+    return cli_settings_text(own, count);
+}
+
 static void add_row(rows *r, const kiln_sample *sample, size_t rank)
 {
     const kiln_result *result = sample->result;
@@ -149,25 +218,36 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
         table_cell(&r->table, "%s", !known ? "" : value == 0 ? "0" : cli_significant(value, 4));
     }
     table_cell(&r->table, sample->contender ? "%s" : "(%s)", sample->variant);
-    table_cell(&r->table, "%s", cli_settings_text(sample->params, sample->param_count));
+    table_cell(&r->table, "%s", own_settings(r, sample));
+}
+
+/* Prints a table of these samples, and above it the params that have one value in all of them. */
+static void show_rows(const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank,
+                      const ranked_sample *list, size_t count)
+{
+    rows r;
+    start_rows(&r, c, tuning, best, rank);
+    find_common(&r, list, count);
+    const char *common = "";
+    for (size_t p = 0; r.common && p < r.common->param_count; p++)
+        if (r.is_common[p])
+            common = cli_printf("%s %s", common, cli_settings_text(&r.common->params[p], 1));
+    if (*common)
+        out_wrapped(cli_printf("in all rows:%s", common), 2, out_width());
+    for (size_t i = 0; i < count; i++)
+        add_row(&r, list[i].sample, list[i].rank);
+    table_print(&r.table, true);
 }
 
 static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
     const tune_args *args = c->args;
-    rows r;
-    start_rows(&r, c, tuning, best, true);
     uint64_t top = args->top ? args->top : 10;
     size_t count = kiln_tuning_count(tuning), right = 0;
-    for (size_t i = 0; i < count; i++) {
-        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
-        if (sample->status != KILN_OK)
-            break;
-        right++;
-        if (i < top)
-            add_row(&r, sample, i);
-    }
-    table_print(&r.table, true);
+    ranked_sample *list = cli_alloc((count + 1) * sizeof *list);
+    for (; right < count && kiln_tuning_sample(tuning, right)->status == KILN_OK; right++)
+        list[right] = (ranked_sample){kiln_tuning_sample(tuning, right), right};
+    show_rows(c, tuning, best, true, list, right < top ? right : (size_t)top);
     if (right > top)
         out_printf("  ... and %s more (--top)\n", cli_whole(right - top));
 }
@@ -197,9 +277,8 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
 
 static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
-    rows r;
     cli_list seen = {0};
-    start_rows(&r, c, tuning, best, false);
+    ranked_sample *list = cli_alloc((kiln_tuning_count(tuning) + 1) * sizeof *list);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         bool known = sample->status != KILN_OK;
@@ -207,13 +286,13 @@ static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sa
             known = strcmp(seen.items[k], sample->variant) == 0;
         if (known)
             continue;
+        list[seen.count] = (ranked_sample){sample, i};
         cli_list_add(&seen, sample->variant);
-        add_row(&r, sample, i);
     }
     if (seen.count < 2)
         return;
     out_printf("\n%sThe best of each variant%s\n", out_bold(), out_plain());
-    table_print(&r.table, true);
+    show_rows(c, tuning, best, false, list, seen.count);
 }
 
 /* Returns the costs of the inputs for the best of each variant; *count gets their number. */
@@ -237,15 +316,15 @@ static whole_cost *whole_costs(const kiln_tuning *tuning, size_t *count)
 static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
     const tune_args *args = c->args;
-    rows r;
     if (args->objectives.count < 2)
         return;
-    start_rows(&r, c, tuning, best, true);
+    ranked_sample *list = cli_alloc((kiln_tuning_count(tuning) + 1) * sizeof *list);
+    size_t count = 0;
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         if (kiln_tuning_sample(tuning, i)->front)
-            add_row(&r, kiln_tuning_sample(tuning, i), i);
+            list[count++] = (ranked_sample){kiln_tuning_sample(tuning, i), i};
     out_printf("\n%sPareto front: better in one objective is worse in another%s\n", out_bold(), out_plain());
-    table_print(&r.table, true);
+    show_rows(c, tuning, best, true, list, count);
 }
 
 /* ---- failures by reason ---- */
@@ -325,7 +404,7 @@ static void show_failures(const kiln_tuning *tuning)
         out_printf("  %s x %s%s%s\n", cli_whole(reasons[i].count), out_red(), kiln_status_text(example->status),
                    out_plain());
         const char *line = bare_message(example);
-        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long: kiln run shows all of it */
+        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long; kiln run shows all of it */
             size_t length = strcspn(line, "\n");
             if (length) {
                 out_puts("      ");
@@ -389,6 +468,16 @@ static const char *end_text(kiln_end end)
     return texts[end];
 }
 
+/* Tells why a sweep ended. A sweep that ended early tells which of the two reasons it was, and the error. */
+static const char *end_reason(const tune_view *view, kiln_end end)
+{
+    if (end != KILN_END_EARLY || !view->ended)
+        return end_text(end);
+    if (view->status == KILN_ERROR_INTERRUPTED)
+        return "interrupted";
+    return cli_printf("by an error: %s", cli_strndup(view->ended, strcspn(view->ended, "\n")));
+}
+
 /* Prints the totals of the sweep: samples by outcome, the reason for its end, use of the cache, and the times of its
  * parts. Rows without a value are left out. */
 static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *tuning)
@@ -414,8 +503,8 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
     }
     if ((t->verified || checked->sizes) && c->words.count > 0) { /* a right answer says nothing about these */
         table_cell(&table, "not looked at");
-        table_cell(&table, "races, barriers, accesses past arrays%s: kiln check %s",
-                   checked->sizes ? " in all others, and at other sizes" : "", cli_shell_word(c->words.items[0]));
+        table_cell(&table, "races, barriers, accesses past arrays%s: %s",
+                   checked->sizes ? " in all others, and at other sizes" : "", check_line(c, view));
     }
     if (t->reused) {
         table_cell(&table, "kept");
@@ -437,7 +526,7 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
     }
     if (t->end != KILN_END_ALL) {
         table_cell(&table, "ended");
-        table_cell(&table, "%s", end_text(t->end));
+        table_cell(&table, "%s", end_reason(view, t->end));
     }
     table_cell(&table, "cache");
     table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t->cache_hits), t->cache_hits == 1 ? "" : "s",
@@ -532,7 +621,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     show_totals(c, view, tuning);
     tune_check_text(&view->checked);
     if (best)
-        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, view, best));
+        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), command_again(c, view, best));
     show_rest(c, view, kiln_tuning_sum(tuning));
 }
 
@@ -637,7 +726,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "verdict", verdict_json(tuning));
     if (view->checked.sizes)
         js_set(object, "check", tune_check_json(&view->checked));
-    js_set(object, "best", best ? js_text(again(c, view, best)) : json_null());
+    js_set(object, "best", best ? js_text(command_again(c, view, best)) : json_null());
     if (view->ended)
         js_set(object, "error", js_error(view->status, view->ended));
     js_print(object);
@@ -703,7 +792,8 @@ static void csv_text(FILE *file, const char *text)
     X(cache_misses)                                                                                                    \
     X(finals)                                                                                                          \
     X(roofline_unit)                                                                                                   \
-    X(partly)
+    X(partly)                                                                                                          \
+    X(weak)
 
 #define CSV_X(kind, name, unit, text) CSV_KIND_##name = CSV_##kind,
 enum csv_kind {
@@ -722,7 +812,7 @@ enum csv_kind {
 enum { KILN_RESULT_MAP(CSV_X) };
 #undef CSV_X
 #define CSV_X(name) CSV_HAS_##name,
-enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each once, or it does not compile */
+enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each column exactly once; otherwise this does not compile */
 #undef CSV_X
 #define CSV_X(kind, name, unit, text) +1
 _Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");

@@ -36,7 +36,7 @@ kiln_setting *report_settings(report *r, const kiln_setting *settings, size_t co
     return made;
 }
 
-static void *grown(void *items, size_t count, size_t *room, size_t size)
+static void *grow_array(void *items, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
         return items;
@@ -69,7 +69,7 @@ report_problem *report_find_problem(report *r, const char *device, const kiln_se
             return p;
     }
     const char *text = report_intern(r, cli_settings_text(sizes, size_count));
-    r->problems = grown(r->problems, r->problem_count, &r->problem_room, sizeof *r->problems);
+    r->problems = grow_array(r->problems, r->problem_count, &r->problem_room, sizeof *r->problems);
     report_problem *made = &r->problems[r->problem_count++];
     *made = (report_problem){.device = report_intern(r, device),
                              .sizes = text,
@@ -84,7 +84,7 @@ void report_add(report_problem *p, const report_sample *sample)
 {
     report_sample *made = cli_alloc(sizeof *made);
     *made = *sample;
-    p->samples = grown(p->samples, p->count, &p->room, sizeof *p->samples);
+    p->samples = grow_array(p->samples, p->count, &p->room, sizeof *p->samples);
     p->samples[p->count++] = made;
 }
 
@@ -185,7 +185,7 @@ size_t report_bin(const report_param *param, uint32_t level)
 
 bool report_has_choice(const report_param *param) { return param->value_count > 1; }
 
-static const char *label(kiln_value v)
+static const char *value_label(kiln_value v)
 {
     return is_missing(v) ? "(none)" : v.kind == KILN_TEXT && !*v.as.text ? "(empty)" : cli_value_text(v);
 }
@@ -197,8 +197,9 @@ static void name_bins(report_param *param)
         size_t bin = report_bin(param, (uint32_t)level);
         for (next = level + 1; next < param->value_count && report_bin(param, (uint32_t)next) == bin; next++)
             ;
-        const char *first = label(param->values[level]);
-        param->labels[bin] = next == level + 1 ? first : cli_printf("%s to %s", first, label(param->values[next - 1]));
+        const char *first = value_label(param->values[level]);
+        param->labels[bin] = next == level + 1 ? first
+                                               : cli_printf("%s to %s", first, value_label(param->values[next - 1]));
     }
 }
 
@@ -432,7 +433,7 @@ static void find_reasons(report_problem *p)
         while (k < p->reason_count && strcmp(p->reasons[k].reason, s->reason) != 0)
             k++;
         if (k == p->reason_count) {
-            p->reasons = grown(p->reasons, p->reason_count, &room, sizeof *p->reasons);
+            p->reasons = grow_array(p->reasons, p->reason_count, &room, sizeof *p->reasons);
             p->reasons[p->reason_count++] = (report_reason){s->reason, s->message, 0, s};
         }
         p->reasons[k].count++;

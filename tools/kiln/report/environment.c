@@ -5,7 +5,7 @@
 
 #define MOST_COMMANDS 4
 
-static void fact(FILE *to, const char *name, const char *text)
+static void write_fact(FILE *to, const char *name, const char *text)
 {
     if (!text || !*text)
         return;
@@ -16,7 +16,7 @@ static void fact(FILE *to, const char *name, const char *text)
     fputs("</dd>\n", to);
 }
 
-static const char *joined(const cli_list *list)
+static const char *join_texts(const cli_list *list)
 {
     const char *text = "";
     for (size_t i = 0; i < list->count && i < 8; i++)
@@ -38,47 +38,50 @@ static const char *range(const report_range *of, double unit, const char *name)
 void report_environment(FILE *to, const report *r, const report_problem *p)
 {
     fputs("<section><h3>Environment</h3>\n<dl>\n", to);
-    fact(to, "spec", r->title && *r->title ? cli_printf("%s: %s", r->spec, r->title) : r->spec);
-    fact(to, "device", p->device);
-    fact(to, p->ids.count > 1 ? "ids" : "id", joined(&p->ids));
-    fact(to, "compute capability", joined(&p->capabilities));
-    fact(to, "driver", joined(&p->drivers));
-    fact(to, "NVRTC", joined(&p->nvrtcs));
-    fact(to, "kiln", joined(&p->kilns));
-    fact(to, "sizes", p->sizes);
-    fact(to, "how it was run", joined(&p->runs));
-    fact(to, "SM clock", range(&p->clock, 1e6, "MHz"));
-    fact(to, "memory clock", range(&p->memory_clock, 1e6, "MHz"));
-    fact(to, "temperature", range(&p->temperature, 1, "\u00b0C"));
-    fact(to, "power", range(&p->power, 1, "W"));
-    fact(to, "peaks",
-         p->peak_flops > 0 ? cli_printf("%s GFLOP/s (fp32), %s GB/s, by %s", cli_significant(p->peak_flops / 1e9, 5),
-                                        cli_significant(p->peak_bandwidth / 1e9, 4), p->peaks_from)
-                           : "");
-    fact(to, "samples",
-         cli_printf("%s: %s ran, %s failed", cli_whole(p->count), cli_whole(p->ran), cli_whole(p->count - p->ran)));
-    fact(to, "left out",
-         p->older + p->other == 0
-             ? ""
-             : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
-                          cli_whole(p->older), cli_whole(p->other)));
-    fact(to, "stopped early",
-         p->stopped_early == 0
-             ? ""
-             : cli_printf("%s, clearly slower: their times have fewer repetitions", cli_whole(p->stopped_early)));
-    fact(to, "throttled", p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
+    write_fact(to, "spec", r->title && *r->title ? cli_printf("%s: %s", r->spec, r->title) : r->spec);
+    write_fact(to, "device", p->device);
+    write_fact(to, p->ids.count > 1 ? "ids" : "id", join_texts(&p->ids));
+    write_fact(to, "compute capability", join_texts(&p->capabilities));
+    write_fact(to, "driver", join_texts(&p->drivers));
+    write_fact(to, "NVRTC", join_texts(&p->nvrtcs));
+    write_fact(to, "kiln", join_texts(&p->kilns));
+    write_fact(to, "sizes", p->sizes);
+    write_fact(to, "how it was run", join_texts(&p->runs));
+    write_fact(to, "SM clock", range(&p->clock, 1e6, "MHz"));
+    write_fact(to, "memory clock", range(&p->memory_clock, 1e6, "MHz"));
+    write_fact(to, "temperature", range(&p->temperature, 1, "\u00b0C"));
+    write_fact(to, "power", range(&p->power, 1, "W"));
+    write_fact(to, "peaks",
+               p->peak_flops > 0
+                   ? cli_printf("%s GFLOP/s (fp32), %s GB/s, by %s", cli_significant(p->peak_flops / 1e9, 5),
+                                cli_significant(p->peak_bandwidth / 1e9, 4), p->peaks_from)
+                   : "");
+    write_fact(
+        to, "samples",
+        cli_printf("%s: %s ran, %s failed", cli_whole(p->count), cli_whole(p->ran), cli_whole(p->count - p->ran)));
+    write_fact(to, "left out",
+               p->older + p->other == 0
+                   ? ""
+                   : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
+                                cli_whole(p->older), cli_whole(p->other)));
+    write_fact(to, "stopped early",
+               p->stopped_early == 0
+                   ? ""
+                   : cli_printf("%s, clearly slower: their times have fewer repetitions", cli_whole(p->stopped_early)));
+    write_fact(to, "throttled", p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
     if (!r->replayed) {
-        fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));
-        fact(to, "compiling", p->compile_seconds > 0 ? cli_duration(p->compile_seconds) : "");
+        write_fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));
+        write_fact(to, "compiling", p->compile_seconds > 0 ? cli_duration(p->compile_seconds) : "");
     }
     if (p->count)
-        fact(to, r->replayed ? "search time" : "time without pauses", cli_duration(p->samples[p->count - 1]->clock));
-    fact(to, p->hosts.count > 1 ? "hosts" : "host", joined(&p->hosts));
+        write_fact(to, r->replayed ? "search time" : "time without pauses",
+                   cli_duration(p->samples[p->count - 1]->clock));
+    write_fact(to, p->hosts.count > 1 ? "hosts" : "host", join_texts(&p->hosts));
     for (size_t i = 0; i < p->commands.count && i < MOST_COMMANDS; i++)
-        fact(to, "command", p->commands.items[i]);
+        write_fact(to, "command", p->commands.items[i]);
     if (p->commands.count > MOST_COMMANDS)
-        fact(to, "command", cli_printf("and %s more", cli_whole(p->commands.count - MOST_COMMANDS)));
-    fact(to, "read from", p->from);
+        write_fact(to, "command", cli_printf("and %s more", cli_whole(p->commands.count - MOST_COMMANDS)));
+    write_fact(to, "read from", p->from);
     fputs("</dl></section>\n", to);
 }
 
@@ -99,7 +102,8 @@ static const char *entry_name(const char *text)
 static const char *field_text(const char *text)
 {
     const char *made = "";
-    for (text = cli_visible(text); *text; text++) /* first the backslashes of controls, as these are TeX's too */
+    /* first the backslashes of control characters, because they are TeX's backslashes too */
+    for (text = cli_visible(text); *text; text++)
         made = *text == '\\'              ? cli_printf("%s\\textbackslash{}", made)
                : strchr("{}#$%&_", *text) ? cli_printf("%s\\%c", made, *text)
                : *text == '~'             ? cli_printf("%s\\textasciitilde{}", made)
@@ -132,15 +136,15 @@ void report_citation(FILE *to, const report *r)
             report_add_once(&nvrtcs, p->nvrtcs.items[k]);
     }
     const char *year = year_of(r), *title = cli_strndup(r->spec, strnlen(r->spec, 100));
-    const char *used = joined(&kilns);
+    const char *used = join_texts(&kilns);
     fputs("<section><h2>How to cite</h2>\n<p>The results of this page, and the program that made them:</p>\n<pre>", to);
     report_put(to, "@misc{%s%s%s,\n", entry_name(title), *year ? "-" : "", year);
-    report_put(to, "  title = {Tuning results of %s on %s},\n", field_text(title), field_text(joined(&devices)));
+    report_put(to, "  title = {Tuning results of %s on %s},\n", field_text(title), field_text(join_texts(&devices)));
     if (*year)
         report_put(to, "  year = {%s},\n", year);
     report_put(to, "  note = {%s samples%s%s%s%s%s%s}\n}\n", cli_whole(r->count), *used ? ", Kiln " : "",
-               field_text(used), drivers.count ? ", driver " : "", field_text(joined(&drivers)),
-               nvrtcs.count ? ", NVRTC " : "", field_text(joined(&nvrtcs)));
+               field_text(used), drivers.count ? ", driver " : "", field_text(join_texts(&drivers)),
+               nvrtcs.count ? ", NVRTC " : "", field_text(join_texts(&nvrtcs)));
     report_put(to, "@software{kiln,\n  title = {Kiln: a run-time compiled CUDA kernel engine and auto-tuner},\n");
     report_put(to, "  version = {%s}\n}\n", kiln_version());
     fputs("</pre></section>\n", to);

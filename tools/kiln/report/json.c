@@ -6,7 +6,7 @@
 #include "report.h"
 
 #define MOST_POINTS 4000 /* per problem: more would cover each other */
-#define MOST_LINES 500   /* of a variant, in parallel coordinates */
+#define MOST_LINES 500   /* most lines of a variant in parallel coordinates */
 #define MOST_TEXT 600    /* bytes of a message in a tooltip */
 
 /* Returns true if index `at` is one of `most` evenly spaced indices of `count`. */
@@ -153,7 +153,7 @@ static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double un
 
 /* Lines of parallel coordinates [time, value of each param]: the fastest fifth of the drawn ones, and some of the
  * others; the slowest first, so that the fastest are drawn over them. */
-static json_t *lines(const report_variant *v, double unit, double detail)
+static json_t *lines_json(const report_variant *v, double unit, double detail)
 {
     size_t most = share_of(MOST_LINES, detail), fastest = v->ran <= most ? v->ran : most / 5;
     json_t *rows = js_array();
@@ -198,7 +198,7 @@ static json_t *variant_json(const report_variant *v, double unit, double detail)
     js_set(object, "ran", js_whole(v->ran));
     js_set(object, "params", params);
     js_set(object, "pairs", pairs);
-    js_set(object, "lines", lines(v, unit, detail));
+    js_set(object, "lines", lines_json(v, unit, detail));
     return object;
 }
 

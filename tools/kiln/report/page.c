@@ -255,7 +255,7 @@ static void best_tables(FILE *to, const report_problem *p)
                 (!from || it->samples[next[v]]->seconds < from->samples[next[from - p->variants]]->seconds))
                 from = it;
         }
-        if (!from) /* never: fewer than p->ran are shown */
+        if (!from) /* never happens, because fewer than p->ran are shown */
             break;
         sample_row(to, has, from->samples[next[from - p->variants]++], cli_whole(shown + 1), unit);
     }
@@ -354,23 +354,6 @@ static void failure_table(FILE *to, const report_problem *p)
     fputs("</section>\n", to);
 }
 
-/* Returns the command line that runs the best sample again. */
-static const char *command_line(const report *r, const report_problem *p)
-{
-    const report_sample *s = p->best;
-    const char *line = cli_printf("kiln run %s", cli_shell_word(r->word));
-    if (*s->variant)
-        line = cli_printf("%s -v %s", line, cli_shell_word(s->variant));
-    for (size_t i = 0; i < s->param_count; i++)
-        line = cli_printf("%s -p %s", line,
-                          cli_shell_word(cli_printf("%s=%s", s->params[i].name, cli_value_text(s->params[i].value))));
-    for (size_t i = 0; i < p->size_count; i++)
-        line = cli_printf(
-            "%s -s %s", line,
-            cli_shell_word(cli_printf("%s=%s", p->size_list[i].name, cli_value_text(p->size_list[i].value))));
-    return *p->device_id ? cli_printf("%s -d %s", line, cli_shell_word(p->device_id)) : line;
-}
-
 static void summary(FILE *to, const report *r, const report_problem *p)
 {
     const report_sample *s = p->best;
@@ -392,10 +375,10 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     fputs("<code>", to);
     report_put(to, "%s", report_cut(report_configuration(s)));
     fputs("</code></p>\n", to);
-    const char *command = r->replayed ? "" : command_line(r, p);
+    const char *command = r->replayed ? "" : report_again(r, p);
     if (*command && strlen(command) <= MOST_COMMAND) { /* a cut command line would run something else */
         fputs("<p class=run><code>", to);
-        report_put(to, "%s", report_cut(command_line(r, p)));
+        report_put(to, "%s", command);
         fputs("</code></p>\n", to);
     }
 }

@@ -6,8 +6,8 @@
 
 #include "report.h"
 
-#define MOST_METRICS 12 /* of the spec's own */
-#define MOST_ROWS 20    /* of a front's table */
+#define MOST_METRICS 12 /* most of the spec's own metrics */
+#define MOST_ROWS 20    /* most rows of a front's table */
 #define MOST_POINTS 1500
 
 /* X(name, unit, more is better, is known, value), of a sample s */
@@ -260,7 +260,7 @@ void report_objectives(FILE *to, const report_problem *p)
 json_t *report_quantities_json(const report_problem *p, double detail)
 {
     json_t *object = js_object(), *list = js_array(), *rows = js_array();
-    size_t *row_of = cli_alloc((p->count + 2) * sizeof *row_of), count = 0; /* by number; 0: none yet */
+    size_t *row_of = cli_alloc((p->count + 2) * sizeof *row_of), count = 0; /* row by number; 0: none yet */
     size_t most = (size_t)(MOST_POINTS * detail) + 50, step = p->count / most + 1;
     for (size_t i = 0; p->quantity_count > 1 && i < p->count; i++) {
         const report_sample *s = p->samples[i];

@@ -6,6 +6,7 @@
  *   quantities.c       figures of samples besides their time
  *   compare.c          compares problems
  *   page.c             writes the page
+ *   again.c            the command that runs a sample again
  *   environment.c      the environment in which the samples were made
  *   export.c           writes each chart as a file
  *   scores.c           the page of kiln compare-strategies
@@ -46,6 +47,8 @@ typedef struct report_sample {
     double energy, power, error, compile; /* J, W, tolerances, seconds; 0: not known */
     bool verified;
     const char *metrics;   /* "NAME=VALUE ..."; NULL: none */
+    const char *command;   /* the command line of its sweep; "": not known */
+    bool elsewhere;        /* its answer was not checked at these sizes: not at all, or at smaller ones */
     const char *functions; /* "NAME=SECONDS ..." of the functions that made its inputs; NULL: not known */
     size_t number;         /* number in the order of time, from 1 */
     uint32_t *levels;      /* for each param of its variant the index of its value */
@@ -59,7 +62,7 @@ typedef struct report_spread {
 /* A property in which samples are better or worse (quantities.c). */
 typedef struct report_quantity {
     const char *name, *unit;
-    /* more: a higher value is better; metric: it comes from the spec; varies: samples differ in it */
+    /* more: a higher value is better. metric: the value comes from the spec. varies: samples have different values */
     bool more, metric, varies;
     size_t known;                /* number of samples that have it */
     double scale;                /* scale of the unit */
@@ -106,10 +109,10 @@ typedef struct report_problem {
     const kiln_setting *size_list;
     size_t size_count;
     const char *from;                                                          /* the store, or the recorded file */
-    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs, hosts, commands; /* each value once */
+    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs, hosts, commands; /* each value occurs once */
     report_range clock, memory_clock, temperature, power;                      /* Hz, degrees, W */
     report_time time;
-    report_sample **samples; /* in order of time */
+    report_sample **samples; /* samples in order of time */
     size_t count, ran, room;
     size_t stopped_early, throttled; /* numbers among all samples that were read */
     /* samples left out: older ones of the same configuration; ones with another kind of time */
@@ -145,8 +148,9 @@ typedef struct report_pair {
 } report_pair;
 
 typedef struct report {
-    const char *spec, *title, *source; /* source: what was read, for people */
+    const char *spec, *title, *source; /* source: the name of the input, for people */
     const char *word;                  /* the word by which `kiln run` finds the spec: its name or a path */
+    bool found;                        /* false: only the store knows the spec */
     cli_list asides;                   /* variants that are not contenders */
     /* 1: `at` is the clock of a replay, which began at 0, so there is no time of day */
     bool replayed;
@@ -173,7 +177,8 @@ double report_value(const report_quantity *q, const report_sample *s); /* NaN if
 const char *report_unknown_objective(const report *r);
 /* compares the first `problems` problems */
 void report_compare(report *r, size_t problems);
-size_t report_variant_of(const report_problem *p, const report_sample *sample); /* its variant's number */
+/* returns the number of the sample's variant */
+size_t report_variant_of(const report_problem *p, const report_sample *sample);
 void report_free(report *r);
 
 const char *report_time_text(report_time time);
@@ -229,6 +234,11 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
 int report_page(cli *c, const report *r, const report_library *library, const char *path, uint64_t *size);
 /* Writes a file as a whole or not at all. */
 int report_write(cli *c, const char *path, const char *data, size_t size);
+
+/* ---- running again (again.c) ---- */
+
+/* Returns the command line that runs the best sample of a problem again. */
+const char *report_again(const report *r, const report_problem *p);
 
 /* ---- charts as files ---- */
 

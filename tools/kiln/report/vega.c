@@ -40,7 +40,7 @@ static void add(report_library *library, const char *name, const char *text)
     library->count++;
 }
 
-static bool has(const report_library *library, const char *name)
+static bool has_library(const report_library *library, const char *name)
 {
     for (size_t i = 0; i < library->count; i++)
         if (strcmp(library->names[i], name) == 0)
@@ -53,8 +53,8 @@ static const char *add_module(report_library *library, const char *name)
 {
     static const char word[] = "require(\"";
     if (strcmp(name, "vega-selections") == 0)
-        name = "vega-selection"; /* its name in other modules, and its file's */
-    if (has(library, name))
+        name = "vega-selection"; /* the name in other modules, and the name of the file */
+    if (has_library(library, name))
         return NULL;
     const char *text = strchr(name, '/') ? NULL : read_text(cli_printf("%s/%s.min.js", library->folder, name));
     if (!text)

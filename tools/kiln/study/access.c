@@ -38,7 +38,7 @@ typedef struct keeper {
     kept *rows;
     size_t count, room;
     bool all, full;
-    uint64_t top; /* how much of a kernel is shown */
+    uint64_t top; /* number of shown accesses of a kernel */
     cli_list names;
 } keeper;
 

@@ -10,7 +10,7 @@
 typedef struct sweep {
     const kiln_param_info *param;
     cli_choice chosen;
-    kiln_setting *setting; /* of the param, in the choice */
+    kiln_setting *setting; /* setting of the param in the choice */
     size_t variant;
 } sweep;
 
@@ -86,7 +86,7 @@ static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k,
             return false;
         out->registers = info.blocks_per_sm < k->blocks_per_sm ? r - k->registers : 0;
     }
-    while (high - low > 1) { /* more shared memory never makes room for more blocks */
+    while (high - low > 1) { /* more shared memory never makes more blocks fit */
         uint64_t middle = (low + high) / 2;
         if (kiln_occupancy(c->engine, arch, threads, k->registers, shared + middle, &info, error) != KILN_OK)
             return false;
@@ -174,7 +174,7 @@ int study_occupancy(cli *c)
             const kiln_inspected_kernel *kernel = kiln_inspection_kernel(inspection, k);
             cliff at;
             if (kernel->blocks_per_sm == 0)
-                continue; /* its block size needs the data of an input, or the block does not fit at all */
+                continue; /* the block size needs the data of an input, or the block does not fit at all */
             if (!find_cliff(c, arch, kernel, &at, &error)) {
                 code = cli_error(c, error);
                 break;
@@ -269,7 +269,7 @@ static json_t *tile_json(const tile_row *row, kiln_value value)
     return object;
 }
 
-static const char *beside(double hand, bool known, const char *counted)
+static const char *both_counts(double hand, bool known, const char *counted)
 {
     return known ? cli_printf("%s | %s", cli_significant(hand, 4), counted) : counted;
 }
@@ -280,12 +280,12 @@ static void tile_cells(cli_table *table, const tile_row *row, const char *value)
     bool known = row->width > 0;
     table_cell(table, "%s", value);
     table_cell(table, "%s", cli_whole(row->phases));
-    table_cell(table, "%s", beside(2 * t * t, known, cli_significant(row->loads, 4)));
-    table_cell(table, "%s", beside(2 * t * t * t, known, cli_significant(row->operations, 5)));
-    table_cell(table, "%s", beside(t, known, cli_significant(row->each, 4)));
+    table_cell(table, "%s", both_counts(2 * t * t, known, cli_significant(row->loads, 4)));
+    table_cell(table, "%s", both_counts(2 * t * t * t, known, cli_significant(row->operations, 5)));
+    table_cell(table, "%s", both_counts(t, known, cli_significant(row->each, 4)));
     table_cell(table, "%s", cli_bytes(row->shared));
     table_cell(table, "%d", row->blocks_per_sm);
-    table_cell(table, "%s", beside(2 * t * t * row->blocks_per_sm, known, cli_significant(row->pending, 5)));
+    table_cell(table, "%s", both_counts(2 * t * t * row->blocks_per_sm, known, cli_significant(row->pending, 5)));
 }
 
 /* Returns the kernel with the most loads, which is the kernel that uses tiles. */

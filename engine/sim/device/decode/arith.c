@@ -6,7 +6,7 @@
 #define TYPE(n) (d->in->types[n])
 #define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
 
-/* One handler for each integer type, in this order; b types as unsigned ones. */
+/* One handler for each integer type, in this order. Types .b count as unsigned. */
 typedef struct by_type {
     vm_handler_id u16, s16, u32, s32, u64, s64;
 } by_type;
@@ -299,7 +299,7 @@ void vm_decode_bits(vm_decoder *d)
 }
 
 /* Decodes bfi, bfe, fns, bmsk and szext. The sources go to a, b, c and e in written order; bfi alone uses e. Positions
- * and lengths have 32 bits also if the field has 64. Flags: 1 is .clamp, 2 is a type of s32. */
+ * and lengths have 32 bits also if the field has 64. Flags: 1 for .clamp, 2 for the type s32. */
 void vm_decode_bitfield(vm_decoder *d)
 {
     unsigned bytes = vm_container(TYPE(0));
@@ -483,7 +483,7 @@ static bool parts_fit(uint32_t select, unsigned lanes, bool mask)
     if (!select)
         return true;
     unsigned bits = PTX_SELECT_BITS(select), count = PTX_SELECT_COUNT(select), places = 32 / bits;
-    if (lanes == 1 || mask) /* of one register */
+    if (lanes == 1 || mask) /* the lanes of one register */
         for (unsigned k = 0; k < count; k++)
             if (PTX_SELECT_DIGIT(select, k) >= places)
                 return false;
@@ -518,7 +518,7 @@ void vm_decode_video(vm_decoder *d)
                     .scale = HAS(SHR7)    ? 7
                              : HAS(SHR15) ? 15
                                           : 0};
-    unsigned first = v->op == VM_VIDEO_SET ? 0 : 1; /* of the types of a and b */
+    unsigned first = v->op == VM_VIDEO_SET ? 0 : 1; /* the types of a and b begin here */
     v->d_signed = first && TYPE(0) == PTX_S32;
     v->a_signed = TYPE(first) == PTX_S32;
     v->b_signed = TYPE(first + 1) == PTX_S32;

@@ -1,5 +1,6 @@
 /* async.c - mbarriers, bulk copies, clusters, and hints that change nothing here. */
 #include "vm_async.h"
+#include "vm_block.h"
 #include "vm_decode.h"
 
 #define OPERAND(n) (&d->in->operands[n])

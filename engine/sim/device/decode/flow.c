@@ -1,5 +1,10 @@
 /* flow.c - control flow, calls, barriers, warp operations. */
+#include "vm_block.h"
+#include "vm_builtin.h"
+#include "vm_child.h"
+#include "vm_collective.h"
 #include "vm_decode.h"
+#include "vm_path.h"
 
 #define OPERAND(n) (&d->in->operands[n])
 #define TYPE(n) (d->in->types[n])

@@ -5,10 +5,13 @@
 
 #include "vm_decode.h"
 #include "vm_jit.h"
+#include "vm_limit.h"
+#include "vm_memory.h"
 
 #define STACK_FRAMES 64u /* frames of every function for which a recursive kernel has local memory */
 #define ALLOCA_BYTES 16384u
-#define STATIC_SHARED_MOST 0xc000u /* of a kernel, on every architecture: more must be dynamic */
+/* most static shared memory of a kernel on every architecture; more must be dynamic */
+#define STATIC_SHARED_MOST 0xc000u
 
 /* The best instruction set that the host supports; KILN_SIM_ISA can select a lower one, so that one host can test
  * all. */
@@ -43,7 +46,7 @@ typedef struct reach_set {
     bool *symbols;
     bool indirect, recursive, alloca_used;
     reach_place *stack;
-    uint32_t depth, next; /* next: the function that indirect calls make reachable */
+    uint32_t depth, next; /* next: the next function that indirect calls can reach */
 } reach_set;
 
 static void reach_open(reach_set *set, uint32_t index)
@@ -88,7 +91,7 @@ static void reach_step(const vm_module *module, reach_set *set)
     }
 }
 
-static void reach(const vm_module *module, uint32_t kernel, reach_set *set)
+static void find_reached(const vm_module *module, uint32_t kernel, reach_set *set)
 {
     const ptx_module *ptx = module->ptx;
     memset(set->functions, 0, ptx->function_count);
@@ -142,7 +145,7 @@ static bool place_shared(vm_module *module, kiln__text *log)
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         if (!ptx->functions[f].entry)
             continue;
-        reach(module, f, &set);
+        find_reached(module, f, &set);
         place_frames(module, f, &set);
         for (uint32_t s = 0; s < ptx->symbol_count; s++)
             users[s] += set.symbols[s];
@@ -157,7 +160,7 @@ static bool place_shared(vm_module *module, kiln__text *log)
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         if (!ptx->functions[f].entry)
             continue;
-        reach(module, f, &set);
+        find_reached(module, f, &set);
         const bool *used = set.symbols;
         uint64_t end = low, own = 0; /* own: without the variables of other kernels between */
         for (uint32_t s = 0; s < ptx->symbol_count; s++)
@@ -227,10 +230,10 @@ static uint64_t local_end(const vm_module *module, const ptx_operand *o)
     return symbol->space == PTX_SPACE_LOCAL || module->home[o->index] ? module->address[o->index] + symbol->bytes : 0;
 }
 
-/* Gives each function a frame that holds all local variables and homes that its code names. Variables are placed in the
- * frame of the function that declares them. An alias shares the code of that function, but it is another function and
- * has another frame. Its frame must be as large, because vm_op_home() writes there without a check at run time. Returns
- * false if a frame is too large. */
+/* Gives each function a frame with all local variables and homes of parameters that its code names. Variables are
+ * placed in the frame of the function that declares them. An alias shares the code of that function, but it is another
+ * function and has another frame. Its frame must be as large, because vm_op_home() writes there without a check at run
+ * time. Returns false if a frame is too large. */
 static bool cover_locals(vm_module *module)
 {
     for (uint32_t n = 0; n < module->ptx->function_count; n++) {
@@ -309,7 +312,7 @@ static bool place_globals(vm_module *module, const vm_module *twin)
         else
             memset(made->host, 0, (size_t)made->bytes);
     }
-    for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* after all have addresses */
+    for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* after all variables have addresses */
         const ptx_symbol *symbol = &ptx->symbols[s];
         const bool own = module->storage[s] && module->storage[s]->home == module->device;
         for (size_t k = 0; own && k < symbol->reloc_count; k++) {

@@ -53,7 +53,7 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
 void vm_decode_mma(vm_decoder *d)
 {
     bool wmma = d->in->op == PTX_OP_WMMA_MMA,
-         wide = d->in->types[2] != PTX_NONE; /* if not wide, only d and c have types */
+         wide = d->in->types[2] != PTX_NONE; /* without this, only d and c have types */
     vm_matrix *x = new_matrix(d);
     if (!x)
         return;
@@ -74,7 +74,7 @@ void vm_decode_mma(vm_decoder *d)
         x->c.used = x->c.count, x->d.used = x->d.count;
     }
     if (a_type == PTX_B1)
-        x->k /= 32; /* of words */
+        x->k /= 32; /* counted in words */
     if (x->sparse) {
         bool half = x->k * vm_element_bits(a_type) <= 256; /* half of the depth of this type's largest shape */
         uint64_t most = vm_element_bits(a_type) >= 16 ? (half ? 3 : 1) : half ? 1 : 0;
@@ -205,7 +205,7 @@ void vm_decode_wgmma(vm_decoder *d)
     x->b = vm_source(d, OPERAND(2), 8);
     x->tile.d = x->tile.c = (vm_fragment){.type = TYPE(0), .count = x->each, .used = x->each};
     if (TYPE(1) == PTX_B1)
-        x->tile.k /= 32; /* of words */
+        x->tile.k /= 32; /* counted in words */
     if (sparse) {
         uint64_t most = vm_element_bits(TYPE(1)) >= 16 ? 1 : 0;
         x->tile.metadata = vm_source(d, OPERAND(3), 4);

@@ -1,5 +1,7 @@
 /* memory.c - loads, stores, atomics and similar instructions. */
+#include "vm_access.h"
 #include "vm_decode.h"
+#include "vm_poll.h"
 
 #define OPERAND(n) (&d->in->operands[n])
 #define TYPE(n) (d->in->types[n])
@@ -23,7 +25,7 @@ static bool is_past_cache(const vm_decoder *d, unsigned space)
 }
 
 /* The fast handler for elements of that type in that space, or VM_H_COUNT. */
-static vm_handler_id fast(unsigned space, unsigned type, bool load)
+static vm_handler_id fast_handler(unsigned space, unsigned type, bool load)
 {
     bool shared = space == PTX_SPACE_SHARED, sign = load && vm_is_signed(type);
     if (space != PTX_SPACE_GLOBAL && space != PTX_SPACE_GENERIC && space != PTX_SPACE_CONST && !shared)
@@ -187,8 +189,8 @@ void vm_decode_ld(vm_decoder *d)
         return;
     }
     bool strong = is_shared_by_threads(d, space);
-    vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, true), vm_load_slow, OPERAND(1), space, l.slots,
-                        count > 1 ? count : 0);
+    vm_code *i = access(d, strong ? VM_H_COUNT : fast_handler(space, type, true), vm_load_slow, OPERAND(1), space,
+                        l.slots, count > 1 ? count : 0);
     const uint32_t address = i->a;
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
     const bool wide = !(i->flags & VM_ADDR32);
@@ -217,7 +219,8 @@ void vm_decode_st(vm_decoder *d)
         vm_decode_fail(d, "store to constant memory");
         return;
     }
-    vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, false), vm_store_slow, OPERAND(0), space, NULL, 0);
+    vm_code *i = access(d, strong ? VM_H_COUNT : fast_handler(space, type, false), vm_store_slow, OPERAND(0), space,
+                        NULL, 0);
     fill(d, i, slots, count, type, (uint8_t)(i->flags | VM_WRITES | (strong ? VM_STRONG : 0)));
 }
 

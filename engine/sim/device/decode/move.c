@@ -1,4 +1,5 @@
 /* move.c - comparison, selection, movement, conversion. */
+#include "vm_access.h"
 #include "vm_decode.h"
 
 #define OPERAND(n) (&d->in->operands[n])
@@ -98,7 +99,7 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         if (low == p)
             return;
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
-        if (q && c == q) { /* which is written before p is computed */
+        if (q && c == q) { /* q is written before p is computed */
             i = vm_step_op(d, vm_op_pred_logic);
             i->a = i->b = c, i->d = c = vm_temp_pred(d);
         }

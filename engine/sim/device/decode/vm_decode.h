@@ -4,8 +4,13 @@
 
 #include "vm_ops.h"
 
-const vm_handlers *vm_table(void); /* of the best instruction set that the host has, or that KILN_SIM_ISA allows */
+const vm_handlers *vm_table(void); /* handlers of the best instruction set that the host has and KILN_SIM_ISA allows */
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
+
+/* Temporaries of an instruction: registers, their bytes, predicates. */
+#define VM_TEMPS 14u
+#define VM_TEMP_BYTES 256u
+#define VM_TEMP_PREDS 6u
 
 typedef struct vm_constant {
     uint64_t value;
@@ -28,7 +33,7 @@ typedef struct vm_decoder {
     uint32_t constant_bytes, known[256]; /* known: index + 1 by hash */
     uint32_t temp_base, temp_used, temp_pred_used, sink;
     bool failed, out_of_memory;
-    vm_code scratch; /* used when there is no memory for code */
+    vm_code scratch; /* used if there is no memory for code */
 } vm_decoder;
 
 typedef void vm_decode_fn(vm_decoder *d);
@@ -46,17 +51,18 @@ vm_code *vm_step_op(vm_decoder *d, vm_handler handler);
 vm_code *vm_guarded_step(vm_decoder *d, vm_handler_id id);
 vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h);
 void vm_decode_fail(vm_decoder *d, const char *what);
+void vm_decode_no_memory(vm_decoder *d);
 
 /* Slots. `bytes` is 4 for all types up to 32 bits, or 8 or 16. vm_dest() takes 0 for a predicate. */
-uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes); /* of vm_op_special, for a container of that width */
+uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes); /* flags of vm_op_special for a container of this width */
 uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t vm_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
 uint32_t vm_temp(vm_decoder *d);
 uint32_t vm_temp_pred(vm_decoder *d);
-uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o); /* with its negation */
+uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o); /* includes the negation of the predicate */
 uint32_t vm_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
-uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o);     /* of p|q, 0 if absent */
+uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o);     /* the second predicate of p|q; 0 if absent */
 unsigned vm_reg_bytes(const vm_decoder *d, const ptx_operand *o); /* container of a register operand */
 unsigned vm_container(unsigned type);
 void *vm_keep(vm_decoder *d, size_t bytes); /* lives with the module; NULL only after failure */

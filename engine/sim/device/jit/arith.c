@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "vm_collective.h"
 
 typedef struct arith {
     jit_emitter *e;
@@ -250,7 +251,7 @@ static unsigned emit_funnel_shift(jit_emitter *e, unsigned a, unsigned b, unsign
     return emit_binary(e, "or", I32V, x, y);
 }
 
-/* Selects bit by bit: `one` where `select` is set, otherwise `zero`. */
+/* Selects bit by bit: Returns `one` in lanes where `select` is set, otherwise `zero`. */
 static unsigned emit_select_bits(jit_emitter *e, unsigned select, unsigned one, unsigned zero)
 {
     return emit_binary(e, "xor", I32V, zero,
@@ -500,6 +501,28 @@ static bool emit_own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mas
     return true;
 }
 
+/* Reads a special register as vm_op_special() does. It is constant for a thread: is_steady() of operands.c knows. */
+static unsigned special_value(jit_emitter *e, unsigned which)
+{
+    const unsigned axis = which % 3 * (unsigned)sizeof(uint32_t);
+    char lanes[VM_LANES * 8];
+    size_t length = 0;
+    _Static_assert(PTX_SREG_TID_X % 3 == 0 && PTX_SREG_NTID_X == 3 && PTX_SREG_CTAID_X == 6 && PTX_SREG_NCTAID_X == 9,
+                   "the numbers of special registers");
+    if (which <= PTX_SREG_TID_Z)
+        return jit_load_host(e, e->w, offsetof(vm_warp, tid) + which * VM_LANES * sizeof(uint32_t), I32V, true);
+    for (unsigned lane = 0; which == PTX_SREG_LANEID && lane < VM_LANES; lane++)
+        length += (size_t)snprintf(lanes + length, sizeof lanes - length, "%si32 %u", lane ? ", " : "", lane);
+    if (which == PTX_SREG_LANEID)
+        return jit_value(e, "add " I32V " <%s>, zeroinitializer", lanes);
+    const unsigned x = which >= PTX_SREG_NCTAID_X
+                           ? jit_load_host(e, e->launch, offsetof(vm_launch, grid) + axis, "i32", true)
+                       : which >= PTX_SREG_CTAID_X
+                           ? jit_load_host(e, e->block, offsetof(vm_block, id) + axis, "i32", true)
+                           : jit_load_host(e, e->launch, offsetof(vm_launch, block) + axis, "i32", true);
+    return jit_splat32_of(e, x);
+}
+
 /* Tests that all lanes of a register hold the value. Otherwise the region ends before the instruction. */
 static void emit_expect(jit_emitter *e, uint32_t slot, uint32_t value)
 {
@@ -574,6 +597,10 @@ bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsi
         return emit_vote(e, i);
     if (i->masked == vm_op_warp_sync)
         return true;
+    if (i->masked == vm_op_special) {
+        jit_put(e, i->d, JIT_32, special_value(e, i->b), mask);
+        return true;
+    }
     const jit_shape *shape = &jit_shapes[insn->id];
     if (shape->form == JIT_OWN)
         return emit_own(e, i, insn->id, mask);

@@ -3,6 +3,8 @@
  * computes all lanes and blends. Accesses and calls happen for all lanes or for none. A branch follows all lanes, or
  * ends the region. */
 #include "emit.h"
+#include "vm_collective.h"
+#include "vm_path.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,6 +114,14 @@ static uint32_t find_var(jit_emitter *e, uint32_t slot, unsigned width)
     return (uint32_t)e->var_count - 1;
 }
 
+/* Returns the value of a register within a block of a function for paths. The first use reads it from the frame. */
+static unsigned get_known(jit_emitter *e, uint32_t var)
+{
+    if (!e->known[var])
+        e->known[var] = jit_load_host(e, e->regs, e->vars[var].slot, get_type(e->vars[var].width), false);
+    return e->known[var];
+}
+
 unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width)
 {
     if (slot & 1) {
@@ -123,6 +133,8 @@ unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width)
     if (width == JIT_MASK && slot == 0)
         return jit_value(e, "add i32 0, -1");
     const char *type = get_type(width);
+    if (e->partial)
+        return get_known(e, find_var(e, slot, width));
     return jit_value(e, "load %s, %s %%s%u", type, jit_pointer(e, type), find_var(e, slot, width));
 }
 
@@ -142,16 +154,51 @@ void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsi
     }
     const uint32_t var = find_var(e, slot, width);
     const char *type = get_type(width);
-    jit_line(e, "store %s %%v%u, %s %%s%u", type, value, jit_pointer(e, type), var);
+    if (e->partial)
+        e->known[var] = value;
+    else
+        jit_line(e, "store %s %%v%u, %s %%s%u", type, value, jit_pointer(e, type), var);
     e->dirty[var] = 1;
     for (unsigned k = 0; k < e->group_count; k++)
         if (e->groups[k].slot == slot)
             e->groups[k--] = e->groups[--e->group_count];
 }
 
+/* Writes the known value of a register to the frame, for the lanes of the path. The row holds values of other
+ * paths in the other lanes. */
+static void store_known(jit_emitter *e, kiln__text *text, uint32_t var)
+{
+    const jit_var *v = &e->vars[var];
+    const char *type = get_type(v->width), *pointer = jit_pointer(e, type);
+    const unsigned a = ++e->values, b = ++e->values;
+    kiln__text_printf(text, "  %%v%u = add i64 %%regs, %u\n  %%v%u = inttoptr i64 %%v%u to %s\n", a, v->slot, b, a,
+                      pointer);
+    if (v->width != JIT_MASK) {
+        const char *element = v->width == JIT_32 ? "v32i32" : "v32i64";
+        kiln__text_printf(text,
+                          "  call void @llvm.masked.store.%s.p0%s(%s %%v%u, %s %%v%u, i32 4, " B1V " %%lanemask)\n",
+                          element, e->u->typed ? element : "", type, e->known[var], pointer, b);
+        return;
+    }
+    const unsigned old = e->values + 1;
+    e->values += 4;
+    kiln__text_printf(text,
+                      "  %%v%u = load i32, %s %%v%u\n  %%v%u = xor i32 %%v%u, %%v%u\n  %%v%u = and i32 %%v%u, %%v%u\n"
+                      "  %%v%u = xor i32 %%v%u, %%v%u\n  store i32 %%v%u, %s %%v%u\n",
+                      old, pointer, b, old + 1, old, e->known[var], old + 2, old + 1, e->mask, old + 3, old, old + 2,
+                      old + 3, pointer, b);
+}
+
 /* Copies a variable to the frame's row (`store`), or back. */
 static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
 {
+    if (e->partial) {
+        if (store)
+            store_known(e, text, var);
+        else
+            e->known[var] = 0;
+        return;
+    }
     const jit_var *v = &e->vars[var];
     const char *type = get_type(v->width), *pointer = jit_pointer(e, type);
     const unsigned a = ++e->values, b = ++e->values, c = ++e->values;
@@ -173,6 +220,8 @@ static void write_back(jit_emitter *e, uint32_t at)
     unsigned count = 0;
     for (uint32_t k = 0; k < e->var_count; k++)
         count += e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width);
+    if (e->partial)
+        count = MUCH + 1;
     for (uint32_t k = 0; k < e->var_count && count > MUCH; k++)
         if (e->dirty[k]) {
             if (jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
@@ -183,17 +232,28 @@ static void write_back(jit_emitter *e, uint32_t at)
 
 /* ---- the end of a region ---- */
 
+/* Writes `more` more for a counter. In a function for paths, lanes are counted as if all ran. */
+static unsigned scale_count(jit_emitter *e, kiln__text *text, bool lanes, unsigned more)
+{
+    if (!e->partial || !lanes) {
+        kiln__text_printf(text, "  %%v%u = add i64 0, %u\n", ++e->values, more);
+        return e->values;
+    }
+    kiln__text_printf(text, "  %%v%u = mul i64 %%v%u, %u\n", ++e->values, e->active, more / VM_LANES);
+    return e->values;
+}
+
 static void add_to_counter(jit_emitter *e, kiln__text *text, const char *argument, const char *counter, unsigned more)
 {
-    const unsigned v = e->values + 1;
+    const unsigned by = scale_count(e, text, strcmp(argument, "%lanes") == 0, more), v = e->values + 1;
     const char *pointer = jit_pointer(e, "i64");
     e->values += 5;
     kiln__text_printf(text,
-                      "  %%v%u = load i64, %s %s\n  %%v%u = add i64 %%v%u, %u\n"
+                      "  %%v%u = load i64, %s %s\n  %%v%u = add i64 %%v%u, %%v%u\n"
                       "  %%v%u = inttoptr i64 %s to %s\n  %%v%u = load i64, %s %%v%u\n"
                       "  %%v%u = add i64 %%v%u, %%v%u\n  store i64 %%v%u, %s %%v%u\n",
-                      v, pointer, counter, v + 1, v, more, v + 2, argument, pointer, v + 3, pointer, v + 2, v + 4,
-                      v + 1, v + 3, v + 4, pointer, v + 2);
+                      v, pointer, counter, v + 1, v, by, v + 2, argument, pointer, v + 3, pointer, v + 2, v + 4, v + 1,
+                      v + 3, v + 4, pointer, v + 2);
 }
 
 static void store_pc(jit_emitter *e, kiln__text *text, uint32_t at)
@@ -222,7 +282,7 @@ unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed)
     kiln__text_printf(text, "  %%v%u = load i64, %s %%ncount\n  %%v%u = add i64 %%v%u, %u\n", v, jit_pointer(e, "i64"),
                       v + 1, v, e->count);
     kiln__text_printf(text, "  %%v%u = or i64 %%v%u, %llu\n  ret i64 %%v%u\n", v + 2, v + 1,
-                      missed ? (unsigned long long)VM_REGION_MISSED : 0ull, v + 2);
+                      missed && !e->partial ? (unsigned long long)VM_REGION_MISSED : 0ull, v + 2);
     return label;
 }
 
@@ -240,8 +300,9 @@ static void flush_counts(jit_emitter *e)
     const char *const counters[] = {"%ncount", "%nlanes", "%nsteps"};
     const unsigned more[] = {e->count, e->lanes, e->steps};
     for (unsigned k = 0; k < 3; k++) {
+        const unsigned by = scale_count(e, &e->body, k == 1, more[k]);
         unsigned v = jit_value(e, "load i64, %s %s", pointer, counters[k]);
-        v = jit_value(e, "add i64 %%v%u, %u", v, more[k]);
+        v = jit_value(e, "add i64 %%v%u, %%v%u", v, by);
         jit_line(e, "store i64 %%v%u, %s %s", v, pointer, counters[k]);
     }
     e->count = e->lanes = e->steps = 0;
@@ -259,8 +320,12 @@ static void count_lanes(jit_emitter *e, unsigned bits)
 
 /* ---- instructions ---- */
 
-void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, bool event)
+/* Calls the handler of an instruction for the lanes of `mask`, an i32 value; 0: for all lanes. `event`: afterwards the
+ * region ends if there is an event. */
+void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event)
 {
+    char lanes[16] = "-1";
+    const unsigned out_of = mask ? ++e->labels : 0, after = mask ? ++e->labels : 0;
     uint64_t address = 0;
     memcpy(&address, &handler, sizeof handler);
     for (unsigned k = 0; k < insn->use_count; k++) {
@@ -269,15 +334,26 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
             move_row(e, &e->body, find_var(e, use->slot, use->width), true);
     }
     store_pc(e, &e->body, e->at + 1);
+    if (mask) { /* handlers expect at least one lane */
+        snprintf(lanes, sizeof lanes, "%%v%u", mask);
+        jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", jit_value(e, "icmp eq i32 %%v%u, 0", mask), after, out_of);
+        jit_label(e, out_of);
+    }
     if (e->u->typed)
-        jit_line(e, "call void inttoptr (i64 %llu to void (i64, i64, i32)*)(i64 %%w, i64 %llu, i32 -1)",
-                 (unsigned long long)address, (unsigned long long)(uintptr_t)i);
+        jit_line(e, "call void inttoptr (i64 %llu to void (i64, i64, i32)*)(i64 %%w, i64 %llu, i32 %s)",
+                 (unsigned long long)address, (unsigned long long)(uintptr_t)i, lanes);
     else
-        jit_line(e, "call void inttoptr (i64 %llu to ptr)(i64 %%w, i64 %llu, i32 -1)", (unsigned long long)address,
-                 (unsigned long long)(uintptr_t)i);
+        jit_line(e, "call void inttoptr (i64 %llu to ptr)(i64 %%w, i64 %llu, i32 %s)", (unsigned long long)address,
+                 (unsigned long long)(uintptr_t)i, lanes);
+    if (mask) {
+        jit_line(e, "br label %%l%u", after);
+        jit_label(e, after);
+    }
     for (unsigned k = 0; k < insn->use_count; k++)
         if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink) {
             move_row(e, &e->body, find_var(e, insn->uses[k].slot, insn->uses[k].width), false);
+            if (e->partial)
+                e->dirty[find_var(e, insn->uses[k].slot, insn->uses[k].width)] = 0;
             for (unsigned n = 0; n < e->group_count; n++)
                 if (e->groups[n].slot == insn->uses[k].slot)
                     e->groups[n--] = e->groups[--e->group_count];
@@ -287,9 +363,11 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
     const bool step = i->guard & 2;
     const unsigned happened = jit_load_host(e, e->w, offsetof(vm_warp, event), "i32", false), on = ++e->labels;
     const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", happened);
-    e->count++, e->steps += step, e->lanes += step ? 0 : VM_LANES; /* it has been executed */
+    const unsigned lanes_run = step || (e->partial && i->guard & ~2u) ? 0
+                                                                      : VM_LANES; /* emit_path() has counted others */
+    e->count++, e->steps += step, e->lanes += lanes_run; /* this instruction has been executed */
     const unsigned out = jit_exit(e, e->at + 1, false);
-    e->count--, e->steps -= step, e->lanes -= step ? 0 : VM_LANES;
+    e->count--, e->steps -= step, e->lanes -= lanes_run;
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, out);
     jit_label(e, on);
 }
@@ -310,7 +388,7 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
     e->count = count, e->lanes = lanes, e->steps = steps;
     if (!is_inside(e, at)) {
         const bool unseen = jit_is_access(&e->u->insns[at]) && e->u->seen[at] == JIT_UNSEEN;
-        if (!unseen)
+        if (!unseen && e->stops)
             e->stops[e->u->insns[at].kind == JIT_STOP ? at + 1 : at] = true;
         label = jit_exit(e, at, unseen);
     } else {
@@ -319,11 +397,11 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
         label = ++e->labels;
         jit_label(e, label);
         flush_counts(e);
-        if (at > e->at && e->state[at - e->first] & LOOP) /* so that ways out of the loop need not */
+        if (at > e->at && e->state[at - e->first] & LOOP) /* so that paths out of the loop need no copy */
             for (uint32_t k = 0; k < e->var_count; k++)
                 if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
                     move_row(e, &e->body, k, true);
-        if (at <= e->at) { /* what others write meanwhile may be what the loop waits for: nothing is read ahead */
+        if (at <= e->at) { /* the loop may wait for a write of another thread, so no read may move before this point */
             jit_line(e, "fence syncscope(\"singlethread\") seq_cst");
             unsigned sum = jit_value(e, "load i64, %s %%ncount", jit_pointer(e, "i64"));
             sum = jit_value(e, "add i64 %%v%u, %u", sum, e->need);
@@ -341,18 +419,32 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
     return label;
 }
 
+/* The same of the lanes that run. */
+static unsigned get_path_guard(jit_emitter *e, const vm_code *i)
+{
+    const unsigned bits = get_guard(e, i);
+    return e->partial && bits ? jit_value(e, "and i32 %%v%u, %%v%u", bits, e->mask) : bits;
+}
+
 static void emit_branch(jit_emitter *e, const vm_code *i)
 {
     const uint32_t target = (uint32_t)(i->target - e->u->function->code);
-    const unsigned bits = get_guard(e, i), step = i->guard >> 1 & 1, lanes = step ? 0 : VM_LANES;
+    const unsigned bits = get_path_guard(e, i), step = i->guard >> 1 & 1, lanes = step ? 0 : VM_LANES;
+    if (e->partial &&
+        target <= e->at) { /* several paths take turns at backward branches: the interpreter counts them */
+        const unsigned paths = jit_load_host(e, e->w, offsetof(vm_warp, path_count), "i32", false);
+        jit_test(e, jit_value(e, "icmp ule i32 %%v%u, 1", paths));
+    }
     flush_counts(e);
     if (!bits) {
         jit_line(e, "br label %%l%u", make_way(e, target, 1, lanes, step));
         return;
     }
     const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", bits);
-    const unsigned all = jit_value(e, "icmp eq i32 %%v%u, -1", bits), some = ++e->labels;
-    const unsigned seen = e->u->seen[e->at], mixed = jit_exit(e, e->at, false); /* lanes go different ways */
+    const unsigned all = e->partial ? jit_value(e, "icmp eq i32 %%v%u, %%v%u", bits, e->mask)
+                                    : jit_value(e, "icmp eq i32 %%v%u, -1", bits);
+    const unsigned seen = e->partial ? JIT_TAKEN | JIT_PASSED : e->u->seen[e->at], some = ++e->labels,
+                   mixed = jit_exit(e, e->at, false); /* lanes go different ways */
     const unsigned on = seen & JIT_PASSED ? make_way(e, e->at + 1, 1, 0, step) : jit_exit(e, e->at, true);
     const unsigned go = seen & JIT_TAKEN ? make_way(e, target, 1, lanes, step) : jit_exit(e, e->at, true);
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", all, go, some);
@@ -374,45 +466,64 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
         jit_label(e, act);
     }
     if (insn->kind == JIT_CALL)
-        jit_call(e, i, insn, i->masked, true);
+        jit_call(e, i, insn, i->masked, 0, true);
     else if (insn->kind == JIT_UPDATE)
         jit_emit_update(e, i);
     else if (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE)
         jit_emit_memory(e, i, insn);
     else
-        jit_call(e, i, insn, e->u->function->module->table[insn->id].full, false);
+        jit_call(e, i, insn, e->u->function->module->table[insn->id].full, 0, false);
     if (bits) {
         jit_line(e, "br label %%l%u", on);
         jit_label(e, on);
-        e->group_count = 0; /* what was found holds on one way only */
+        e->group_count = 0; /* these facts hold on one path only */
     }
 }
 
+/* Writes an access or a call in a function for paths. `bits`: the lanes for which the guard holds; 0: all of the path.
+ * Returns true if the lanes are counted already: a handler may raise an event, after which the region ends. */
+static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
+{
+    if (jit_is_access(insn) && jit_emit_partial_memory(e, i, bits ? bits : e->mask))
+        return false;
+    if (bits && !(i->guard & 2))
+        count_lanes(e, bits);
+    jit_call(e, i, insn, i->masked, bits ? bits : e->mask, true);
+    return bits != 0;
+}
+
+/* Writes the instruction at e->at, by its kind, and counts it with the lanes that run it. */
 static void emit_insn(jit_emitter *e)
 {
     const vm_code *i = &e->u->function->code[e->at];
     const jit_insn *insn = &e->u->insns[e->at];
     const bool access = jit_is_access(insn);
-    if (insn->kind != JIT_PLAIN || access)
+    bool counted = false;
+    if (insn->kind == JIT_BRANCH || (!e->partial && (insn->kind != JIT_PLAIN || access)))
         write_back(e, e->at);
     if (insn->kind == JIT_BRANCH) {
         emit_branch(e, i);
         return;
     }
-    const unsigned bits = get_guard(e, i);
+    const unsigned bits = get_path_guard(e, i);
     if (insn->kind == JIT_PLAIN && !access) {
         const unsigned mask = bits ? jit_value(e, "bitcast i32 %%v%u to " B1V, bits) : 0;
-        if (!jit_emit_plain(e, i, insn, mask))
+        const bool known = jit_emit_plain(e, i, insn, mask);
+        if (!known && e->partial)
+            jit_call(e, i, insn, i->masked, bits ? bits : e->mask, false);
+        else if (!known)
             emit_uniform(e, i, insn, bits);
+    } else if (insn->kind != JIT_MEET && e->partial) {
+        counted = emit_path(e, i, insn, bits);
     } else if (insn->kind != JIT_MEET) {
         emit_uniform(e, i, insn, bits);
     }
     const bool step = i->guard & 2;
     e->count++;
     e->steps += step;
-    if (!step && bits)
+    if (!step && bits && !counted)
         count_lanes(e, bits);
-    else if (!step)
+    else if (!step && !counted)
         e->lanes += VM_LANES;
 }
 
@@ -500,7 +611,7 @@ static void flow_dirty(jit_emitter *e)
             for (unsigned k = 0; k < insn->use_count; k++)
                 if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink)
                     e->dirty[find_var(e, insn->uses[k].slot, insn->uses[k].width)] = 1;
-            if (insn->kind == JIT_BRANCH) /* also where it does not lead: that changes nothing */
+            if (insn->kind == JIT_BRANCH) /* also if the branch does not lead here, which changes nothing */
                 changed = merge_dirty(e, at, (uint32_t)(code[at].target - code), e->dirty) || changed;
             if ((insn->kind != JIT_BRANCH || code[at].guard & ~2u) && is_inside(e, at + 1) &&
                 e->state[at + 1 - e->first] & LEADER)
@@ -515,7 +626,13 @@ static void emit_blocks(jit_emitter *e)
     for (e->at = e->first; e->at <= e->last; e->at++) {
         if (!is_inside(e, e->at))
             continue;
-        if (e->state[e->at - e->first] & LEADER) {
+        if (e->partial && e->state[e->at - e->first] & LEADER) {
+            kiln__text_printf(&e->body, "b%u:\n", e->at);
+            memset(e->dirty, 0, e->var_count);
+            memset(e->known, 0, e->var_count * sizeof *e->known);
+            e->group_count = 0;
+            open = true;
+        } else if (e->state[e->at - e->first] & LEADER) {
             kiln__text_printf(&e->body, "b%u:\n", e->at);
             memcpy(e->dirty, e->block_in + e->block_of[e->at - e->first] * e->var_count, e->var_count);
             e->group_count = 0;
@@ -541,11 +658,12 @@ static void emit_entry(jit_emitter *e)
     const char *counter = jit_pointer(e, "i64");
     e->w = jit_value(e, "add i64 %%w, 0");
     const unsigned runner = jit_load_host(e, e->w, offsetof(vm_warp, runner), "i64", true);
-    const unsigned block = jit_load_host(e, e->w, offsetof(vm_warp, block), "i64", true);
+    e->block = jit_load_host(e, e->w, offsetof(vm_warp, block), "i64", true);
     const unsigned run = jit_load_host(e, runner, offsetof(vm_runner, run), "i64", true);
     e->cache = jit_load_host(e, runner, offsetof(vm_runner, cache), "i64", true);
     e->params = jit_load_host(e, run, offsetof(vm_run_state, params), "i64", true);
-    e->shared = jit_load_host(e, block, offsetof(vm_block, shared), "i64", true);
+    e->launch = jit_load_host(e, run, offsetof(vm_run_state, launch), "i64", true);
+    e->shared = jit_load_host(e, e->block, offsetof(vm_block, shared), "i64", true);
     e->shared_low = jit_load_host(e, run, offsetof(vm_run_state, shared_low), "i64", true);
     e->shared_end = jit_load_host(e, run, offsetof(vm_run_state, shared_reach), "i64", true);
     static const char *const counters[] = {"%ncount", "%nlanes", "%nsteps"};
@@ -553,10 +671,19 @@ static void emit_entry(jit_emitter *e)
         jit_line(e, "%s = alloca i64", counters[k]);
         jit_line(e, "store i64 0, %s %s", counter, counters[k]);
     }
+    if (e->partial)
+        return;
+    for (unsigned k = 0; k < JIT_STREAMS; k++)
+        jit_line(e, "%%p%u = alloca i64\n  store i64 0, %s %%p%u", k, counter, k);
     jit_line(e, "%%ua = alloca " I32V "\n  %%ub = alloca " I32V "\n  %%ud = alloca " I32V "\n  %%uk = alloca i64");
     for (uint32_t k = 0; k < e->var_count; k++) {
-        jit_line(e, "%%s%u = alloca %s", k, get_type(e->vars[k].width));
-        move_row(e, &e->body, k, false);
+        const char *type = get_type(e->vars[k].width);
+        jit_line(e, "%%s%u = alloca %s", k, type);
+        if (jit_live_at(e->u->live, e->head, e->vars[k].slot, e->vars[k].width))
+            move_row(e, &e->body, k, false);
+        else /* no way from here reads it before it is written */
+            jit_line(e, "store %s %s, %s %%s%u", type, e->vars[k].width == JIT_MASK ? "0" : "zeroinitializer",
+                     jit_pointer(e, type), k);
     }
     jit_line(e, "br label %%b%u", e->head);
 }
@@ -565,6 +692,7 @@ void jit_emit_begin(const jit_unit *unit, kiln__text *text)
 {
     static const char *const elements[] = {"i8", "i16", "i32", "i64"};
     kiln__text_puts(text, "!0 = !{}\ndeclare i32 @llvm.ctpop.i32(i32)\n"
+                          "declare i64 @llvm.usub.sat.i64(i64, i64)\n"
                           "declare " I32V " @llvm.ctpop.v32i32(" I32V ")\n"
                           "declare " I32V " @llvm.fshr.v32i32(" I32V ", " I32V ", " I32V ")\n"
                           "declare " I64V " @llvm.fshr.v32i64(" I64V ", " I64V ", " I64V ")\n"
@@ -580,6 +708,14 @@ void jit_emit_begin(const jit_unit *unit, kiln__text *text)
                           elements[k], unit->typed ? elements[k] : "", pointer, vector);
         kiln__text_printf(text, "declare void @llvm.masked.scatter.v32%s.v32p0%s(%s, <32 x %s>, i32, " B1V ")\n",
                           elements[k], unit->typed ? elements[k] : "", vector, pointer);
+    }
+    kiln__text_printf(text, "declare void @llvm.prefetch.p0%s, i32, i32, i32)\n", unit->typed ? "i8(i8*" : "(ptr");
+    for (unsigned k = 2; k < KILN__COUNT(elements); k++) {
+        char vector[24], pointer[24];
+        snprintf(vector, sizeof vector, "v32%s", elements[k]);
+        snprintf(pointer, sizeof pointer, unit->typed ? "<32 x %s>*" : "ptr", elements[k]);
+        kiln__text_printf(text, "declare void @llvm.masked.store.%s.p0%s(<32 x %s>, %s, i32, " B1V ")\n", vector,
+                          unit->typed ? vector : "", elements[k], pointer);
     }
     kiln__text_printf(text, "attributes #0 = { nounwind %s}\n",
                       unit->wide ? "\"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\" " : "");
@@ -597,7 +733,7 @@ static bool prepare_region(jit_emitter *e)
     kiln__free(mem, stack);
     if (!stack || !e->state || !e->block_of)
         return false;
-    e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1); /* more than there can be */
+    e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1); /* an upper bound */
     e->var_of = kiln__calloc(mem, e->var_slots, sizeof *e->var_of);
     if (!e->var_of)
         return false;
@@ -612,6 +748,32 @@ static bool prepare_region(jit_emitter *e)
     e->fixed = true;
     flow_dirty(e);
     return !e->failed;
+}
+
+static void put_function(jit_emitter *e, kiln__text *text, const char *name)
+{
+    kiln__text_printf(text, "define i64 @%s(i64 %%w, i64 %%regs, i64 %%left, i64 %%lanes, i64 %%steps) #0 {\nentry:\n",
+                      name);
+    kiln__text_puts(text, kiln__text_get(&e->entry));
+    kiln__text_puts(text, kiln__text_get(&e->body));
+    kiln__text_puts(text, kiln__text_get(&e->exits));
+    kiln__text_puts(text, "}\n");
+}
+
+static void free_emitter(jit_emitter *e)
+{
+    const kiln_allocator *mem = e->u->mem;
+    kiln__text_free(&e->entry);
+    kiln__text_free(&e->body);
+    kiln__text_free(&e->exits);
+    kiln__free(mem, e->state);
+    kiln__free(mem, e->block_of);
+    kiln__free(mem, e->vars);
+    kiln__free(mem, e->var_of);
+    kiln__free(mem, e->dirty);
+    kiln__free(mem, e->known);
+    kiln__free(mem, e->block_in);
+    kiln__free(mem, e);
 }
 
 /* Plans the region, then writes its entry, its blocks and its exits. */
@@ -629,23 +791,95 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
         e->entry = e->body;
         e->body = (kiln__text){.mem = unit->mem};
         emit_blocks(e);
-        kiln__text_printf(
-            text, "define i64 @%s(i64 %%w, i64 %%regs, i64 %%left, i64 %%lanes, i64 %%steps) #0 {\nentry:\n", name);
-        kiln__text_puts(text, kiln__text_get(&e->entry));
-        kiln__text_puts(text, kiln__text_get(&e->body));
-        kiln__text_puts(text, kiln__text_get(&e->exits));
-        kiln__text_puts(text, "}\n");
+        put_function(e, text, name);
         need = e->failed || e->entry.failed || e->body.failed || e->exits.failed || text->failed ? 0 : e->need;
     }
-    kiln__text_free(&e->entry);
-    kiln__text_free(&e->body);
-    kiln__text_free(&e->exits);
-    kiln__free(unit->mem, e->state);
-    kiln__free(unit->mem, e->block_of);
-    kiln__free(unit->mem, e->vars);
-    kiln__free(unit->mem, e->var_of);
-    kiln__free(unit->mem, e->dirty);
-    kiln__free(unit->mem, e->block_in);
-    kiln__free(unit->mem, e);
+    free_emitter(e);
+    return need;
+}
+
+/* ---- functions for paths ---- */
+
+/* Returns true if a function for paths holds the instruction. At a reconvergence point, at a barrier and where lanes
+ * exchange values the interpreter decides which path goes on. */
+static bool is_of_path(const jit_unit *unit, uint32_t at)
+{
+    const vm_code *i = &unit->function->code[at];
+    return unit->insns[at].kind != JIT_STOP && i->masked != vm_op_meet && i->masked != vm_op_shfl &&
+           i->masked != vm_op_vote && i->masked != vm_op_warp_sync;
+}
+
+/* Marks the instructions that the function holds, and the leaders of its basic blocks. A leader that begins at least
+ * two of them is a head, where the interpreter may enter. */
+static bool prepare_paths(jit_emitter *e, bool *heads)
+{
+    const kiln_allocator *mem = e->u->mem;
+    const vm_code *code = e->u->function->code;
+    const size_t span = e->last - e->first + 1;
+    e->state = kiln__calloc(mem, span + 2, 1);
+    if (!e->state)
+        return false;
+    for (uint32_t at = e->first; at <= e->last; at++) {
+        const uint32_t to = e->u->insns[at].kind == JIT_BRANCH ? (uint32_t)(code[at].target - code) : at;
+        const bool held = is_of_path(e->u, at);
+        e->state[at - e->first] |= held ? REACHED : 0;
+        e->need += held;
+        if (at == e->first)
+            e->state[0] |= LEADER;
+        if (!held || e->u->insns[at].kind == JIT_BRANCH)
+            e->state[at + 1 - e->first] |= LEADER;
+        if (e->u->insns[at].kind == JIT_BRANCH && to >= e->first && to <= e->last)
+            e->state[to - e->first] |= LEADER;
+    }
+    for (uint32_t at = e->first; at < e->last; at++) /* a handler of vm_op_atom copies its code: it is no head */
+        heads[at] = is_inside(e, at) && e->state[at - e->first] & LEADER && is_inside(e, at + 1) &&
+                    e->u->insns[at].kind != JIT_BRANCH && code[at].masked != vm_op_atom;
+    e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1);
+    e->var_of = kiln__calloc(mem, e->var_slots, sizeof *e->var_of);
+    if (!e->var_of)
+        return false;
+    add_vars(e);
+    e->fixed = true;
+    e->dirty = kiln__calloc(mem, e->var_count + 1, 1);
+    e->known = kiln__calloc(mem, e->var_count + 1, sizeof *e->known);
+    return e->dirty && e->known && !e->failed;
+}
+
+/* Writes the values that stay the same, and the way to the block at which the function begins. */
+static void emit_paths_entry(jit_emitter *e, const bool *heads)
+{
+    const vm_code *code = e->u->function->code;
+    emit_entry(e);
+    e->regs = jit_value(e, "add i64 %%regs, 0");
+    e->mask = jit_load_host(e, e->w, offsetof(vm_warp, mask), "i32", true);
+    jit_line(e, "%%lanemask = bitcast i32 %%v%u to " B1V, e->mask);
+    e->active = jit_value(e, "call i32 @llvm.ctpop.i32(i32 %%v%u)", e->mask);
+    e->active = jit_value(e, "zext i32 %%v%u to i64", e->active);
+    const unsigned pc = jit_load_host(e, e->w, offsetof(vm_warp, pc), "i64", false);
+    jit_line(e, "switch i64 %%v%u, label %%nowhere [", pc);
+    for (uint32_t at = e->first; at <= e->last; at++)
+        if (heads[at])
+            jit_line(e, "  i64 %llu, label %%b%u", (unsigned long long)(uintptr_t)(code + at + 1), at);
+    kiln__text_puts(&e->body, "  ]\nnowhere:\n  ret i64 0\n");
+}
+
+uint32_t jit_emit_partial(const jit_unit *unit, kiln__text *text, const char *name, uint32_t first, uint32_t last,
+                          bool *heads)
+{
+    jit_emitter *e = kiln__calloc(unit->mem, 1, sizeof *e);
+    uint32_t need = 0;
+    if (!e)
+        return 0;
+    *e = (jit_emitter){.u = unit, .first = first, .last = last, .head = first, .partial = true};
+    e->entry.mem = e->body.mem = e->exits.mem = unit->mem;
+    if (prepare_paths(e, heads)) {
+        emit_paths_entry(e, heads);
+        e->entry = e->body;
+        e->body = (kiln__text){.mem = unit->mem};
+        emit_blocks(e);
+        put_function(e, text, name);
+        need = e->failed || e->entry.failed || e->body.failed || e->exits.failed || text->failed ? 0 : e->need;
+    }
+    free_emitter(e);
     return need;
 }

@@ -26,7 +26,7 @@ typedef struct jit_group {
     unsigned second;   /* the same for the first lane of the upper half of the warp */
     unsigned host;     /* an i64 value: host address minus address */
 } jit_group;
-enum { JIT_GROUPS = 16 };
+enum { JIT_GROUPS = 16, JIT_STREAMS = 6 };
 
 /* The state of one region while it is written. */
 typedef struct jit_emitter {
@@ -34,21 +34,26 @@ typedef struct jit_emitter {
     kiln__text entry, body, exits;
     char pointers[4][48];
     unsigned next_pointer, values, labels;
-    unsigned w, cache, params, shared, shared_low, shared_end; /* values, all of type i64 */
+    unsigned w, block, launch, cache, params, shared, shared_low, shared_end; /* values, all of type i64 */
     uint32_t first, last, head, need, calls;
     uint32_t at;    /* the instruction that is written at the moment */
-    uint8_t *state; /* by instruction of [first, last]: REACHED, LEADER, LOOP */
+    uint8_t *state; /* flags of each instruction of [first, last]: REACHED, LEADER, LOOP */
     bool *stops;
     jit_var *vars;
     size_t var_count, var_capacity;
     uint32_t *var_of; /* hash table: index + 1 */
     size_t var_slots;
-    uint8_t *dirty;    /* by variable: it may differ from the frame's row at this point */
-    uint8_t *block_in; /* the same at the beginning of each basic block, by block_of[] and variable */
+    uint8_t *dirty;    /* for each variable: its value may differ from the frame's row at this point */
+    uint8_t *block_in; /* the same at the beginning of each basic block, indexed by block_of[] and variable */
     uint32_t *block_of;
     unsigned count, steps, lanes; /* counts since the block's beginning that are not yet added to the variables */
     jit_group groups[JIT_GROUPS];
-    unsigned group_count;
+    unsigned group_count, streams; /* streams: how many of the variables %p0, %p1, ... prefetching uses */
+    /* A function for paths: the lanes of the path, an i32, and their number, an i64, which stay the same. Registers stay
+     * in the frame. known[] has their values within a block, by variable, and dirty[] those that the frame has not. */
+    bool partial;
+    unsigned mask, active, regs; /* regs: the frame, an i64 */
+    unsigned *known;
     bool fixed; /* no variable may be added any more */
     bool failed;
 } jit_emitter;
@@ -73,9 +78,12 @@ void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsi
 unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed);
 /* Ends the region before its instruction unless the i1 value is true. */
 void jit_test(jit_emitter *e, unsigned good);
-void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, bool event);
+void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event);
 
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /* memory.c */
+/* Writes a load or store by lanes of a path. `bits`: the lanes that execute it, an i32. Returns false if the handler must
+ * be called. */
+bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits);
 void jit_emit_update(jit_emitter *e, const vm_code *i);
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn,
                     unsigned mask); /* Writes plain arithmetic (arith.c). Returns false for an unknown instruction. */

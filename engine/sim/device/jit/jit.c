@@ -3,9 +3,9 @@
  * The host thread that finds the loop hot compiles it. The other threads go on interpreting, and use the regions once
  * they are installed.
  *
- * The states of a stretch of code: cold; observed several times in the second half of the count (observe()); compiled
- * at the threshold (compile_regions()); compiled again or given up if it misses too often (handle_miss()), at most
- * TRIES times. */
+ * The states of a piece of code: cold, then observed, then compiled. observe() observes it several times in the second
+ * half of the count. compile_regions() compiles it at the threshold. If it misses too often, handle_miss() compiles it
+ * again, at most TRIES times, and then gives it up. */
 #include "jit.h"
 
 #include <pthread.h>
@@ -15,17 +15,17 @@
 
 #include "llvm.h"
 #include "region.h"
+#include "vm_collective.h"
+#include "vm_path.h"
 
-#define HEADS 24u /* the limit on regions of one loop */
-#define TRIES 3u  /* the limit on attempts for one head */
-#define LENGTH                                                                                                         \
-    1000000u        /* the limit on characters of text for LLVM. Longer texts took LLVM up to 12 s; texts below
-                           it take at most one second */
-#define MOST 16384u /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
+#define HEADS 24u       /* the limit on regions of one loop */
+#define TRIES 3u        /* the limit on attempts for one head */
+#define LENGTH 1000000u /* the limit on characters of text: longer texts took LLVM up to 12 s, shorter ones 1 s */
+#define MOST 16384u     /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
 
-/* A region that was made. It stays until its module is unloaded, because other threads may be in it. */
+/* A region that was made. The code stays until its module is unloaded, because other threads may be running it. */
 typedef struct made_region {
-    vm_native region; /* first, so that the interpreter's pointer leads here */
+    vm_native region; /* the first member, so that the interpreter's pointer points to this struct */
     struct made_region *next;
     uint32_t first, last, tries;
 } made_region;
@@ -48,7 +48,7 @@ typedef struct made_module {
 
 /* A device's compiler. `lock` guards everything but the counters. */
 typedef struct compiler {
-    struct vm_jit jit; /* first, so that the interpreter's pointer leads here */
+    struct vm_jit jit; /* the first member, so that the interpreter's pointer points to this struct */
     const kiln_allocator *mem;
     jit_llvm *llvm;
     bool refused;               /* LLVM cannot be used */
@@ -87,6 +87,8 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
     for (uint32_t at = 0; at < count; at++)
         jit_look(&c->table, made->moves, function, at, &made->insns[at]);
     made->live = jit_live_new(c->mem, function, made->insns);
+    if (made->live && function->ptx->entry && jit_live_blank(made->live))
+        atomic_store_explicit(&function->compiled->blank, true, memory_order_relaxed);
     return made->live != NULL;
 }
 
@@ -162,10 +164,12 @@ typedef struct batch {
     unsigned count;
 } batch;
 
+/* Returns true if a region for whole warps begins there. */
 static bool has_region(const vm_function *function, uint32_t at)
 {
     _Atomic(vm_native *) *all = atomic_load(&function->compiled->at);
-    return all && atomic_load(&all[at]);
+    const vm_native *region = all ? atomic_load(&all[at]) : NULL;
+    return region && region->run;
 }
 
 static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function)
@@ -178,9 +182,10 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
     return all;
 }
 
-/* Installs a region: from here on, other threads run it. */
+/* Installs a region: from here on, other threads run it. `partial`: it is for the paths of a diverged warp, and takes
+ * its place beside the region for whole warps. */
 static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
-                    uint32_t need, uint32_t first, uint32_t last)
+                    uint32_t need, uint32_t first, uint32_t last, bool partial)
 {
     _Atomic(vm_native *) *all = open_table(c, function);
     made_region *r = all ? kiln__calloc(c->mem, 1, sizeof *r) : NULL;
@@ -194,8 +199,20 @@ static void install(compiler *c, made_function *made, const vm_function *functio
                        .next = made->regions,
                        .first = first,
                        .last = last,
-                       .tries = before ? before->tries + 1 : 0};
-    memcpy(&r->region.run, &address, sizeof r->region.run);
+                       .tries = before && before->region.run ? before->tries + 1 : 0};
+    if (before && partial) {
+        r->region.run = before->region.run;
+        r->region.need = before->region.need;
+        r->first = before->first, r->last = before->last, r->tries = before->tries;
+    } else if (before) {
+        r->region.partial = before->region.partial;
+        r->region.partial_need = before->region.partial_need;
+    }
+    memcpy(partial ? &r->region.partial : &r->region.run, &address, sizeof r->region.run);
+    if (partial)
+        r->region.partial_need = need;
+    for (uint32_t at = 0; at < function->code_count; at++)
+        r->region.alive = r->region.alive || function->code[at].masked == vm_op_shfl;
     made->regions = r;
     atomic_store_explicit(&all[head], &r->region, memory_order_release);
     __atomic_store_n(&i->full, vm_op_region, __ATOMIC_RELEASE);
@@ -232,7 +249,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
             b->heads[b->count] = at;
             snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
             b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
-            if (!b->need[b->count]) /* nothing here: perhaps after an instruction that regions do not hold */
+            /* no code here: perhaps the place after an instruction that regions cannot contain */
+            if (!b->need[b->count])
                 stops[find_next_stop(unit, at, last)] = true;
             b->count += b->need[b->count] != 0;
         }
@@ -241,17 +259,22 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
     kiln__free(unit->mem, done);
 }
 
+static jit_unit get_unit(const compiler *c, const made_function *made, const vm_function *function)
+{
+    return (jit_unit){.mem = c->mem,
+                      .function = function,
+                      .insns = made->insns,
+                      .seen = made->seen,
+                      .moves = made->moves,
+                      .live = made->live,
+                      .typed = jit_llvm_typed(c->llvm),
+                      .wide = jit_llvm_wide(c->llvm)};
+}
+
 static void compile_regions(compiler *c, made_module *module, made_function *made, const vm_function *function,
                             uint32_t head, uint32_t first, uint32_t last)
 {
-    const jit_unit unit = {.mem = c->mem,
-                           .function = function,
-                           .insns = made->insns,
-                           .seen = made->seen,
-                           .moves = made->moves,
-                           .live = made->live,
-                           .typed = jit_llvm_typed(c->llvm),
-                           .wide = jit_llvm_wide(c->llvm)};
+    const jit_unit unit = get_unit(c, made, function);
     kiln__text text = {.mem = c->mem};
     batch b = {.count = 0};
     write_all(&unit, module, head, first, last, &text, &b);
@@ -264,7 +287,30 @@ static void compile_regions(compiler *c, made_module *module, made_function *mad
     if (b.count && module->code && !text.failed &&
         jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, b.symbols, b.count))
         for (unsigned k = 0; k < b.count; k++)
-            install(c, made, function, b.heads[k], b.symbols[k].address, b.need[k], first, last);
+            install(c, made, function, b.heads[k], b.symbols[k].address, b.need[k], first, last, false);
+    kiln__text_free(&text);
+}
+
+/* Compiles the paths of a diverged warp within [first, last]: one function, which begins at any of its heads. */
+static void compile_paths(compiler *c, made_module *module, made_function *made, const vm_function *function,
+                          uint32_t first, uint32_t last)
+{
+    const jit_unit unit = get_unit(c, made, function);
+    kiln__text text = {.mem = c->mem};
+    char name[16];
+    bool *heads = kiln__calloc(c->mem, function->code_count + 1u, sizeof *heads);
+    snprintf(name, sizeof name, "r%u", module->names++);
+    jit_symbol symbol = {.name = name};
+    jit_emit_begin(&unit, &text);
+    const uint32_t need = heads ? jit_emit_partial(&unit, &text, name, first, last, heads) : 0;
+    if (need && text.length <= LENGTH && !module->code)
+        module->code = jit_code_new(c->llvm);
+    if (need && text.length <= LENGTH && module->code && !text.failed &&
+        jit_code_add(c->llvm, module->code, kiln__text_get(&text), text.length, &symbol, 1))
+        for (uint32_t at = first; at <= last; at++)
+            if (heads[at])
+                install(c, made, function, at, symbol.address, need, first, last, true);
+    kiln__free(c->mem, heads);
     kiln__text_free(&text);
 }
 
@@ -295,7 +341,7 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
     const vm_function *function = w->frame->function;
     const uint32_t first = (uint32_t)(from - function->code), last = (uint32_t)(to - function->code);
     uint32_t *heat = &function->code[last].c;
-    if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles: ask again later */
+    if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles, so try again later */
         if (enough)
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         return;
@@ -310,6 +356,37 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         else if (enough && open_llvm(c))
             compile_regions(c, of_module, made, function, first, first, last);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. Each branch of that code has its
+ * count at the end then, so the code is compiled once. */
+static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
+{
+    enum { AROUND = 256 }; /* instructions before and behind the branch */
+    compiler *c = (compiler *)jit;
+    const vm_function *function = w->frame->function;
+    const uint32_t at = (uint32_t)(i - function->code);
+    if (pthread_mutex_trylock(&c->lock) != 0) {
+        __atomic_store_n(&function->code[at].d, 0, __ATOMIC_RELAXED);
+        return;
+    }
+    vm_module *module = (vm_module *)(uintptr_t)w->runner->run->launch->module;
+    made_module *of_module = !c->refused && function->module == module ? open_module(c, module) : NULL;
+    made_function *made = of_module ? &of_module->functions[function - module->functions] : NULL;
+    const uint64_t executed = (uint64_t)__atomic_load_n(&function->code[at].d, __ATOMIC_RELAXED) * VM_LANES;
+    if (made && analyse_function(c, made, function)) {
+        if (!is_worth_opening(c, executed)) {
+            __atomic_store_n(&function->code[at].d, 0, __ATOMIC_RELAXED);
+        } else if (open_llvm(c)) {
+            const uint32_t first = at > AROUND ? at - AROUND : 0;
+            const uint32_t last = function->code_count - 1 - at > AROUND ? at + AROUND : function->code_count - 1;
+            compile_paths(c, of_module, made, function, first, last);
+            for (uint32_t k = first; k <= last; k++)
+                if (function->code[k].masked == vm_op_bra)
+                    __atomic_store_n(&function->code[k].d, UINT32_MAX, __ATOMIC_RELAXED);
+        }
     }
     pthread_mutex_unlock(&c->lock);
 }
@@ -376,8 +453,12 @@ bool sim_jit_open(vm_device *device, uint32_t threshold)
     if (!c)
         return false;
     c->mem = device->mem;
-    c->jit = (struct vm_jit){
-        .threshold = threshold, .hot = handle_hot, .missed = handle_miss, .drop = drop_module, .free = free_compiler};
+    c->jit = (struct vm_jit){.threshold = threshold,
+                             .hot = handle_hot,
+                             .missed = handle_miss,
+                             .split = handle_split,
+                             .drop = drop_module,
+                             .free = free_compiler};
     if (pthread_mutex_init(&c->lock, NULL) != 0) {
         kiln__free(device->mem, c);
         return false;
@@ -406,7 +487,7 @@ bool sim_jit_usable(vm_device *device)
 const char *sim_jit_library(const kiln_allocator *mem)
 {
     jit_llvm *llvm = jit_llvm_open(mem, getenv("KILN_SIM_ISA"));
-    const char *name = llvm ? jit_llvm_name(llvm) : NULL; /* which is constant */
+    const char *name = llvm ? jit_llvm_name(llvm) : NULL; /* the name is constant */
     jit_llvm_close(llvm);
     return name;
 }

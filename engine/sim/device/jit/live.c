@@ -2,17 +2,21 @@
  * analysis is the usual backward data-flow analysis, iterated to a fixed point. If nothing is known about an
  * instruction, it counts as a read of all registers. */
 #include "region.h"
+#include "vm_block.h"
+#include "vm_collective.h"
+#include "vm_limit.h"
+#include "vm_path.h"
 
 #include <string.h>
 
 #define MOST_BYTES (64u << 20) /* functions that would need more memory: all registers count as live */
 
 struct jit_live {
-    uint32_t masks; /* that there are */
-    size_t words;   /* of the set of one instruction */
+    uint32_t masks; /* number of existing masks */
+    size_t words;   /* words of one instruction's set */
     uint64_t *in;
     uint64_t *temps; /* registers of a single PTX instruction */
-    uint64_t *shown; /* addresses that messages about endless loops show (vm_wait_of) */
+    uint64_t *shown; /* registers that count as live everywhere: add_shown() */
 };
 
 /* Returns the number of a register. Masks have 4 bytes, rows of registers at least 128. */
@@ -66,15 +70,19 @@ static void apply_insn(const jit_live *live, const vm_function *function, const 
         set[k] |= live->shown[k];
 }
 
+/* Adds the registers that others than the own lane may read anywhere: a shuffle whose guard is false in some lanes reads
+ * their registers, wherever those lanes are; and messages show addresses. */
 static void add_shown(jit_live *live, const vm_function *function, const jit_insn *insns)
 {
     for (uint32_t at = 0; at < function->code_count; at++) {
+        if (function->code[at].masked == vm_op_shfl && !(function->code[at].a & 1))
+            add_member(live->shown, get_number(live, function->code[at].a, JIT_32));
         const vm_code *back = &function->code[at], *wait = NULL;
         bool mbarrier;
         uint32_t number_of;
         if (insns[at].kind == JIT_BRANCH && back->target <= back && back->insn < function->ptx->insn_count)
             wait = vm_wait_of(function, back->target->insn, back->insn, &number_of, &mbarrier);
-        if (wait && !(wait->a & 1)) { /* of whatever width */
+        if (wait && !(wait->a & 1)) { /* a wait of any width */
             add_member(live->shown, get_number(live, wait->a, JIT_32));
             add_member(live->shown, get_number(live, wait->a, JIT_64));
         }
@@ -139,4 +147,12 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
         return true;
     const uint32_t n = get_number(live, slot, width);
     return live->in[at * live->words + n / 64] >> n % 64 & 1;
+}
+
+bool jit_live_blank(const jit_live *live)
+{
+    uint64_t any = 0;
+    for (size_t k = 0; live->in && k < live->words; k++)
+        any |= live->in[k];
+    return live->in && !any;
 }

@@ -71,7 +71,7 @@ enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERRO
     X(opaque *, LLVMOrcLLJITLookup, (opaque * jit, uint64_t * address, const char *name))
 
 /* The supported versions, the newest first. Each of them has run the test suites; other versions have not. `major` is
- * as LLVMGetVersion() gives it; that function exists since 16. */
+ * the version from LLVMGetVersion(), which exists since LLVM 16. */
 static const struct {
     const char *name;
     unsigned major;
@@ -84,9 +84,9 @@ static const struct {
 struct jit_llvm {
     const kiln_allocator *mem;
     void *library;
-    const char *name; /* of the library */
+    const char *name; /* name of the library */
     opaque *machine;
-    unsigned major; /* of its version; 0: before 16 */
+    unsigned major; /* major version of the library; 0: before 16 */
     bool wide;
 #define X(result, name, arguments) result(*name) arguments;
     FUNCTIONS(X)
@@ -103,9 +103,9 @@ static pthread_mutex_t gate = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static atomic_int owner;   /* the process that opened LLVM; 0: none */
 static atomic_bool busy;   /* a thread is in LLVM */
 static atomic_bool closed; /* LLVM is not called any more */
-static int armed;          /* how often at_exit() is registered */
+static int armed;          /* number of times that at_exit() was registered */
 static jmp_buf escape;
-static _Thread_local bool calling; /* this thread is in LLVM */
+static _Thread_local bool calling; /* this thread is inside LLVM */
 
 /* Takes the lock on LLVM. Returns false if LLVM must not be called. The thread that waits for LLVM may come here from a
  * signal's handler that exits: it holds the lock already, and waits here until LLVM is done. */
@@ -194,7 +194,8 @@ static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
             pthread_join(thread, NULL);
         if (started && !j.done)
             atomic_store(&closed, true);
-        else if (started && armed < (llvm ? 2 : 1)) /* again after LLVM's own: handlers run in the reverse order */
+        /* registered again after LLVM's own handler, because handlers run in reverse order */
+        else if (started && armed < (llvm ? 2 : 1))
             armed += atexit(at_exit) == 0;
         pthread_mutex_unlock(&gate);
     }
@@ -307,7 +308,8 @@ static void open_library(void *of)
 {
     opening *o = of;
     unsigned wanted = 0;
-    for (size_t k = 0; k < KILN__COUNT(names) && !o->llvm->library; k++) { /* not unloaded: it has exit handlers */
+    /* never unloaded, because the library has exit handlers */
+    for (size_t k = 0; k < KILN__COUNT(names) && !o->llvm->library; k++) {
         o->llvm->library = dlopen(names[k].name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         o->llvm->name = names[k].name;
         wanted = names[k].major;
@@ -351,7 +353,7 @@ static bool is_success(const jit_llvm *llvm, opaque *error)
 {
     if (!error)
         return true;
-    llvm->LLVMDisposeErrorMessage(llvm->LLVMGetErrorMessage(error)); /* which frees the error */
+    llvm->LLVMDisposeErrorMessage(llvm->LLVMGetErrorMessage(error)); /* this call frees the error */
     return false;
 }
 

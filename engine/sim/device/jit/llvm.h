@@ -9,7 +9,7 @@ typedef struct jit_llvm jit_llvm; /* LLVM for one device */
 typedef struct jit_code jit_code;
 typedef struct jit_symbol {
     const char *name;
-    uint64_t address; /* 0: there is none */
+    uint64_t address; /* 0: no code */
 } jit_symbol;
 
 /* NULL: there is none that can be used, the host executes no memory that was written, or there is no memory. isa: as
@@ -17,7 +17,7 @@ typedef struct jit_symbol {
 jit_llvm *jit_llvm_open(const kiln_allocator *mem, const char *isa);
 void jit_llvm_close(jit_llvm *llvm); /* NULL: nothing */
 const char *jit_llvm_name(const jit_llvm *llvm);
-bool jit_llvm_alive(void); /* this process may call LLVM: it did not fail, and the process does not exit */
+bool jit_llvm_alive(void); /* this process may call LLVM: it has not failed, and the process is not exiting */
 bool jit_llvm_typed(const jit_llvm *llvm); /* pointers have types: it is older than version 16 */
 bool jit_llvm_wide(const jit_llvm *llvm);  /* registers of 512 bits */
 

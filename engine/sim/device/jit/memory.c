@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "vm_poll.h"
 
 static const unsigned bytes_of[] = {[JIT_u8] = 1,  [JIT_s8] = 1,  [JIT_u16] = 2, [JIT_s16] = 2, [JIT_u32] = 4,
                                     [JIT_s32] = 4, [JIT_u64] = 8, [JIT_s64] = 8, [JIT_f32] = 4, [JIT_f64] = 8};
@@ -19,7 +20,7 @@ typedef struct access {
     unsigned element, span; /* bytes of an element, of a lane */
     unsigned pattern;
     int64_t offset;
-    const char *type; /* of an element in memory */
+    const char *type; /* type of an element in memory */
 } access;
 
 static access get_access(const jit_emitter *e, uint32_t at)
@@ -29,7 +30,7 @@ static access get_access(const jit_emitter *e, uint32_t at)
     a.slot = jit_address(e->u->function, e->u->insns, at);
     a.element = bytes_of[a.shape->a];
     a.span = a.element * i->count;
-    a.pattern = e->u->seen[at];
+    a.pattern = e->partial ? JIT_ANY : e->u->seen[at];
     a.offset = a.shape->shared ? (int32_t)(uint32_t)i->imm : (int64_t)i->imm;
     a.type = a.element == 1 ? "i8" : a.element == 2 ? "i16" : a.element == 4 ? "i32" : "i64";
     return a;
@@ -138,6 +139,42 @@ static unsigned emit_bounds_test(jit_emitter *e, const access *a, const window *
     return good;
 }
 
+/* Returns true if a branch within the region leads back over the instruction. */
+static bool is_in_loop(const jit_emitter *e, uint32_t at)
+{
+    const vm_code *code = e->u->function->code;
+    for (uint32_t k = at; k <= e->last; k++)
+        if (e->u->insns[k].kind == JIT_BRANCH && code[k].target <= code + at && code[k].target >= code + e->first)
+            return true;
+    return false;
+}
+
+/* Prefetches the row that a load in a loop will read AHEAD rounds later, if its address goes on in equal steps. A warp
+ * runs many rounds of a loop before the next warp's turn. In a grid-stride loop its rows lie far apart then, so that the
+ * host's own prefetcher does not see them coming. If the later row is not in the window, this row is prefetched once more:
+ * the processor gets no address that the kernel may not read. */
+static void emit_prefetch(jit_emitter *e, const window *w, unsigned first)
+{
+    enum { AHEAD = 8, LINE = 64, ROW = 128 };
+    const char *counter = jit_pointer(e, "i64"), *byte = e->u->typed ? "i8*" : "ptr";
+    const unsigned stream = e->streams++, before = jit_value(e, "load i64, %s %%p%u", counter, stream);
+    jit_line(e, "store i64 %%v%u, %s %%p%u", first, counter, stream);
+    unsigned ahead = jit_value(e, "sub i64 %%v%u, %%v%u", first, before);
+    ahead = jit_value(e, "mul i64 %%v%u, %d", ahead, AHEAD);
+    ahead = jit_value(e, "add i64 %%v%u, %%v%u", ahead, first);
+    const unsigned far = jit_value(e, "sub i64 %%v%u, %%v%u", ahead, w->base);
+    unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w->end, w->base);
+    room = jit_value(e, "call i64 @llvm.usub.sat.i64(i64 %%v%u, i64 %d)", room, ROW);
+    const unsigned good = jit_value(e, "icmp ult i64 %%v%u, %%v%u", far, room);
+    ahead = jit_value(e, "select i1 %%v%u, i64 %%v%u, i64 %%v%u", good, ahead, first);
+    ahead = jit_value(e, "add i64 %%v%u, %%v%u", ahead, w->host);
+    for (unsigned k = 0; k < ROW; k += LINE) {
+        unsigned at = jit_value(e, "add i64 %%v%u, %u", ahead, k);
+        at = jit_value(e, "inttoptr i64 %%v%u to %s", at, byte);
+        jit_line(e, "call void @llvm.prefetch.p0%s(%s %%v%u, i32 0, i32 3, i32 1)", e->u->typed ? "i8" : "", byte, at);
+    }
+}
+
 /* Tests a row, or one address, or the rows or addresses of both halves, together with all similar accesses that
  * follow. */
 static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
@@ -159,10 +196,13 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
         good = emit_and(e, good, emit_bounds_test(e, a, &w, g->second, g->low, end));
     }
     jit_test(e, good);
+    if (a->pattern == JIT_ROW && g->kind == 0 && e->streams < JIT_STREAMS && is_in_loop(e, e->at))
+        emit_prefetch(e, &w, g->first);
 }
 
-/* The same for lanes at any addresses: `first` is then a vector of their host addresses at offset 0. */
-static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_group *g)
+/* The same for lanes at any addresses: `first` is then a vector of their host addresses at offset 0. bits: the lanes to
+ * test, an i32 value; 0: all. The addresses of the other lanes may be anything. */
+static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigned bits, jit_group *g)
 {
     const window w = get_window(e, a);
     *g = (jit_group){.slot = a->slot, .span = a->span, .kind = get_kind(a), .pattern = (uint8_t)a->pattern};
@@ -184,6 +224,8 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, jit_gro
                         jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
     }
     bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
+    if (bits)
+        bad = jit_value(e, "and i32 %%v%u, %%v%u", bad, bits);
     jit_test(e, emit_and(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
     g->first = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, w.host));
 }
@@ -363,6 +405,63 @@ static void emit_scattered(jit_emitter *e, const access *a, unsigned first)
     }
 }
 
+/* Loads or stores at any addresses. If they form a row now, as they may in some rounds or launches, the row is moved as a
+ * whole: that takes a fifth of the time. */
+static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
+{
+    const unsigned count = a->i->count;
+    if (count != 1 && count != 2 && count != 4) {
+        emit_scattered(e, a, host);
+        return;
+    }
+    const unsigned row = ++e->labels, other = ++e->labels, on = ++e->labels;
+    const unsigned is_row = emit_row_test(e, host, I64V, "i64", a->span, VM_LANES);
+    access whole = *a;
+    whole.pattern = JIT_ROW;
+    jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", is_row, row, other);
+    jit_label(e, row);
+    unsigned address = jit_value(e, "extractelement " I64V " %%v%u, i32 0", host);
+    address = jit_value(e, "add i64 %%v%u, %lld", address, (long long)a->offset);
+    if (a->shape->form == JIT_LOAD)
+        load_at(e, &whole, address);
+    else
+        store_at(e, &whole, address);
+    jit_line(e, "br label %%l%u", on);
+    jit_label(e, other);
+    emit_scattered(e, a, host);
+    jit_line(e, "br label %%l%u", on);
+    jit_label(e, on);
+}
+
+/* Gathers or scatters in the lanes of `mask`. `host`: the host addresses of the lanes at offset 0. `guarded`: a load changes these
+ * lanes only. */
+static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned mask, bool guarded)
+{
+    const char *typed = e->u->typed ? a->type : "";
+    char pointer[24];
+    unsigned value[JIT_ELEMENTS] = {0};
+    snprintf(pointer, sizeof pointer, "<32 x %s>", jit_pointer(e, a->type));
+    const bool load = a->shape->form == JIT_LOAD;
+    for (unsigned k = 0; k < a->i->count && !load; k++)
+        value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
+    for (unsigned k = 0; k < a->i->count; k++) {
+        const uint64_t offset = (uint64_t)a->offset + k * a->element;
+        unsigned to = jit_value(e, "add " I64V " %%v%u, %%v%u", host, jit_splat64(e, offset));
+        to = jit_value(e, "inttoptr " I64V " %%v%u to %s", to, pointer);
+        if (load) {
+            const unsigned got = jit_value(e,
+                                           "call <32 x %s> @llvm.masked.gather.v32%s.v32p0%s(%s %%v%u, i32 %u, " B1V
+                                           " %%v%u, <32 x %s> zeroinitializer)",
+                                           a->type, a->type, typed, pointer, to, a->element, mask, a->type);
+            jit_put(e, get_slot(a, k), get_width(a), widen_value(e, a, got), guarded ? mask : 0);
+        } else {
+            jit_line(e,
+                     "call void @llvm.masked.scatter.v32%s.v32p0%s(<32 x %s> %%v%u, %s %%v%u, i32 %u, " B1V " %%v%u)",
+                     a->type, typed, a->type, value[k], pointer, to, a->element, mask);
+        }
+    }
+}
+
 /* Writes a load or store: opens a group for its addresses if there is none, then loads or stores by its pattern. */
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
 {
@@ -372,7 +471,7 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
     jit_group made, *g = find_group(e, &a);
     if (!g) {
         if (a.pattern == JIT_ANY)
-            open_anywhere(e, &a, row, &made);
+            open_anywhere(e, &a, row, 0, &made);
         else
             open_group(e, &a, row, &made);
         if (e->group_count == JIT_GROUPS)
@@ -381,7 +480,7 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         *g = made;
     }
     if (a.pattern == JIT_ANY) {
-        emit_scattered(e, &a, g->first);
+        emit_anywhere(e, &a, g->first);
         return;
     }
     unsigned address = jit_value(e, "add i64 %%v%u, %%v%u", g->host, g->first);
@@ -396,6 +495,28 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         load_at(e, &a, address);
     else
         store_at(e, &a, address);
+}
+
+/* Hosts without AVX-512 gather and scatter lane by lane, and no host does so with elements of 1 or 2 bytes: the handler
+ * is called there. */
+bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
+{
+    const access a = get_access(e, e->at);
+    const bool guarded = i->guard & ~2u;
+    if (!e->u->wide || a.element < 4)
+        return false;
+    const unsigned row = jit_get(e, i->a, a.shape->shared ? JIT_32 : JIT_64);
+    jit_group made, *g = guarded ? NULL : find_group(e, &a);
+    if (!g) {
+        open_anywhere(e, &a, row, bits, &made);
+        if (!guarded && e->group_count == JIT_GROUPS)
+            e->groups[0] = e->groups[--e->group_count];
+        if (!guarded)
+            e->groups[e->group_count++] = made;
+        g = &made;
+    }
+    emit_lanes(e, &a, g->first, jit_value(e, "bitcast i32 %%v%u to " B1V, bits), guarded);
+    return true;
 }
 
 /* ---- atomic operations on shared memory ---- */
@@ -471,7 +592,8 @@ static unsigned update_offsets(jit_emitter *e, const vm_code *i, unsigned *good)
     }
     const unsigned far = jit_value(e, "sub %s %%v%u, %%v%u", vector, row, low);
     const unsigned two = narrow ? jit_splat32(e, 2)
-                                : jit_splat64(e, 2); /* what is not a multiple of 4 is large then: */
+                                /* after this rotation, an offset that is not a multiple of 4 is large: */
+                                : jit_splat64(e, 2);
     unsigned bad = jit_value(e, "call %s @llvm.fshr.%s(%s %%v%u, %s %%v%u, %s %%v%u)", vector,
                              narrow ? "v32i32" : "v32i64", vector, far, vector, far, vector, two);
     bad = jit_value(e, "icmp uge %s %%v%u, %%v%u", vector, bad, room);
@@ -488,7 +610,7 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     const unsigned offsets = update_offsets(e, i, &good);
     if (constant)
         memcpy(&operand, e->u->function->constants + (i->b & ~1u), sizeof operand);
-    if (i->d) { /* what changes nothing may be a wait: the interpreter counts those */
+    if (i->d) { /* an atomic that changes nothing may be a wait, which the interpreter counts */
         const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
         const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
         good = emit_and(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));

@@ -1,6 +1,8 @@
 /* operands.c - the registers that an instruction reads and writes. An instruction that is unknown here ends a
  * region. */
 #include "region.h"
+#include "vm_collective.h"
+#include "vm_path.h"
 
 #include <string.h>
 
@@ -223,7 +225,7 @@ static void find_warp_uses(const jit_moves *moves, const vm_function *function, 
     }
 }
 
-/* Returns true for a special register that is constant for a thread of a launch. */
+/* Returns true for a special register that is constant for a thread of a launch. special_value() of arith.c reads it. */
 static bool is_steady(unsigned which)
 {
     switch (which) {
@@ -256,7 +258,7 @@ void jit_table_fill(jit_table *table, const vm_handlers *of)
     if (table->of == of)
         return;
     *table = (jit_table){.of = of};
-    for (unsigned k = 0; k < VM_H_COUNT; k++) { /* if several ids have the same function, a lookup finds the first */
+    for (unsigned k = 0; k < VM_H_COUNT; k++) { /* if several ids have the same function, the lookup finds the first */
         size_t at = get_hash_slot(of[k].masked);
         while (table->slots[at])
             at = (at + 1) % KILN__COUNT(table->slots);
@@ -295,7 +297,7 @@ void jit_look(const jit_table *table, const jit_moves *moves, const vm_function 
     } else if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync) {
         find_warp_uses(moves, function, i, out);
     } else if (i->masked == vm_op_special && is_steady(i->b)) {
-        out->kind = JIT_CALL;
+        out->kind = i->flags & (VM_REG64 | VM_REG16) ? JIT_CALL : JIT_PLAIN;
         add_use(out, i->d, i->flags & VM_REG64 ? JIT_64 : JIT_32, true);
     }
 }

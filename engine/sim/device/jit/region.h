@@ -3,6 +3,7 @@
 #ifndef KILN_SIM_JIT_REGION_H
 #define KILN_SIM_JIT_REGION_H
 
+#include "vm_collective.h"
 #include "vm_jit.h"
 #include "vm_ops.h"
 
@@ -96,6 +97,8 @@ jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, c
 void jit_live_free(const kiln_allocator *mem, jit_live *live);
 /* May the register be read at that instruction or later? */
 bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned width);
+/* Does the function read no register before it writes it? */
+bool jit_live_blank(const jit_live *live);
 
 /* ---- emit.c ---- */
 
@@ -122,6 +125,10 @@ typedef struct jit_unit {
  * out. Sets stops[], which has an entry for each instruction, where another region might continue after this one. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops);
+/* Writes the function `name` for paths of a warp that has diverged, within [first, last]. It may begin at each
+ * instruction that heads[] marks. Returns as jit_emit() does. */
+uint32_t jit_emit_partial(const jit_unit *unit, kiln__text *text, const char *name, uint32_t first, uint32_t last,
+                          bool *heads);
 /* Writes the declarations that all functions of a module need. */
 void jit_emit_begin(const jit_unit *unit, kiln__text *text);
 

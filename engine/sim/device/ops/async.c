@@ -3,7 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "vm_access.h"
 #include "vm_async.h"
+#include "vm_fault.h"
+#include "vm_poll.h"
 
 /* ---- mbarriers ---- */
 
@@ -13,7 +16,7 @@
  * run in one host thread, so plain accesses are enough. */
 #define COUNT_MOST 0xfffffu
 #define TX_MOST 0xfffff
-#define MARK ((uint64_t)1 << 62) /* not the upper bits of memory that nobody wrote (VM_POISON) */
+#define MARK ((uint64_t)1 << 62) /* differs from the upper bits of unwritten memory (VM_POISON) */
 
 static uint32_t pending_of(uint64_t bar) { return bar & COUNT_MOST; }
 static uint32_t expected_of(uint64_t bar) { return bar >> 20 & COUNT_MOST; }
@@ -30,7 +33,7 @@ static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t p
            pending;
 }
 
-static bool wrong(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
+static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
 {
     vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, address, 8, "%s at shared address 0x%" PRIx64, what, address);
     return false;
@@ -44,7 +47,7 @@ static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32
         return NULL;
     memcpy(bar, p, 8);
     if (*bar >> 62 != MARK >> 62) {
-        wrong(w, i, lane, address, "no initialised mbarrier");
+        raise_fault(w, i, lane, address, "no initialised mbarrier");
         return NULL;
     }
     return p;
@@ -61,40 +64,40 @@ bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t spa
     *before = bar;
     int64_t due = tx_of(bar) + tx;
     if (arrive > pending_of(bar) || drop > expected_of(bar))
-        return wrong(w, i, lane, address, "more arrivals than are pending at the mbarrier");
+        return raise_fault(w, i, lane, address, "more arrivals than are pending at the mbarrier");
     if (due > TX_MOST || due < -TX_MOST)
-        return wrong(w, i, lane, address, "more bytes than an mbarrier can count");
+        return raise_fault(w, i, lane, address, "more bytes than an mbarrier can count");
     bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, vm_mbarrier_parity_of(bar));
     memcpy(p, &bar, 8);
     return true;
 }
 
-static uint32_t number(const vm_warp *w, uint32_t slot, uint32_t lane, uint32_t otherwise)
+static uint32_t read_operand(const vm_warp *w, uint32_t slot, uint32_t lane, uint32_t otherwise)
 {
     return slot ? vm_r32(w, slot)[lane] : otherwise;
 }
 
 /* Only arrivals and transactions reach an mbarrier of another block. */
-static bool elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
+static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 {
     const uint64_t window = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) / VM_SHARED_WINDOW;
     const bool local = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL || i->size == VM_BAR_TEST;
     return local && window && window <= w->block->cluster->size && window != w->block->rank + 1;
 }
 
-/* Executes an operation on an mbarrier: `size` says which one (VM_BAR_...). The address comes from `a`, `imm` and
- * `space`. `b` is a count, bytes, a state or a parity. `d` is the slot of the state or predicate; 0 means that nobody
- * wants it. */
+/* Executes an operation on an mbarrier: `size` names the operation (VM_BAR_...). The address comes from `a`, `imm` and
+ * `space`. `b` is a count, bytes, a state or a parity. `d` is the slot of the state or predicate; 0 means that the
+ * result is not used. */
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t done = 0;
     uint64_t seen = 0;
     VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane), bar = 0;
-        uint32_t n = i->size == VM_BAR_TEST ? 0 : number(w, i->b, lane, 1);
+        uint32_t n = i->size == VM_BAR_TEST ? 0 : read_operand(w, i->b, lane, 1);
         bool good = true;
-        if (elsewhere(w, i, address)) {
-            wrong(w, i, lane, address, "mbarrier of another block");
+        if (is_elsewhere(w, i, address)) {
+            raise_fault(w, i, lane, address, "mbarrier of another block");
             return;
         }
         switch (i->size) {
@@ -103,7 +106,7 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
             if (!p)
                 return;
             if (n == 0 || n > COUNT_MOST) {
-                wrong(w, i, lane, address, "mbarrier with an invalid number of arrivals");
+                raise_fault(w, i, lane, address, "mbarrier with an invalid number of arrivals");
                 return;
             }
             bar = MARK | (uint64_t)n << 20 | n;

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "vm_access.h"
 #include "vm_math.h"
 #include "vm_ops.h"
+#include "vm_poll.h"
 
 static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {
@@ -115,7 +117,7 @@ static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t l
 
 /* Whether an update counts as a change of memory. A kernel that waits for a value may read it with CAS, EXCH, ADD or
  * OR, so these operations are examined. An ADD or OR of 0 is a read. Every other operation counts as a change. */
-static bool changes(unsigned op, uint64_t old, uint64_t b, uint64_t c)
+static bool changes_memory(unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {
     switch (op) {
     case PTX_MOD_CAS: return old == b && c != old;
@@ -256,7 +258,7 @@ static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
             return true;
         update_run(i, p, type, op, run, &v);
         VM_EACH(lane, run) {
-            changed = changed || changes(op, v.old[lane], v.b[lane], v.c[lane]);
+            changed = changed || changes_memory(op, v.old[lane], v.b[lane], v.c[lane]);
             seen = vm_poll_mix(vm_poll_mix(seen, address[lane]), v.old[lane]);
             if (i->d && i->flags & VM_REG64)
                 vm_r64(w, i->d)[lane] = v.old[lane];
@@ -303,7 +305,7 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
                 b = (uint16_t)b, c = (uint16_t)c;
             bool global = i->space != PTX_SPACE_GENERIC || address >= VM_GLOBAL_BASE || address < VM_SHARED_BASE;
             uint64_t old = vm_atomic_update(global ? i : &unflushed, p + k * i->size, type, op, b, c);
-            changed = changed || changes(op, old, b, c);
+            changed = changed || changes_memory(op, old, b, c);
             seen = vm_poll_mix(vm_poll_mix(seen, address), old);
             if (to && i->flags & VM_REG64)
                 vm_r64(w, to)[lane] = old;

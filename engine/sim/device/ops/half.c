@@ -72,7 +72,7 @@ static uint32_t flush(unsigned type, uint32_t bits, unsigned flags)
     return flags & VM_FTZ && (bits & exponent) == 0 ? bits & 0x8000 : bits;
 }
 
-static uint32_t one(const vm_code *i, unsigned type, uint32_t x, uint32_t y, uint32_t z)
+static uint32_t compute_half(const vm_code *i, unsigned type, uint32_t x, uint32_t y, uint32_t z)
 {
     unsigned flags = i->flags;
     x = flush(type, x, flags), y = flush(type, y, flags), z = flush(type, z, flags);
@@ -121,9 +121,9 @@ void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_u32 *a = vm_r32(w, i->a), *b = vm_r32(w, i->b), *c = vm_r32(w, i->c);
     vm_u32 *d = vm_r32(w, i->d);
     VM_EACH(lane, m) {
-        uint32_t r = one(i, type, a[lane] & 0xffff, b[lane] & 0xffff, c[lane] & 0xffff);
+        uint32_t r = compute_half(i, type, a[lane] & 0xffff, b[lane] & 0xffff, c[lane] & 0xffff);
         if (is_pair(i->space))
-            r |= one(i, type, a[lane] >> 16, b[lane] >> 16, c[lane] >> 16) << 16;
+            r |= compute_half(i, type, a[lane] >> 16, b[lane] >> 16, c[lane] >> 16) << 16;
         d[lane] = r;
     }
 }

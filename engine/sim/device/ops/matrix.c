@@ -2,9 +2,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "vm_access.h"
 #include "vm_math.h"
-#include "vm_ops.h"
 #include "vm_matrix.h"
+#include "vm_memory.h"
+#include "vm_ops.h"
+#include "vm_path.h"
 
 uint32_t vm_matrix_bits(unsigned type, double value)
 {
@@ -227,7 +230,8 @@ static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint
     return c->host + (low - c->base);
 }
 
-/* The elements of a register: `count` of `bytes` each, `step` bytes apart; inlined, so that the sizes are constants. */
+/* The elements of a register: Copies `count` elements of `bytes` bytes, `step` bytes apart. The function is inlined, so
+ * that the sizes are constants. */
 VM_RACY static inline __attribute__((always_inline)) void move_lanes(unsigned char *p, const uint64_t *lane,
                                                                      unsigned char *reg, unsigned bytes, unsigned count,
                                                                      uint64_t step, bool write)
@@ -247,7 +251,7 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
     enum { STRIDE_MOST = 1 << 20 };
     const vm_fragment *f = &((const vm_matrix *)i->extra)->d;
     const uint64_t y = t->across ? 1 : t->stride, x = t->across ? t->stride : 1, bytes = t->bytes, per = t->per;
-    const uint64_t next = t->which == 'b' ? y : x; /* to the next element of a register, */
+    const uint64_t next = t->which == 'b' ? y : x; /* distance to the next element of a register, */
     const uint64_t by_four = t->which == 'b' ? x : y, by_one = next * (t->which == 'c' ? 2 : per); /* lane / 4, % 4 */
     uint64_t from[VM_FRAGMENT], least = UINT64_MAX, most = 0, lane[VM_LANES];
     if (t->stride > STRIDE_MOST || t->base % bytes || bytes * per < 4)
@@ -260,7 +264,8 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
         most = from[r] > most ? from[r] : most;
     }
     most += 7 * by_four + 3 * by_one + (per - 1) * next + 1;
-    if (t->base > (t->narrow ? UINT32_MAX : UINT64_MAX >> 1) - most * bytes) /* the last would be below the first */
+    /* the address of the last byte would overflow */
+    if (t->base > (t->narrow ? UINT32_MAX : UINT64_MAX >> 1) - most * bytes)
         return false;
     unsigned char *host = reach_all(w, i, t->base + least * bytes, t->base + most * bytes, write);
     if (!host)
@@ -281,9 +286,9 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
     return true;
 }
 
-/* Moves fragment d of the matrix in `extra` between registers and memory. `count` tells which matrix it is: 'a', 'b' or
- * 'c'. `a` and `imm` form the address. `b` is the slot of the stride. If `b` is 0, the matrix is stored without gaps.
- * `c` is 1 if the matrix is stored by columns. */
+/* Moves fragment d of the matrix in `extra` between registers and memory. `count` tells the matrix: 'a', 'b' or 'c'.
+ * `a` and `imm` form the address. `b` is the slot of the stride. If `b` is 0, the matrix is stored without gaps. `c` is
+ * 1 if the matrix is stored by columns. */
 static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
 {
     const vm_matrix *x = i->extra;

@@ -100,7 +100,7 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
         return 0;
     if (isfinite(x) && (low & 0x7fff) < infinite) {
         double below = fabs(vm_half_get(type, low)), unit = fabs(vm_half_get(type, low + 1));
-        if ((low & 0x7fff) + 1 == infinite) /* the step at the end of the range is as wide as the one before */
+        if ((low & 0x7fff) + 1 == infinite) /* the step at the end of the range is as wide as the step before it */
             unit = 2 * below - fabs(vm_half_get(type, low - 1));
         double part = (fabs((double)x) - below) / (unit - below);
         low += floor(ldexp(part, (int)cut)) + (double)random >= ldexp(1, (int)cut);

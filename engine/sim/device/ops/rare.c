@@ -1,6 +1,7 @@
 /* rare.c - what is rare enough to go lane by lane: carry chains, pairs of 16 bits, special registers. */
 #include <string.h>
 
+#include "vm_fault.h"
 #include "vm_math.h"
 #include "vm_ops.h"
 
@@ -69,8 +70,8 @@ static uint64_t read_wide(const vm_warp *w, uint32_t slot, unsigned bits, uint32
     return bits == 64 ? vm_r64(w, slot)[lane] : vm_r32(w, slot)[lane];
 }
 
-/* Executes mov {x, y, ...}, a. `extra` holds the slots of the elements; nobody wants an element whose slot is 0. `size`
- * is the width of an element in bits, `count` the number of elements. */
+/* Executes mov {x, y, ...}, a. `extra` has the slots of the elements; an element with slot 0 is not used. `size` is the
+ * width of an element in bits, `count` the number of elements. */
 void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
@@ -122,7 +123,7 @@ void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m)
     vm_set_pred(w, i->d, r, m);
 }
 
-static uint64_t special(vm_warp *w, unsigned which)
+static uint64_t read_special(vm_warp *w, unsigned which)
 {
     const vm_launch *launch = w->runner->run->launch;
     const vm_run_state *run = w->runner->run;
@@ -139,7 +140,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_WARPID: return w->index;
     case PTX_SREG_NWARPID: return w->block->warp_count;
     case PTX_SREG_NSMID: return (uint64_t)(run->device->limits.sm_count > 0 ? run->device->limits.sm_count : 1);
-    case PTX_SREG_SMID: return w->block->number % special(w, PTX_SREG_NSMID);
+    case PTX_SREG_SMID: return w->block->number % read_special(w, PTX_SREG_NSMID);
     case PTX_SREG_GRIDID: return run->grid_id;
     case PTX_SREG_CLOCK:
     case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* differs at each read */
@@ -164,13 +165,13 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_CLUSTER_NCTAID_Z: return run->cluster[which - PTX_SREG_CLUSTER_NCTAID_X];
     case PTX_SREG_CLUSTER_CTARANK: return w->block->rank;
     case PTX_SREG_CLUSTER_NCTARANK: return run->cluster_size;
-    case PTX_SREG_AGGR_SMEM_SIZE: return run->shared_low + vm_shared_bytes(run); /* with the system's part */
+    case PTX_SREG_AGGR_SMEM_SIZE: return run->shared_low + vm_shared_bytes(run); /* including the system's part */
     case PTX_SREG_TOTAL_SMEM_SIZE: return vm_shared_bytes(run);
     case PTX_SREG_RESERVED_SMEM_END:
-    case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* it begins at 0 */
+    case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* the system's part begins at 0 */
     case PTX_SREG_RESERVED_SMEM_1: return run->shared_system;
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
-    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups expect it */
+    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* cooperative groups expect the address here */
     case PTX_SREG_ENVREG2: return run->workspace;
     default: return 0;
     }
@@ -180,9 +181,9 @@ static uint64_t special(vm_warp *w, unsigned which)
 void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned which = i->b;
-    uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? special(w, which) : 0;
+    uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? read_special(w, which) : 0;
     if (which >= PTX_SREG_NTID_X && which <= PTX_SREG_NCTAID_Z)
-        same = special(w, which);
+        same = read_special(w, which);
     if (m == VM_ALL && which <= PTX_SREG_NCTAID_Z && !(i->flags & (VM_REG64 | VM_REG16))) { /* nearly always */
         uint32_t *to = vm_r32(w, i->d);
         if (which <= PTX_SREG_TID_Z)

@@ -223,7 +223,7 @@ void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
             if (i->flags & VM_RELU && a <= 0)
                 a = 0;
             uint32_t bits = vm_r32(w, i->a)[lane], r = vm_pack_float(a, 10, 8, i->size);
-            if (i->size == PTX_MOD_RNA && a != a && (bits & 0x7fe000) == 0) /* such a NaN payload is lost */
+            if (i->size == PTX_MOD_RNA && a != a && (bits & 0x7fe000) == 0) /* rounding loses the payload of this NaN */
                 r = (bits + 0x1000) >> 13;
             if (i->flags & VM_XORSIGN && (r & 0x3ffff) == 0x3fc00) /* .satfinite */
                 r--;

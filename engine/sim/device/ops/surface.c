@@ -3,6 +3,7 @@
  * fault, goes to the nearest place inside, or has no effect. */
 #include <inttypes.h>
 
+#include "vm_fault.h"
 #include "vm_ops.h"
 
 /* The host address for a lane; NULL: outside with .zero, or a fault (*failed). */

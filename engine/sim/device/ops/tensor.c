@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "vm_access.h"
+#include "vm_fault.h"
 #include "vm_tensor.h"
 
 enum {
@@ -16,7 +18,7 @@ enum {
 
 typedef struct element {
     uint8_t bytes, type; /* ptx_type, for reductions */
-    uint64_t nan;        /* what fills outside, where it is not zero */
+    uint64_t nan;        /* value of elements outside the tensor, if it is not zero */
 } element;
 static const element elements[VM_TENSOR_TYPES] = {
     {1, PTX_U8, 0},          {2, PTX_U16, 0},       {4, PTX_U32, 0},          {4, PTX_S32, 0},
@@ -24,7 +26,7 @@ static const element elements[VM_TENSOR_TYPES] = {
     {8, PTX_F64, INT64_MAX}, {2, PTX_BF16, 0x7fff}, {4, PTX_F32, 0x7fffffff}, {4, PTX_F32, 0x7fffffff},
     {4, PTX_F32, 0x7fffffff}};
 
-static bool wrong(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
+static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
 {
     vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, address, 0, "copy of a tensor: %s", what);
     return false;
@@ -40,7 +42,7 @@ static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
 static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, vm_tensor_map *map)
 {
     if (address % MAP_ALIGNED)
-        return wrong(w, i, lane, address, "the tensor map's address is not a multiple of 64");
+        return raise_fault(w, i, lane, address, "the tensor map's address is not a multiple of 64");
     const unsigned char *from = vm_reach_span(w, i, lane, PTX_SPACE_GENERIC, address, VM_TENSOR_BYTES, MAP_ALIGNED,
                                               VM_REACH_READ);
     if (!from)
@@ -48,15 +50,15 @@ static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
     memcpy(map, from, sizeof *map);
     if (map->mark != VM_TENSOR_MAP || map->type >= VM_TENSOR_TYPES || map->swizzle > SWIZZLE_MOST || map->rank == 0 ||
         map->rank > VM_TENSOR_RANK)
-        return wrong(w, i, lane, address, "there is no tensor map at the address");
+        return raise_fault(w, i, lane, address, "there is no tensor map at the address");
     for (unsigned k = 0; k < map->rank; k++)
         if (map->step[k] == 0 || map->step[k] > STEP_MOST || map->box[k] == 0 || map->box[k] > BOX_MOST)
-            return wrong(w, i, lane, address, "the tensor map has no valid box");
+            return raise_fault(w, i, lane, address, "the tensor map has no valid box");
     return true;
 }
 
 /* The part of the row that is inside. Elements that are not are zeros, or NaNs. */
-static void look(vm_box *box)
+static void find_inside_part(vm_box *box)
 {
     const vm_tensor_map *map = &box->map;
     int64_t low = -box->at[0], high = (int64_t)map->last[0] + 1 - box->at[0];
@@ -89,7 +91,7 @@ bool vm_box_next(vm_box *box)
             box->at[k] = box->first[k];
         }
     }
-    look(box);
+    find_inside_part(box);
     return true;
 }
 
@@ -106,7 +108,8 @@ bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
         return false;
     const vm_tensor_map *map = &box->map;
     if (map->rank != x->rank || (map->im2col != 0) != x->im2col)
-        return wrong(w, i, lane, at, "the tensor map has other dimensions, or another mode, than the instruction");
+        return raise_fault(w, i, lane, at,
+                           "the tensor map has other dimensions, or another mode, than the instruction");
     box->bytes = elements[map->type].bytes;
     box->inner = x->im2col ? map->channels : map->box[0];
     box->rows = 1;
@@ -123,15 +126,15 @@ bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     box->pitch = map->swizzle ? (uint32_t)PIECE << map->swizzle : bytes;
     if (bytes == 0 || bytes % PIECE || bytes > BOX_MOST * 8 || bytes > box->pitch || box->rows == 0 ||
         (x->im2col && box->rows > PIXELS_MOST))
-        return wrong(w, i, lane, at, "the tensor map has no valid box");
+        return raise_fault(w, i, lane, at, "the tensor map has no valid box");
     if (box->rows * box->pitch > VM_SHARED_WINDOW)
-        return wrong(w, i, lane, at, "the box is larger than shared memory");
+        return raise_fault(w, i, lane, at, "the box is larger than shared memory");
     if (box->shared % ALIGNED) {
         vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, box->shared, ALIGNED,
                        "copy of a tensor at shared address 0x%" PRIx64 ", not a multiple of 128", box->shared);
         return false;
     }
-    look(box);
+    find_inside_part(box);
     return true;
 }
 
@@ -217,7 +220,7 @@ void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
             return;
         if (x->op && !reduces(x->op, elements[box.map.type].type)) {
-            wrong(w, i, lane, box.shared, "a reduction that the elements' type does not have");
+            raise_fault(w, i, lane, box.shared, "a reduction that the elements' type does not have");
             return;
         }
         do {
@@ -240,7 +243,8 @@ void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
  * Returns false if the field cannot have the value; the caller then drops its copy of the map. */
 static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint64_t value)
 {
-    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12}; /* to cuda.h's */
+    /* maps to the types of cuda.h */
+    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12};
     switch (field) {
     case PTX_MOD_GLOBAL_ADDRESS: map->address = value; return value % PIECE == 0;
     case PTX_MOD_RANK: map->rank = (uint8_t)(value + 1); return value < VM_TENSOR_RANK;
@@ -255,8 +259,8 @@ static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint
     }
 }
 
-/* Executes tensormap.replace. `extra` says where the map is. `d` is the field, `c` the dimension, and `b` the slot of
- * the value. VM_REG64 means that the value has 64 bits. */
+/* Executes tensormap.replace. `extra` has the address of the map. `d` is the field, `c` the dimension, and `b` the slot
+ * of the value. VM_REG64 means that the value has 64 bits. */
 void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -269,11 +273,11 @@ void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         memcpy(&map, first, sizeof map);
         if (at % MAP_ALIGNED || map.mark != VM_TENSOR_MAP || map.im2col) {
-            wrong(w, i, lane, at, "there is no tiled tensor map to change at the address");
+            raise_fault(w, i, lane, at, "there is no tiled tensor map to change at the address");
             return;
         }
         if (!replace_field(&map, i->d, i->c, value)) {
-            wrong(w, i, lane, at, "tensormap.replace with a value that the field cannot have");
+            raise_fault(w, i, lane, at, "tensormap.replace with a value that the field cannot have");
             return;
         }
         memcpy(first, &map, sizeof map);

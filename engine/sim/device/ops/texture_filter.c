@@ -1,8 +1,10 @@
 /* texture_filter.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching":
  * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic
  * filters are treated as isotropic. */
+#include "vm_access.h"
 #include "vm_hooks.h"
 #include "vm_math.h"
+#include "vm_memory.h"
 #include "vm_ops.h"
 
 /* One lane's texture read. */
@@ -12,7 +14,7 @@ typedef struct probe {
     uint32_t lane;
     const vm_texture *texture;
     const vm_lookup *l;
-    uint32_t layer; /* of a cubemap: the cube */
+    uint32_t layer; /* for a cubemap: the cube */
     bool no_layer;  /* the requested layer does not exist: `layer` is the last one */
     int32_t offset[3];
     bool failed; /* a fault was recorded */

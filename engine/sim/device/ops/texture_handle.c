@@ -2,6 +2,8 @@
  * fits it. */
 #include <inttypes.h>
 
+#include "vm_fault.h"
+#include "vm_memory.h"
 #include "vm_ops.h"
 
 static const char *name_of(const vm_warp *w, const vm_code *i)

@@ -2,6 +2,7 @@
 #ifndef KILN_SIM_VM_ASYNC_H
 #define KILN_SIM_VM_ASYNC_H
 
+#include "vm_block.h"
 #include "vm_ops.h"
 
 enum {
@@ -25,12 +26,12 @@ typedef struct vm_side {
 } vm_side;
 
 typedef struct vm_bulk {
-    vm_side to, from, bar; /* bar.space 0: completes on none */
+    vm_side to, from, bar; /* if bar.space is 0, the copy completes on no mbarrier */
     uint8_t op, type;      /* ptx_mod, ptx_type: a reduction; op 0: a copy */
     uint8_t count;         /* st.async: elements */
     uint32_t slots[4];
-    uint32_t multicast; /* slot of the mask of blocks, 0: none */
-    bool once;          /* by one lane for all */
+    uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
+    bool once;          /* one lane does it for all */
 } vm_bulk;
 
 /* The blocks of a multicast, by rank; `slot` 0: none. False: a fault is raised. The copy to each is at the address that

@@ -14,30 +14,30 @@
  * the row. place() in matrix.c computes the rule. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
-    uint8_t count, used; /* registers; those after `used` repeat the first ones (wmma with halves) */
-    uint8_t type;        /* of an element */
+    uint8_t count, used; /* number of registers; those after `used` repeat the first ones (wmma with halves) */
+    uint8_t type;        /* type of an element */
 } vm_fragment;
 
 typedef struct vm_matrix {
     vm_fragment a, b, c, d;
     uint32_t metadata; /* slot; mma.sp */
     uint16_t m, n, k;
-    uint8_t selector; /* of mma.sp */
-    uint8_t rounding; /* of .f64 */
+    uint8_t selector; /* selector of mma.sp */
+    uint8_t rounding; /* rounding of .f64 */
     uint8_t terms;    /* products that are summed in one step */
     uint8_t fraction; /* bits of the sum below the greatest term's exponent */
     uint8_t kept;     /* bits of a single-precision result below its first one */
     bool sparse, quads, satfinite, and_popc;
-    bool a_column, b_column; /* of quads: the layouts */
+    bool a_column, b_column; /* layouts of quads */
     bool chain;              /* no tensor core: see matrix_row_chain() */
 } vm_matrix;
 
 /* wgmma.mma_async. Each of the four warps has 16 rows of A and D, and computes 8 columns of D at a time. */
 typedef struct vm_wgmma {
-    vm_matrix tile;    /* of one warp and 8 columns; its c and d are set for each of them */
+    vm_matrix tile;    /* the tile of one warp and 8 columns; c and d are set for each such tile */
     const uint32_t *d; /* slots of D, `each` for 8 columns */
     uint32_t a, b;     /* slots of the descriptors of A and B */
-    uint32_t scale;    /* of a predicate: D is added */
+    uint32_t scale;    /* slot of a predicate that tells whether D is added */
     uint8_t tiles, each;
     bool a_shared;           /* A is in shared memory; if false, A is in registers: tile.a */
     bool a_across, b_across; /* consecutive in memory along M or N, not along K */
@@ -114,8 +114,9 @@ uint32_t vm_matrix_bits(unsigned type, double value);
 /* For each stored element of a row of A, which column of the whole matrix it is. */
 void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
 
-uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part); /* of 16 bytes: wgmma.c */
-enum { VM_WGMMA_BYTES = 64 }; /* of a row of A or a column of B, at most */
+/* address of 16 bytes (wgmma.c) */
+uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part);
+enum { VM_WGMMA_BYTES = 64 }; /* most bytes in a row of A or a column of B */
 /* Rows `first` to `first` + `count` of A (or columns of B), `bytes` each along K, out of shared memory. `across`: their
  * elements, of 16 bits, are not consecutive there. False: a fault is raised. */
 bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,

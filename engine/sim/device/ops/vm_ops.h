@@ -56,7 +56,7 @@ typedef union vm_texel {
     uint32_t u[4];
 } vm_texel;
 void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel);
-uint32_t vm_texel_border(const vm_texture *texture, float value); /* as the format has it */
+uint32_t vm_texel_border(const vm_texture *texture, float value); /* the border's value in the format of the texture */
 void vm_texel_write(vm_format format, unsigned char *at, uint32_t value);
 VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size);
 VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value);
@@ -89,7 +89,7 @@ void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m);
-int vm_host_rounding(unsigned rounding); /* of <fenv.h> */
+int vm_host_rounding(unsigned rounding); /* returns the rounding mode of <fenv.h> */
 float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags);
 void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m);

@@ -7,7 +7,7 @@
 typedef struct vm_tensor {
     vm_side shared, bar; /* bar.space 0: a store */
     uint32_t map, at[VM_TENSOR_RANK], offset[3];
-    uint32_t multicast; /* slot of the mask, 0: none */
+    uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
     uint8_t rank, op;   /* op: ptx_mod of a reduction, 0: a copy */
     bool im2col;
 } vm_tensor;
@@ -16,10 +16,10 @@ typedef struct vm_tensor {
 typedef struct vm_box {
     vm_tensor_map map;
     uint64_t shared;            /* address */
-    uint32_t bytes;             /* of an element */
+    uint32_t bytes;             /* size of an element */
     uint32_t inner, pitch;      /* elements of a row; bytes */
     uint64_t rows, row;         /* row: the current one */
-    int64_t at[VM_TENSOR_RANK]; /* of the current row */
+    int64_t at[VM_TENSOR_RANK]; /* position of the current row */
     int64_t first[VM_TENSOR_RANK], offset[VM_TENSOR_RANK];
     /* The part of the current row that is inside the tensor: elements, and the address of the first one. */
     uint32_t from, count;

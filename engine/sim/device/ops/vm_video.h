@@ -18,9 +18,10 @@ enum {
 };
 
 typedef struct vm_video {
-    uint8_t op, lanes;       /* lanes: 1, or elements of 16 or 8 bits */
-    uint8_t compare, second; /* ptx_mod: of vset; the operation with c (0: none, or elements are merged into c) */
-    uint8_t scale;           /* vmad: bits that the result is shifted right */
+    uint8_t op, lanes; /* lanes: 1, or elements of 16 or 8 bits */
+    /* ptx_mod: comparison of vset; operation with c (0: none, or elements are merged into c) */
+    uint8_t compare, second;
+    uint8_t scale; /* vmad: bits that the result is shifted right */
     bool a_signed, b_signed, d_signed, sat, wrap, plus_one;
     bool a_negate, b_negate, c_negate;
     uint32_t a_select, b_select, d_select; /* the selected parts of the operand (from ptx_operand.count) */

@@ -1,5 +1,7 @@
 /* wgmma.c - the operands of wgmma in shared memory: descriptors and the layouts that they describe. README.md,
  * "Warpgroups", has the formulas. */
+#include "vm_access.h"
+#include "vm_fault.h"
 #include "vm_matrix.h"
 
 enum { PIECE = 16, SHARED_MASK = 0x3ffff };
@@ -10,7 +12,8 @@ static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(des
  * `at` to 8 * `at` + 7, element `part` of each. */
 uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part)
 {
-    static const uint8_t pieces[4] = {1, 8, 4, 2}; /* of a swizzled line: 0 none, 1 128 bytes, 2 64, 3 32 */
+    /* pieces of a swizzled line: for no swizzle, 128 bytes, 64 bytes, 32 bytes */
+    static const uint8_t pieces[4] = {1, 8, 4, 2};
     uint32_t wide = pieces[descriptor >> 62], leading = field(descriptor, 16), stride = field(descriptor, 32);
     uint32_t offset;
     if (!across)

@@ -5,7 +5,7 @@
 #include "ptx_internal.h"
 
 /* An operator's binding strength, 0: not a binary operator. */
-static int strength(const ptx_parser *p)
+static int binding_strength(const ptx_parser *p)
 {
     if (p->token.kind != PTX_TOKEN_PUNCTUATION)
         return 0;
@@ -153,7 +153,7 @@ static bool climb(ptx_parser *p, ptx_value *value, int least, int depth)
 {
     if (!primary(p, value, depth))
         return false;
-    for (int level; (level = strength(p)) > least;) {
+    for (int level; (level = binding_strength(p)) > least;) {
         char op = p->token.character;
         uint32_t line = p->token.line;
         ptx_next(p);
@@ -192,7 +192,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
         return !is_float(value);
     }
     if (type == PTX_F32 || type == PTX_F64) {
-        if (!is_float(value)) /* ptx_init_item() converts an integer first; instructions take none here */
+        if (!is_float(value)) /* ptx_init_item() converts integers before; instructions do not take integers here */
             return false;
         double real = real_of(value);
         float single = (float)real;
@@ -213,7 +213,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
     }
     if (type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2)
         return false;      /* ptxas has no literals for them */
-    if (is_float(value)) { /* its bits, if the widths are equal */
+    if (is_float(value)) { /* the bits of the float, if the widths are equal */
         *bits = value.bits;
         return value.kind == PTX_FLOAT32 ? type == PTX_B32 : type == PTX_B64;
     }

@@ -47,7 +47,8 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
 typedef struct ptx_dominance {
     uint32_t *number; /* node -> depth-first number + 1, 0: not reached */
     uint32_t *node;   /* number -> node */
-    uint32_t *parent, *semi, *idom, *ancestor, *label, *bucket, *bucket_next, *stack; /* by number */
+    /* each array is indexed by the number of a block */
+    uint32_t *parent, *semi, *idom, *ancestor, *label, *bucket, *bucket_next, *stack;
     uint32_t count;
 } ptx_dominance;
 
@@ -236,7 +237,8 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         if (!is_branch(&insns[i]))
             continue;
         uint32_t number = d.number[block[i]];
-        uint32_t node = number ? d.node[d.idom[number - 1]] : graph.exit; /* never exits: no reconvergence point */
+        /* if it never exits, it has no reconvergence point */
+        uint32_t node = number ? d.node[d.idom[number - 1]] : graph.exit;
         if (node > graph.exit)
             node = d.node[d.idom[d.number[node] - 1]];
         insns[i].reconverge = start[node];

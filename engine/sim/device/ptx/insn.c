@@ -71,7 +71,7 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     const ptx_form_list *list = &ptx_forms[spelling->op];
     for (unsigned k = 0; k < 2 * list->count && !matched && !p->memory; k++) {
         const unsigned i = k % list->count;
-        newer = k >= list->count; /* after the forms that the device has */
+        newer = k >= list->count; /* the later entries are forms that the device does not have */
         if (!((newer ? spelling->newer : spelling->forms) >> i & 1))
             continue;
         const ptx_form *form = &list->forms[i];

@@ -11,8 +11,8 @@
 /* The meaning of a global name over all modules: a definition or, as long as there is no definition, a declaration. */
 typedef struct meaning {
     const char *name;       /* NULL: a free slot */
-    uint32_t module, index; /* where the definition is; without a definition, where the first declaration is */
-    uint32_t align;         /* of a .common variable: the largest of all modules */
+    uint32_t module, index; /* place of the definition, or of the first declaration if there is no definition */
+    uint32_t align;         /* for a .common variable: the largest alignment of all modules */
     bool function, defined, missed;
 } meaning;
 
@@ -25,7 +25,8 @@ typedef struct linker {
     meaning *table;
     size_t mask;
     uint32_t **functions, **symbols; /* by module: the new index of each, or GONE */
-    uint32_t **owners;               /* by module and function: the new index of the one that has its body, or GONE */
+    /* by module and function: the new index of the function that has its body, or GONE */
+    uint32_t **owners;
     unsigned errors;
     bool memory;
 } linker;
@@ -94,7 +95,7 @@ static bool same_parameters(const linker *l, const meaning *a, const meaning *b)
 }
 
 /* Whether two declarations of a name are compatible. */
-static bool agree(linker *l, const meaning *old, const meaning *new)
+static bool are_compatible(linker *l, const meaning *old, const meaning *new)
 {
     const char *here = l->inputs[new->module].name, *there = l->inputs[old->module].name;
     const char *first = old->defined ? "defined" : "specified";
@@ -121,14 +122,14 @@ static bool agree(linker *l, const meaning *old, const meaning *new)
 }
 
 /* Adds a declaration or definition of a name to the table. */
-static void mention(linker *l, const meaning *new)
+static void add_meaning(linker *l, const meaning *new)
 {
     meaning *old = slot_of(l, new->name);
     if (!old->name) {
         *old = *new;
         return;
     }
-    if (!agree(l, old, new) || !new->defined)
+    if (!are_compatible(l, old, new) || !new->defined)
         return;
     unsigned was = linkage_of(l, old), is = linkage_of(l, new);
     uint32_t align = old->align > new->align ? old->align : new->align;
@@ -144,7 +145,7 @@ static void mention(linker *l, const meaning *new)
     }
 }
 
-/* Whether other modules see the name. A name that is declared but not defined is always global. */
+/* Returns whether other modules see the name. A name that is declared but not defined is always global. */
 static bool function_is_global(const ptx_function *f) { return f->linkage != PTX_LOCAL || !f->defined; }
 
 static bool symbol_is_global(const ptx_symbol *s)
@@ -159,18 +160,18 @@ static void mention_all(linker *l, uint32_t m)
     l->inputs[m].used = true;
     for (uint32_t f = 0; f < module->function_count; f++)
         if (function_is_global(&module->functions[f]))
-            mention(l, &(meaning){.name = module->functions[f].name,
-                                  .module = m,
-                                  .index = f,
-                                  .function = true,
-                                  .defined = module->functions[f].defined});
+            add_meaning(l, &(meaning){.name = module->functions[f].name,
+                                      .module = m,
+                                      .index = f,
+                                      .function = true,
+                                      .defined = module->functions[f].defined});
     for (uint32_t s = 0; s < module->symbol_count; s++)
         if (symbol_is_global(&module->symbols[s]))
-            mention(l, &(meaning){.name = module->symbols[s].name,
-                                  .module = m,
-                                  .index = s,
-                                  .align = module->symbols[s].align,
-                                  .defined = module->symbols[s].linkage != PTX_EXTERN});
+            add_meaning(l, &(meaning){.name = module->symbols[s].name,
+                                      .module = m,
+                                      .index = s,
+                                      .align = module->symbols[s].align,
+                                      .defined = module->symbols[s].linkage != PTX_EXTERN});
 }
 
 /* Whether a library's module defines something that is so far declared but not defined. */

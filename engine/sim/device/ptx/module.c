@@ -199,7 +199,7 @@ ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text
         return PTX_MEMORY;
     }
     made->arena.mem = mem;
-    p->mem = p->scratch.mem = mem; /* one by one: the rest, 10 KB, is zero already */
+    p->mem = p->scratch.mem = mem; /* single assignments, because the rest (10 KB) is zero already */
     p->module = made;
     p->log = log;
     p->device = device;

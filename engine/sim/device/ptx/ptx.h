@@ -490,8 +490,8 @@ typedef struct ptx_insn {
     uint8_t tiles;  /* columns / 8 of a warpgroup's shape: 1 to 32 */
     uint32_t guard; /* predicate register, or PTX_NO_PRED */
     uint64_t mods[PTX_MOD_WORDS];
-    uint32_t line;       /* of the PTX text */
-    uint32_t loc;        /* index into module locs, 0: none */
+    uint32_t line;       /* line in the PTX text */
+    uint32_t loc;        /* index into the module's locs; 0: none */
     uint32_t reconverge; /* branches: the immediate post-dominator's instruction index; insn_count: the exit */
     ptx_operand operands[PTX_MAX_OPERANDS]; /* destination first, as written; call: ret list, target, arg list,
                                                [prototype] */
@@ -506,7 +506,7 @@ static inline ptx_effect ptx_effect_of(const ptx_insn *insn) { return (ptx_effec
 typedef struct ptx_shape {
     uint16_t m, n, k;
 } ptx_shape;
-ptx_shape ptx_shape_of(const ptx_insn *insn); /* 0: the instruction names none */
+ptx_shape ptx_shape_of(const ptx_insn *insn); /* returns 0 if the instruction names no shape */
 
 typedef struct ptx_reg {
     const char *name;
@@ -515,7 +515,7 @@ typedef struct ptx_reg {
 
 typedef enum ptx_linkage { PTX_LOCAL, PTX_VISIBLE, PTX_EXTERN, PTX_WEAK, PTX_COMMON } ptx_linkage;
 
-typedef struct ptx_reloc { /* at `offset` the initialiser has the address of a symbol or function */
+typedef struct ptx_reloc { /* the initialiser has the address of a symbol or function at `offset` */
     uint64_t offset;
     uint8_t bytes;
     bool generic, function;
@@ -550,13 +550,13 @@ typedef struct ptx_function {
     const char *name;
     bool entry, defined, noreturn;
     uint8_t linkage;
-    uint32_t alias_of; /* 1 + index of the function whose body and parameters it has; 0: its own */
+    uint32_t alias_of; /* 1 + index of the function whose body and parameters this one has; 0: its own */
     uint32_t line;
     uint32_t param_count, return_count; /* returns first in `params` */
     const uint32_t *params;             /* symbol indices; offsets laid out by natural alignment: entry: the launch
                                ABI */
-    uint64_t param_bytes;               /* of the parameter block; entry: at most 32764 */
-    uint64_t frame_bytes;               /* of the .param variables it declares for its calls */
+    uint64_t param_bytes;               /* size of the parameter block; for an entry at most 32764 */
+    uint64_t frame_bytes;               /* size of the .param variables that it declares for its calls */
     uint32_t reg_count;
     const ptx_reg *regs;
     uint32_t insn_count;
@@ -567,13 +567,13 @@ typedef struct ptx_function {
     const ptx_prototype *prototypes;
     uint32_t max_threads[3], req_threads[3], req_cluster[3];
     uint32_t min_blocks, max_registers; /* 0: not given */
-    uint32_t max_cluster;               /* most blocks of a cluster, 0: not given */
+    uint32_t max_cluster;               /* most blocks of a cluster; 0: not given */
     bool explicit_cluster, blocks_are_clusters;
 } ptx_function;
 
 typedef struct ptx_loc {
     uint32_t file, line, column;
-    uint32_t inlined_at; /* loc index, 0: none */
+    uint32_t inlined_at; /* index into locs; 0: none */
     const char *inlined_from;
 } ptx_loc;
 
@@ -584,11 +584,11 @@ typedef struct ptx_module {
     uint32_t function_count;
     const ptx_function *functions;
     uint32_t symbol_count;
-    const ptx_symbol *symbols; /* all: the module's and the functions' */
+    const ptx_symbol *symbols; /* all symbols, of the module and of its functions */
     uint32_t loc_count;
-    const ptx_loc *locs; /* [0] is "none" */
+    const ptx_loc *locs; /* locs[0] is "none" */
     uint32_t file_count;
-    const char *const *files; /* by .file number */
+    const char *const *files; /* by number of .file */
 } ptx_module;
 
 /* Parses a text into *module. On failure sets *module to NULL and appends lines in the form of a driver's JIT log to

@@ -13,7 +13,7 @@
 
 /* ---- the table ---- */
 
-typedef struct ptx_since { /* as ops.def writes it: "90" is {90, 0}, "90a" {90, 'a'}; {0, 0}: any target */
+typedef struct ptx_since { /* a target in ops.def: "90" is {90, 0}, "90a" {90, 'a'}; {0, 0}: any target */
     uint16_t target;
     char kind;
 } ptx_since;
@@ -25,7 +25,7 @@ typedef struct ptx_suffix {
 } ptx_suffix;
 
 typedef struct ptx_need { /* a suffix that not all targets have */
-    ptx_suffix suffix;    /* UNKNOWN: none */
+    ptx_suffix suffix;    /* UNKNOWN: no suffix */
     ptx_since since;
 } ptx_need;
 
@@ -41,7 +41,7 @@ typedef struct ptx_slot {
 typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
 
 typedef struct ptx_pattern { /* for one operand */
-    char kind;               /* as in ops.def */
+    char kind;               /* the letter of ops.def */
     uint8_t width, type;     /* a ptx_type, or which of the written types */
     uint8_t pred;            /* 0: no second destination, 1: allowed, 2: required */
     uint8_t count;           /* elements of V and v, operands of I; 0: insn->vector */
@@ -53,7 +53,7 @@ typedef struct ptx_pattern { /* for one operand */
 typedef struct ptx_form {
     uint8_t slot_count, operand_count, operands_needed;
     ptx_since since;
-    uint16_t slots[PTX_MAX_SLOTS]; /* of ptx_slots: many forms have the same */
+    uint16_t slots[PTX_MAX_SLOTS]; /* index of ptx_slots, because many forms have the same slots */
     ptx_pattern operands[PTX_MAX_OPERANDS];
 } ptx_form;
 
@@ -71,16 +71,16 @@ typedef struct ptx_form_list {
     unsigned count;
     ptx_since since;
 } ptx_form_list;
-extern const ptx_named ptx_suffixes[]; /* by text */
+extern const ptx_named ptx_suffixes[]; /* sorted by text */
 extern const size_t ptx_suffix_count;
 extern const ptx_slot ptx_slots[];
 extern const ptx_form_list ptx_forms[PTX_OP_COUNT];
 
 ptx_suffix ptx_suffix_find(const char *text, size_t length);
 bool ptx_type_find(const char *text, size_t length, ptx_type *type);
-ptx_space ptx_mod_space(ptx_mod mod); /* the space that a modifier such as "shared::cta" names; GENERIC without one */
-const char *const *ptx_op_forms(ptx_op op); /* as written; ends in NULL */
-const char *ptx_op_since(ptx_op op);        /* as written; NULL: any target */
+ptx_space ptx_mod_space(ptx_mod mod); /* returns the space that a modifier such as "shared::cta" names, or GENERIC */
+const char *const *ptx_op_forms(ptx_op op); /* returns the texts of ops.def; NULL ends the list */
+const char *ptx_op_since(ptx_op op);        /* returns the text of ops.def; NULL: any target */
 /* The longest prefix of `text`, cut only at dots, that is an opcode; its length, 0 if none. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
 /* The same among PTX opcodes that the device does not run; NULL if none. */
@@ -104,7 +104,7 @@ typedef enum ptx_binding_kind {
 
 typedef struct ptx_binding {
     struct ptx_binding *shadowed; /* the meaning of the name in the outer scope */
-    struct ptx_binding *next;     /* in the same scope */
+    struct ptx_binding *next;     /* next binding in the same scope */
     struct ptx_name *name;
     uint32_t depth, index,
         count; /* RANGE: number of registers. TARGETS: number of labels. CONSTANT: the value. SREG: the least target. */
@@ -118,7 +118,7 @@ typedef struct ptx_name {
     ptx_binding *binding, *range; /* `%r<9>` is a range of the name "%r"; it does not clash with a register "%r" */
 } ptx_name;
 
-#define PTX_MAX_DEPTH 64 /* of nested scopes, parentheses, braces */
+#define PTX_MAX_DEPTH 64 /* deepest nesting of scopes, parentheses and braces */
 #define PTX_DEPTH_BUILTIN 0u
 #define PTX_DEPTH_MODULE 1u
 
@@ -165,7 +165,7 @@ typedef enum ptx_raw_kind {
 typedef struct ptx_raw {
     uint8_t kind;
     bool negate, second_sink, minus, coordinates; /* coordinates: ADDRESS_NAME, as in [name, {x, y}] */
-    uint32_t select;                              /* of PTX_SELECT_BITS() and so on */
+    uint32_t select;                              /* the part that PTX_SELECT_BITS() and similar macros select */
     ptx_name *name, *second;
     ptx_value value;
     int64_t offset;
@@ -191,9 +191,10 @@ typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
     const char *text;
     uint32_t length, hash;
     ptx_op op;
-    uint64_t forms;  /* bit set of the op's forms that match the suffixes */
-    uint64_t newer;  /* the same, of those that need another target than the device; both 0: an error each time */
-    ptx_since since; /* what the first of `newer` needs */
+    uint64_t forms; /* bit set of the op's forms that match the suffixes */
+    /* bits of the forms that need another target than the device; if both are 0, each use is an error */
+    uint64_t newer;
+    ptx_since since; /* the target that the first form of `newer` needs */
     uint8_t types[4], space, vector, tiles;
     uint64_t mods[PTX_MOD_WORDS];
 } ptx_spelling;
@@ -209,7 +210,7 @@ typedef struct ptx_parser {
     kiln__arena scratch;
     kiln__text *log;
     unsigned errors;
-    int device;           /* its compute capability, 90; 0: any */
+    int device;           /* compute capability of the device, such as 90; 0: any */
     bool memory, invalid; /* out of memory; an error other than an unsupported instruction */
 
     const char *start, *cursor, *end;
@@ -268,7 +269,7 @@ bool ptx_expect_integer(ptx_parser *p, uint64_t limit, const char *what, uint64_
 /* A line of the log; false, so that a check can end in `return ptx_error(...)`. */
 bool ptx_error(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
 bool ptx_unsupported(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
-#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
 #define ptx_error(...) (ptx_error(__VA_ARGS__), false)
 #define ptx_unsupported(...) (ptx_unsupported(__VA_ARGS__), false)
 #endif
@@ -287,7 +288,8 @@ static inline bool ptx_device_has(int device, ptx_since since)
 bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length);
 
 /* names */
-ptx_binding *ptx_bind(ptx_parser *p, ptx_name *name, ptx_binding_kind kind, uint32_t index); /* in the current scope */
+/* binds in the current scope */
+ptx_binding *ptx_bind(ptx_parser *p, ptx_name *name, ptx_binding_kind kind, uint32_t index);
 ptx_binding *ptx_lookup(ptx_parser *p, ptx_name *name); /* NULL: unknown, or memory */
 bool ptx_declare_range(ptx_parser *p, ptx_name *prefix, ptx_type type, uint32_t count);
 bool ptx_declare_reg(ptx_parser *p, ptx_name *name, ptx_type type);
@@ -297,7 +299,8 @@ void ptx_scope_pop(ptx_parser *p); /* resolves the labels of the scope */
 /* constants */
 bool ptx_expression(ptx_parser *p, ptx_value *value);
 bool ptx_integer(ptx_parser *p, int64_t *value);
-bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits); /* false: the type takes no such constant */
+/* returns false if the type cannot have this constant */
+bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits);
 
 /* variables */
 bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
@@ -329,7 +332,7 @@ bool ptx_section(ptx_parser *p);
 void ptx_skip_statement(ptx_parser *p);
 
 /* bodies */
-bool ptx_body(ptx_parser *p); /* from after '{' to its '}' */
+bool ptx_body(ptx_parser *p); /* parses from after '{' to the matching '}' */
 bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate);
 bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length);
 const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t length, uint32_t line);

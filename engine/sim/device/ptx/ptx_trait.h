@@ -9,12 +9,12 @@
 /* The kind of instruction, for the counters: observe/count/class.c makes a kiln_class of it. */
 typedef enum ptx_class {
     /* by the type: fp32, fp64, fp16 or integer */
-    PTX_CLASS_ADD,     /* one floating-point operation */
+    PTX_CLASS_ADD,     /* counts as one floating-point operation */
     PTX_CLASS_MUL,     /* one */
     PTX_CLASS_FMA,     /* two */
-    PTX_CLASS_SIGN,    /* abs, neg: none */
-    PTX_CLASS_MIN_MAX, /* none; for f32 a comparison */
-    PTX_CLASS_DIVIDE,  /* of integers, or a special function */
+    PTX_CLASS_SIGN,    /* abs, neg: counts as no operation */
+    PTX_CLASS_MIN_MAX, /* counts as no operation; for f32 a comparison */
+    PTX_CLASS_DIVIDE,  /* for integers, or a special function */
     /* by the state space */
     PTX_CLASS_LOAD,
     PTX_CLASS_STORE,
@@ -47,26 +47,26 @@ typedef enum ptx_cost {
     PTX_COST_SFU,
     PTX_COST_SHUFFLE,
     PTX_COST_MEMORY, /* parameters are free */
-    PTX_COST_TENSOR, /* by the shape and the types */
+    PTX_COST_TENSOR, /* depends on the shape and the types */
     /* counted as one ALU instruction, cost unknown: engine/sim/observe/model/ESTIMATE.md, "What it cannot see" */
     PTX_COST_COARSE,
     /* by a rule */
-    PTX_COST_SUM,        /* by the type; two for 64-bit integers */
-    PTX_COST_LOGIC,      /* the same; of predicates: free */
+    PTX_COST_SUM,        /* depends on the type; two instructions for 64-bit integers */
+    PTX_COST_LOGIC,      /* the same; logic of predicates is free */
     PTX_COST_SHIFT_LEFT, /* the same, or fused with an addition */
-    PTX_COST_SELECT,     /* on the ALU whatever the type; two for 64 bits */
-    PTX_COST_FMA,        /* by the type, one */
-    PTX_COST_PRODUCT,    /* by the type and the half; a wide product may be fused with an addition */
-    PTX_COST_DIVISION,   /* its known sequence */
+    PTX_COST_SELECT,     /* runs on the ALU for all types; two instructions for 64 bits */
+    PTX_COST_FMA,        /* one instruction, depending on the type */
+    PTX_COST_PRODUCT,    /* depends on the type and the half; a wide product may be fused with an addition */
+    PTX_COST_DIVISION,   /* the known instruction sequence of a division */
     PTX_COST_SIGN,       /* for floats: free, a modifier of the instruction that reads the result */
     PTX_COST_MIN_MAX,
-    PTX_COST_BIT_COUNT, /* one, two for 64 bits, on the SFU */
+    PTX_COST_BIT_COUNT, /* on the SFU: one instruction, or two for 64 bits */
     PTX_COST_PAIR,      /* two, four for 64 bits */
     PTX_COST_COMPARE,
     PTX_COST_MOVE,
     PTX_COST_CONVERT,
     PTX_COST_FUNCTION,
-    PTX_COST_FUNCTION_TWICE, /* on the SFU, once or twice; of f64 a sequence */
+    PTX_COST_FUNCTION_TWICE, /* on the SFU, once or twice; a sequence for f64 */
     PTX_COST_ROOT            /* rcp, sqrt: as FUNCTION if approximate, a sequence otherwise */
 } ptx_cost;
 

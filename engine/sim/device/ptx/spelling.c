@@ -207,7 +207,7 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
     }
     *spelling = (ptx_spelling){.text = text, .length = (uint32_t)length, .hash = hash};
     if (!ptx_read_spelling(p, spelling, line))
-        return NULL; /* not stored: each use is reported */
+        return NULL; /* not stored, because each use is reported */
     p->spellings[at] = spelling;
     p->spelling_count++;
     return spelling;
@@ -222,7 +222,7 @@ static bool is_suffix_char(char c)
  * the source or, if it had to be joined, into the scratch arena. */
 bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length)
 {
-    const char *start = p->token.text, *stop = start + p->token.length; /* of the part without spaces */
+    const char *start = p->token.text, *stop = start + p->token.length; /* start and end of the part without spaces */
     bool apart = false;
     kiln__text joined = {.mem = p->mem};
     while (ptx_peek(p) == '.') {

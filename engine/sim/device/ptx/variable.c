@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-#define PTX_MAX_BYTES (UINT64_C(1) << 40) /* of one variable */
+#define PTX_MAX_BYTES (UINT64_C(1) << 40) /* most bytes of one variable */
 
 /* ---- types and layout ---- */
 

@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm_access.h"
+#include "vm_block.h"
+#include "vm_fault.h"
 #include "vm_machine.h"
+#include "vm_memory.h"
+#include "vm_poll.h"
 
 uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint32_t lane)
 {
@@ -40,9 +45,9 @@ static bool is_within(uint64_t address, uint64_t bytes, uint64_t low, uint64_t e
 }
 
 /* The only function that turns an address of a kernel into a host pointer for a range of any length. It first finds the
- * window that a generic address names. Then it compares the whole range, never its ends, with the one object that may
- * hold it: the shared memory of one block, the local memory of one thread, the parameters of the kernel, or one
- * allocation. A write needs memory that kernels may write. `asked` is the address of the message. */
+ * window that a generic address names. Then it compares the whole range with the only object that may contain it: the
+ * shared memory of a block, the local memory of a thread, the parameters of the kernel, or an allocation. It never
+ * tests the two ends separately. A write needs memory that kernels may write. `asked` is the address of the message. */
 unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                              uint64_t bytes, uint32_t align, vm_reach_kind kind)
 {

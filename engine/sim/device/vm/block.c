@@ -1,10 +1,12 @@
 /* block.c - a block: its warps in turn, and the barriers between them. */
-#include <stdio.h>
 #include <string.h>
 
+#include "vm_block.h"
+#include "vm_child.h"
+#include "vm_fault.h"
 #include "vm_hooks.h"
-
-#define SLICE 32768u /* instructions that a warp runs before the next one's turn */
+#include "vm_limit.h"
+#include "vm_path.h"
 
 /* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers. Counts
  * its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
@@ -45,8 +47,7 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     return block;
 }
 
-/* Frees the frames of all warps, and their paths. */
-static void drop_frames(vm_block *block)
+void vm_block_drop_paths(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
@@ -66,9 +67,6 @@ static void drop_frames(vm_block *block)
                 break;
             }
         }
-        if (w->root)
-            vm_frame_free(w, w->root);
-        w->root = NULL;
         w->path_count = 0;
     }
 }
@@ -81,7 +79,10 @@ void vm_block_free(vm_block *block)
     vm_let_go(block->runner->run->family, block->held);
     vm_children_free(block);
     if (block->warps)
-        drop_frames(block);
+        vm_block_drop_paths(block);
+    for (uint32_t k = 0; block->warps && k < block->warp_count; k++)
+        if (block->warps[k].root)
+            vm_frame_free(&block->warps[k], block->warps[k].root);
     if (block->runner->run->hooks)
         block->runner->run->hooks->block_free(block);
     kiln__free(mem, block->warps);
@@ -90,8 +91,6 @@ void vm_block_free(vm_block *block)
     vm_guard_give(guards, block->local, block->local_taken, VM_GUARD_OWN);
     kiln__free(mem, block);
 }
-
-static void count_steps(vm_block *block, vm_warp *w, uint64_t steps);
 
 /* Resets a block for the block `number` of the grid. Returns false if there is no memory for a frame. */
 bool vm_block_start(vm_block *block, uint64_t number)
@@ -104,10 +103,14 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->id[2] = (uint32_t)(number / grid[0] / grid[1]);
     block->live = run->block_threads;
     block->ended = false;
+    block->fresh = true;
     block->next_warp = 0;
     vm_children_reset(block);
-    memset(block->barriers, 0, sizeof block->barriers);
-    memset(block->shared, VM_POISON, (size_t)run->shared_reach);
+    if (block->barred)
+        memset(block->barriers, 0, sizeof block->barriers);
+    block->barred = false;
+    if (run->shared_reach > run->shared_low) /* even an empty memset() is slow where it begins at a guard page */
+        memset(block->shared + run->shared_low, VM_POISON, (size_t)(run->shared_reach - run->shared_low));
     if (run->shared_system)
         memset(block->shared + run->shared_system, 0, VM_SYSTEM_SHARED);
     if (block->local)
@@ -123,11 +126,12 @@ bool vm_block_start(vm_block *block, uint64_t number)
         w->event = 0;
         w->cc = w->cluster_arrived = w->path_count = w->sync_used = w->spins = w->yields = w->vain_yields = 0;
         w->waits = w->moved = w->gave_way = w->in_vain = false;
-        memset(w->polls, 0, sizeof w->polls);
+        if (w->polled)
+            memset(w->polls, 0, sizeof w->polls);
+        w->polled = false;
         w->current = VM_PATHS;
         w->issued = w->lanes = w->idle = w->charge = 0;
-        w->root = vm_frame_new(w, run->kernel, NULL);
-        if (!w->root)
+        if (!vm_frame_renew(w, run->kernel))
             return false;
         vm_path_add(w, run->kernel->code, mask, NULL, w->root);
     }
@@ -135,7 +139,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
         run->hooks->block_start(block);
     /* Even a block of an empty kernel has a cost, because its memory was cleared. */
     uint64_t cleared = run->shared_end + block->local_taken;
-    count_steps(block, &block->warps[0], 1 + (cleared >> 16));
+    vm_count_steps(block, &block->warps[0], 1 + (cleared >> 16));
     return true;
 }
 
@@ -177,7 +181,7 @@ void vm_barrier_open(vm_block *block, uint32_t id)
 /* Opens the barriers that are complete now because threads have exited. */
 void vm_barriers_check(vm_block *block)
 {
-    for (uint32_t id = 0; id < VM_BARRIERS; id++) {
+    for (uint32_t id = 0; block->barred && id < VM_BARRIERS; id++) {
         const vm_barrier *barrier = &block->barriers[id];
         if (barrier->arrived && (barrier->need ? barrier->arrived >= barrier->need : barrier->arrived >= block->live))
             vm_barrier_open(block, id);
@@ -201,6 +205,7 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     }
     vm_barrier *barrier = &block->barriers[id];
+    block->barred = true;
     if (barrier->arrived == 0) {
         barrier->all = true;
         barrier->need = need;
@@ -211,12 +216,12 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
     }
     if (i->size) {
         uint32_t p = (*vm_pred(w, i->c) ^ (i->flags & 1 ? VM_ALL : 0)) & m;
-        barrier->count += (uint32_t)__builtin_popcount(p);
+        barrier->count += vm_lanes_of(p);
         barrier->all = barrier->all && p == m;
         barrier->any = barrier->any || p != 0;
     }
     /* With a thread count, a warp whose live threads have all arrived counts as 32 threads. */
-    barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : (uint32_t)__builtin_popcount(m);
+    barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : vm_lanes_of(m);
     if (!(i->flags & 2)) {
         vm_path *path = &w->paths[w->current];
         vm_warp_save(w);
@@ -250,18 +255,9 @@ bool vm_block_release_waiting(vm_block *block)
     return any;
 }
 
-/* Returns how many steps of the launch's budget are left, without the steps that other host threads have not reported
- * yet. */
-static uint64_t get_budget_left(const vm_runner *runner)
-{
-    const uint64_t budget = vm_budget(runner->run->device),
-                   spent = atomic_load_explicit(&runner->run->family->steps, memory_order_relaxed) + runner->kept;
-    return spent < budget ? budget - spent : 0;
-}
-
 /* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
  * launch was asked to stop. */
-static void count_steps(vm_block *block, vm_warp *w, uint64_t steps)
+void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;
     atomic_ullong *all = &runner->run->family->steps;
@@ -274,64 +270,4 @@ static void count_steps(vm_block *block, vm_warp *w, uint64_t steps)
     vm_fault_kind kind = spent > budget ? VM_FAULT_STEPS : vm_limit_look(runner, steps);
     if (VM_UNLIKELY(kind != VM_OK) && w->path_count > 0)
         vm_limit_raise(w, kind);
-}
-
-/* Runs the warps of a block in turn. If no warp can continue and no other block of the cluster can, releases lanes at
- * reconvergence points. If that does not help, the launch is in a deadlock. */
-vm_turn vm_block_run(vm_block *block, uint64_t quantum)
-{
-    vm_runner *runner = block->runner;
-    vm_run_state *run = runner->run;
-    const struct vm_hooks *hooks = run->hooks;
-    const bool alone = run->cluster_size == 1; /* otherwise other blocks may wait for it, and it runs to its end */
-    uint64_t spent = 0;
-    /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
-    uint32_t blocked = 0, still = 0;
-    block->moved = false;
-    while (block->live && spent < quantum && still < block->warp_count) {
-        vm_warp *w = &block->warps[block->next_warp];
-        block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
-        if (!vm_warp_ready(w)) {
-            still += still > 0;
-            if (++blocked < block->warp_count || vm_block_ready(block))
-                continue;
-            if (vm_cluster_ready(block->cluster))
-                return VM_TURN_WAITS;
-            if (vm_cluster_release_waiting(block->cluster))
-                continue;
-            vm_cluster_deadlock(block->cluster);
-            break;
-        }
-        blocked = 0;
-        uint64_t before = w->issued, left = get_budget_left(runner);
-        uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
-        vm_warp_run(w, left < slice ? left + 1 : slice);
-        spent += w->issued - before;
-        runner->clock += w->issued - before;
-        spent += w->charge;
-        count_steps(block, w, w->issued - before + w->charge);
-        w->charge = 0;
-        if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
-            break;
-        if (hooks && alone && hooks->enough(block))
-            break;
-        if (w->gave_way && !w->in_vain) /* it may spin on another warp or block */
-            spent += SLICE;
-        still = w->in_vain ? still + 1 : 0;
-        block->moved = block->moved || !w->in_vain;
-    }
-    if (block->live && !atomic_load(&run->family->stop) && !(hooks && alone && hooks->enough(block)))
-        return VM_TURN_OVER;
-    for (uint32_t k = 0; k < block->warp_count; k++) {
-        runner->counters.warp_instructions += block->warps[k].issued;
-        runner->counters.lane_instructions += block->warps[k].lanes;
-    }
-    if (hooks)
-        hooks->block_end(block);
-    runner->counters.blocks++;
-    runner->counters.warps += block->warp_count;
-    vm_limit_count(block);
-    drop_frames(block);
-    block->ended = block->moved = true;
-    return VM_TURN_ENDED;
 }

@@ -3,140 +3,11 @@
  * is a reconvergence point. */
 #include <string.h>
 
+#include "vm_builtin.h"
+#include "vm_fault.h"
+#include "vm_limit.h"
 #include "vm_machine.h"
-
-/* The pool of frames. Paths of one warp take turns, so frames are allocated and freed in any order. The pool keeps free
- * chunks by powers of two. Large chunks are not kept: most of their pages are never touched, and fresh pages from the
- * system are zero. */
-struct vm_chunk {
-    struct vm_chunk *next;
-};
-#define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
-#define POOL_LARGE ((size_t)4 << 20)
-
-static unsigned get_size_class(size_t bytes)
-{
-    unsigned n = 0;
-    while (((size_t)64 << n) < bytes)
-        n++;
-    return n;
-}
-
-/* Returns zeroed memory from the pool, or NULL if memory or a limit runs out. */
-void *vm_pool_get(vm_runner *runner, size_t bytes)
-{
-    const kiln_allocator *mem = runner->run->device->mem;
-    const unsigned n = get_size_class(bytes);
-    if (n >= KILN__COUNT(runner->pool.free))
-        return NULL;
-    const size_t size = (size_t)64 << n;
-    struct vm_chunk *chunk = runner->pool.free[n];
-    if (chunk) {
-        runner->pool.free[n] = chunk->next;
-        return memset(chunk, 0, bytes);
-    }
-    if (runner->pool.bytes + size > POOL_MOST || !vm_hold(runner->run->family, size))
-        return NULL;
-    chunk = size >= POOL_LARGE ? kiln__calloc(mem, 1, bytes) : kiln__alloc(mem, size);
-    if (!chunk) {
-        vm_let_go(runner->run->family, size);
-        return NULL;
-    }
-    runner->pool.bytes += size;
-    return size >= POOL_LARGE ? (void *)chunk : memset(chunk, 0, bytes);
-}
-
-void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes)
-{
-    const unsigned n = get_size_class(bytes);
-    const size_t size = (size_t)64 << n;
-    struct vm_chunk *chunk = pointer;
-    if (size >= POOL_LARGE) {
-        kiln__free(runner->run->device->mem, chunk);
-        vm_let_go(runner->run->family, size);
-        runner->pool.bytes -= size;
-        return;
-    }
-    chunk->next = runner->pool.free[n];
-    runner->pool.free[n] = chunk;
-}
-
-void vm_pool_clear(vm_runner *runner)
-{
-    for (unsigned n = 0; n < KILN__COUNT(runner->pool.free); n++)
-        while (runner->pool.free[n]) {
-            struct vm_chunk *chunk = runner->pool.free[n];
-            runner->pool.free[n] = chunk->next;
-            kiln__free(runner->run->device->mem, chunk);
-        }
-    vm_let_go(runner->run->family, runner->pool.bytes); /* also the frames of paths that a fault has ended */
-    runner->pool.bytes = 0;
-}
-
-/* Allocates a frame and lays out registers, parameters and variables in it. Registers are zero, so that runs repeat.
- * Returns NULL if memory runs out. */
-vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller)
-{
-    enum { ALIGN = 64 };
-    size_t params = function->ptx->entry ? 0 : (size_t)function->ptx->param_bytes * VM_LANES;
-    size_t vars = (size_t)function->ptx->frame_bytes * VM_LANES;
-    size_t head = (sizeof(vm_frame) + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    size_t bytes = head + ALIGN + function->reg_bytes + params + vars;
-    vm_frame *frame = vm_pool_get(w->runner, bytes);
-    if (!frame)
-        return NULL;
-    frame->bytes = bytes;
-    frame->caller = caller;
-    frame->function = function;
-    frame->depth = caller ? caller->depth + 1 : 0;
-    frame->chain = bytes + (caller ? caller->chain : 0);
-    frame->regs = (unsigned char *)(((uintptr_t)frame + head + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
-    frame->params = frame->regs + function->reg_bytes;
-    frame->vars = frame->params + params;
-    frame->local_base = caller ? caller->local_top : 0;
-    frame->local_top = frame->local_base + function->local_bytes;
-    memset(frame->regs, 0xff, 4); /* the predicate that is always true; all other registers are zero */
-    vm_charge(w, bytes >> 14);
-    return frame;
-}
-
-void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }
-
-/* Copies values between the variables of a frame's call and the callee's parameter block. `in`: arguments; otherwise
- * results. */
-static void copy_values(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
-{
-    size_t vars = (size_t)caller->function->ptx->frame_bytes, block = (size_t)callee->function->ptx->param_bytes;
-    uint32_t count = in ? call->argument_count : call->result_count;
-    unsigned char *save = w->base[0], *constants = w->base[1];
-    w->base[0] = caller->regs;
-    w->base[1] = caller->function->constants;
-    for (uint32_t k = 0; k < count; k++) {
-        const vm_transfer *t = (in ? call->arguments : call->results) + k;
-        const ptx_function *f = callee->function->ptx; /* the results are the first of its parameters */
-        size_t to = (size_t)callee->function->module->ptx->symbols[f->params[in ? f->return_count + k : k]].offset;
-        VM_EACH(lane, lanes) {
-            unsigned char *there = callee->params + lane * block + to;
-            if (t->is_register && in) {
-                uint64_t value = t->wide ? vm_r64(w, t->slot)[lane] : vm_r32(w, t->slot)[lane];
-                memcpy(there, &value, t->bytes);
-            } else if (t->is_register) {
-                uint64_t value = 0;
-                memcpy(&value, there, t->bytes);
-                if (t->wide)
-                    vm_r64(w, t->slot)[lane] = value;
-                else
-                    vm_r32(w, t->slot)[lane] = (uint32_t)value;
-            } else if (in) {
-                memcpy(there, caller->vars + lane * vars + t->from, t->bytes);
-            } else {
-                memcpy(caller->vars + lane * vars + t->from, there, t->bytes);
-            }
-        }
-    }
-    w->base[0] = save;
-    w->base[1] = constants;
-}
+#include "vm_path.h"
 
 /* Lets the lanes of the running path enter the callee: checks the stack, makes a frame, copies the arguments. `back` is
  * the instruction at which they continue after the return. */
@@ -165,38 +36,9 @@ static void enter_call(vm_warp *w, const vm_code *i, const vm_call *call, const 
     frame->call = call;
     frame->back = back;
     frame->join = (vm_sync){.pc = NULL, .expected = lanes, .parent = w->sync, .frame = frame};
-    copy_values(w, caller, frame, call, lanes, true);
+    vm_frame_copy(w, caller, frame, call, lanes, true);
     w->paths[w->current] = (vm_path){.pc = callee->code, .mask = lanes, .sync = &frame->join, .frame = frame};
     vm_warp_select(w, &w->paths[w->current]);
-}
-
-/* Lets lanes that wait at the return continue without the others. */
-void vm_frame_return(vm_warp *w, vm_frame *frame)
-{
-    uint32_t lanes = frame->join.waiting;
-    if (!lanes)
-        return;
-    copy_values(w, frame->caller, frame, frame->call, lanes, false);
-    frame->join.waiting = 0;
-    frame->join.expected &= ~lanes;
-    vm_path_add(w, frame->back, lanes, frame->join.parent, frame->caller);
-}
-
-/* Ends a frame: all lanes of the call have returned or exited. `resume`: the lanes continue as the running path. */
-void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
-{
-    uint32_t lanes = frame->join.waiting;
-    if (lanes) {
-        copy_values(w, frame->caller, frame, frame->call, lanes, false);
-        if (resume) {
-            w->paths[w->current] =
-                (vm_path){.pc = frame->back, .mask = lanes, .sync = frame->join.parent, .frame = frame->caller};
-            vm_warp_select(w, &w->paths[w->current]);
-        } else {
-            vm_path_add(w, frame->back, lanes, frame->join.parent, frame->caller);
-        }
-    }
-    vm_frame_free(w, frame);
 }
 
 /* Lanes return. They wait at the return until all lanes of the call have come. A return of the kernel is an exit. */

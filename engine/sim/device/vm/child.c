@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm_child.h"
 #include "vm_hooks.h"
+#include "vm_limit.h"
+#include "vm_memory.h"
 #include "vm_runtime.h"
 
 #define PENDING_DEFAULT 2048u /* cudaLimitDevRuntimePendingLaunchCount */
@@ -19,7 +22,7 @@
 /* Memory into which a kernel writes the parameters of a launch. */
 typedef struct vm_buffer {
     uint64_t address;
-    uint32_t bytes; /* its size */
+    uint32_t bytes; /* size of the buffer */
     bool taken;
     bool shaped;                     /* cudaGetParameterBufferV2: the kernel and shape are known already */
     uint32_t wanted, kernel, shared; /* wanted: requested bytes */
@@ -30,7 +33,7 @@ typedef struct vm_buffer {
 struct vm_children {
     vm_task *first, **last;
     uint32_t pending; /* tasks in the list */
-    uint32_t taken;   /* buffers whose launch has not come yet */
+    uint32_t taken;   /* number of buffers whose launch has not come yet */
     vm_buffer *buffers;
     size_t buffer_count, buffer_capacity;
     uint64_t *handles;
@@ -143,8 +146,8 @@ static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
         return NULL;
     uint32_t size = ((uint32_t)bytes / GRAIN + 1) * GRAIN;
     vm_buffer *found = NULL;
-    /* Under checks each launch gets a new buffer. If two threads used one buffer after each other, their writes would
-     * look like a race. */
+    /* Under checks each launch gets a new buffer. If two threads used the same buffer one after the other, their writes
+     * would look like a race. */
     for (size_t k = device->hooks ? 0 : c->buffer_count; k-- > 0 && !found;)
         if (!c->buffers[k].taken && c->buffers[k].bytes == size)
             found = &c->buffers[k];
@@ -272,7 +275,7 @@ static uint32_t check_stream(vm_warp *w, uint64_t stream)
     for (size_t k = 0; c && k < c->handle_count; k++)
         if (c->handles[k] == stream && vm_is_stream(stream))
             return VM_CUDA_SUCCESS;
-    return VM_CUDA_INVALID_VALUE; /* as on an H200, and not an invalid handle */
+    return VM_CUDA_INVALID_VALUE; /* an H200 gives this error, and not an invalid handle */
 }
 
 /* Checks a launch and enqueues it with a copy of its parameters. Returns the error. */
@@ -341,7 +344,7 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
     vm_buffer *buffer = find_buffer(w, address);
     if (!vm_child_kernel(w, pointer, &kernel))
         return vm_child_fail(w, lane, VM_CUDA_FUNCTION);
-    if (!buffer && address == 0) /* a kernel without parameters needs none */
+    if (!buffer && address == 0) /* a kernel without parameters needs no buffer */
         buffer = find_buffer(w, vm_child_buffer(w, lane, 0));
     if (!buffer)
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
@@ -542,7 +545,7 @@ void vm_children_run(vm_block *block)
     vm_runner *runner = block->runner;
     if (!c || !c->first)
         return;
-    atomic_store(&runner->generation, UINT64_MAX); /* its caches are cleared before the next use */
+    atomic_store(&runner->generation, UINT64_MAX); /* its caches are cleared before their next use */
     while (c->first && !atomic_load(&runner->run->family->stop)) {
         vm_task *task = c->first;
         c->first = task->next;

@@ -1,10 +1,11 @@
 /* cluster.c - a cluster: blocks that run in turn on one host thread, their barrier, and their access to each other's
  * shared memory. A launch without clusters has clusters of one block. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "vm_block.h"
+#include "vm_fault.h"
 #include "vm_hooks.h"
+#include "vm_path.h"
 
 vm_cluster *vm_cluster_new(vm_runner *runner)
 {
@@ -43,39 +44,14 @@ bool vm_cluster_start(vm_cluster *cluster, uint64_t number)
                    z = number / wide / high * blocks[2];
     cluster->live = run->block_threads * cluster->size;
     cluster->arrived = 0;
+    if (cluster->size == 1)
+        return vm_block_start(cluster->blocks[0], number);
     for (uint32_t k = 0; k < cluster->size; k++) {
         const uint64_t row = y + k / blocks[0] % blocks[1], plane = z + k / blocks[0] / blocks[1];
         if (!vm_block_start(cluster->blocks[k], (plane * grid[1] + row) * grid[0] + x + k % blocks[0]))
             return false;
     }
     return true;
-}
-
-/* Runs the blocks in turn until one uses up its quantum, all have ended, or the launch stops. If every block only waits
- * for another one, the turn starts again. */
-bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved)
-{
-    const vm_family *family = cluster->runner->run->family;
-    bool waits = true, ended = false;
-    *moved = false;
-    while (waits && !ended && !atomic_load_explicit(&family->stop, memory_order_relaxed)) {
-        ended = true;
-        for (uint32_t k = 0; k < cluster->size; k++) {
-            vm_block *block = cluster->blocks[k];
-            if (block->ended)
-                continue;
-            vm_turn turn = vm_block_run(block, quantum / cluster->size);
-            waits = waits && turn != VM_TURN_OVER;
-            *moved = *moved || block->moved;
-            if (turn == VM_TURN_ENDED)
-                vm_children_run(block);
-            else
-                ended = false;
-            if (atomic_load_explicit(&family->stop, memory_order_relaxed))
-                return ended && k + 1 == cluster->size;
-        }
-    }
-    return ended;
 }
 
 bool vm_cluster_ready(const vm_cluster *cluster)
@@ -108,7 +84,7 @@ void vm_cluster_check(vm_cluster *cluster)
 
 /* The message of a deadlock while it is written: the first waiting warp, and a list of all. */
 typedef struct waiting_list {
-    vm_warp *warp; /* the first, NULL: none yet */
+    vm_warp *warp; /* the first warp; NULL: none yet */
     const vm_path *path;
     char text[300];
     size_t used;
@@ -150,7 +126,7 @@ void vm_cluster_deadlock(vm_cluster *cluster)
     /* should not happen; but a launch must end */
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t k = 0; !s.warp && k < cluster->blocks[b]->warp_count; k++)
-            if (cluster->blocks[b]->warps[k].root)
+            if (cluster->blocks[b]->warps[k].root && cluster->blocks[b]->warps[k].dead != VM_ALL)
                 s.warp = &cluster->blocks[b]->warps[k], s.path = &root, root.frame = s.warp->root;
     if (!s.warp)
         return;
@@ -161,84 +137,7 @@ void vm_cluster_deadlock(vm_cluster *cluster)
 
 /* ---- the shared memory of other blocks ---- */
 
-/* Says where a block of the cluster has exited. */
-static void explain_exit(const vm_block *gone, char *why, size_t size)
-{
-    vm_fault place = {0};
-    if (gone->left)
-        vm_fault_in(gone->left_in, gone->left, &place);
-    const char *name = strrchr(place.file, '/');
-    snprintf(why, size, "block (%u,%u,%u) of the cluster has exited, at %.80s%s%u", gone->id[0], gone->id[1],
-             gone->id[2], name ? name + 1 : place.file, place.file[0] ? ":" : "PTX line ",
-             place.file[0] ? place.file_line : place.ptx_line);
-}
-
-vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size)
-{
-    const vm_cluster *cluster = w->block->cluster;
-    *address = (uint32_t)*address; /* a GPU keeps it in 32 bits, so a generic address is allowed too, as in DeepGEMM */
-    if (*address < VM_SHARED_WINDOW)
-        return w->block;
-    const uint64_t rank = *address / VM_SHARED_WINDOW - 1;
-    if (rank >= cluster->size) {
-        snprintf(why, size, "the cluster has %u block%s", cluster->size, cluster->size == 1 ? "" : "s");
-        return NULL;
-    }
-    vm_block *block = cluster->blocks[rank];
-    *address %= VM_SHARED_WINDOW;
-    if (block->live)
-        return block;
-    explain_exit(block, why, size);
-    return NULL;
-}
-
 /* ---- instructions ---- */
-
-/* Splits a lane's address into a window and an offset. The window is 0 for the own block, otherwise a rank + 1. `size`
- * is 1 if the address is generic. Returns false if the address is in no window of the cluster. */
-static bool window_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *offset, uint64_t *window)
-{
-    uint64_t address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
-    *offset = address - (i->size ? VM_SHARED_BASE : 0);
-    *window = *offset / VM_SHARED_WINDOW;
-    return *window <= w->block->cluster->size;
-}
-
-/* mapa: d becomes the address in the block of rank b that corresponds to the address a in the own block. `size` is 1 if
- * the addresses are generic. */
-void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    const uint32_t size = w->block->cluster->size;
-    VM_EACH(lane, m) {
-        uint64_t offset, window;
-        uint32_t rank = vm_r32(w, i->b)[lane];
-        if (rank >= size) {
-            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa to block %u of a cluster of %u block%s", rank,
-                           size, size == 1 ? "" : "s");
-            return;
-        }
-        if (!window_of(w, i, lane, &offset, &window)) {
-            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa of an address that is not in shared memory");
-            return;
-        }
-        const uint64_t address = vm_rank_address(offset, rank) + (i->size ? VM_SHARED_BASE : 0);
-        if (i->flags & VM_REG64)
-            vm_r64(w, i->d)[lane] = address;
-        else
-            vm_r32(w, i->d)[lane] = (uint32_t)address;
-    }
-}
-
-/* getctarank: d becomes the rank of the block that owns the address a, or all ones if the address is not in shared
- * memory. */
-void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    VM_EACH(lane, m) {
-        uint64_t offset, window;
-        const bool shared = window_of(w, i, lane, &offset, &window);
-        vm_r32(w, i->d)[lane] = !shared ? UINT32_MAX : window ? (uint32_t)window - 1 : w->block->rank;
-    }
-}
 
 /* barrier.cluster: flag 1 means wait, otherwise arrive. */
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m)

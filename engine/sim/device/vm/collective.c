@@ -1,14 +1,17 @@
 /* collective.c - operations between lanes of a warp (shfl, vote, match, redux, elect, bar.warp.sync).
  *
- * Each lane names in its member mask the lanes that take part with it. It waits until the live lanes among them have
- * arrived at the same operation with the same mask. They may be at another instruction or in another call: PTX asks for
- * "the same qualifiers and the same membermask". So lanes of one path may belong to several groups, some of which run
- * while others wait. */
+ * The member mask of each lane names the lanes of its group. It waits until the live lanes among them have arrived at
+ * the same operation with the same mask. They may be at another instruction or in another call: PTX asks for "the same
+ * qualifiers and the same membermask". So lanes of one path may belong to several groups, some of which run while
+ * others wait. */
 #include <stddef.h>
 #include <string.h>
 
+#include "vm_collective.h"
+#include "vm_fault.h"
 #include "vm_hooks.h"
 #include "vm_math.h"
+#include "vm_path.h"
 
 /* Returns the slot of the member mask. */
 static uint32_t get_mask_slot(const vm_code *i)
@@ -358,6 +361,7 @@ void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
 static vm_barrier *get_group_barrier(const vm_warp *w, uint32_t *id)
 {
     *id = VM_BARRIERS + 1 + w->index / 4;
+    w->block->barred = true;
     return &w->block->barriers[*id];
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "vm_hooks.h"
+#include "vm_memory.h"
 
 /* Returns the allocation that holds the address, or the nearest one within 1 MiB. Skips fillers. Returns NULL if there
  * is none. The caller holds the lock. */

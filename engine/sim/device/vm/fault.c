@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "vm_fault.h"
 #include "vm_machine.h"
 
 void vm_fault_in(const vm_function *function, const vm_code *i, vm_fault *fault)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "vm_machine.h"
+#include "vm_memory.h"
 
 void vm_group_join(vm_device *device)
 {

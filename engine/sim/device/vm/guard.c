@@ -17,7 +17,7 @@
 
 enum {
     UNIT = 64,         /* memory begins and ends at multiples: at least what the widest access needs */
-    PAGE_CLASS = 3,    /* of 4096 bytes */
+    PAGE_CLASS = 3,    /* the class of 4096 bytes */
     CLASS_PAGE = 4096, /* classes above are multiples */
     BEFORE = 1 << 16,  /* bytes of the guards before and behind a region */
     BEHIND = 1 << 20,
@@ -50,8 +50,8 @@ static size_t get_page_size(void)
 
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/* Returns the size of the class for so many bytes, and its number. The sizes are 512, 1024, 2048 and 4096, then four
- * for each power of two, rounded to pages. */
+/* Returns the size and the number of the class for an allocation of `bytes` bytes. The sizes are 512, 1024, 2048 and
+ * 4096, then four for each power of two, rounded to pages. */
 static size_t get_class(size_t bytes, bool own, unsigned *number)
 {
     if (bytes <= CLASS_PAGE) {
@@ -88,7 +88,7 @@ static unsigned char *map_between_guards(size_t bytes)
         munmap(base, all);
         return NULL;
     }
-    return base + BEFORE + size - bytes; /* where a page is larger than the class, the memory still ends at the guard */
+    return base + BEFORE + size - bytes; /* if a page is larger than the class, the memory still ends at the guard */
 }
 
 static void unmap_with_guards(unsigned char *at, size_t bytes)

@@ -3,7 +3,6 @@
  *
  * Long: all of it shares the sorted list of live allocations, and the lock on it. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 
 #include "vm_hooks.h"
 #include "vm_jit.h"
+#include "vm_memory.h"
 
 #define RED_ZONE 512u
 #define CHECKED_ZONE (1u << 26) /* addresses only: a wrong index, even a large one, does not reach a neighbour */
@@ -108,19 +108,6 @@ void vm_device_free(vm_device *device)
     vm_guards_close(&device->guards);
     kiln_allocator mem = device->mem_copy;
     kiln__free(device->mem ? &mem : NULL, device);
-}
-
-size_t vm_search(const vm_device *device, uint64_t address)
-{
-    size_t low = 0, high = device->live_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (device->live[middle]->base <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 static vm_allocation *find_live(const vm_device *device, uint64_t address, uint64_t bytes)
@@ -236,7 +223,7 @@ bool vm_fill(vm_device *device, uint64_t address)
     uint64_t past = at > 0 ? device->live[at - 1]->base + device->live[at - 1]->reach : 0;
     there = there && !is_freed(device, address);
     vm_allocation *made = there && past <= address ? kiln__calloc(device->mem, 1, sizeof *made) : NULL;
-    bool done = there && past > address; /* another thread was first */
+    bool done = there && past > address; /* another thread has done it first */
     if (made) {
         low = past > low ? past : low;
         high = at < device->live_count && device->live[at]->base < high ? device->live[at]->base : high;
@@ -257,7 +244,7 @@ bool vm_fill(vm_device *device, uint64_t address)
     return done;
 }
 
-/* How an allocation gets its address: a new one, the given one, or its host pointer. */
+/* The source of an allocation's address: a new address, the given address, or the host pointer. */
 typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
 
 /* Allocates memory of any kind. Memory first, then an address, then the shadow of the observers, then the list; if one
@@ -358,7 +345,7 @@ vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limi
 vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes)
 {
     vm_allocation *made = vm_allocate(device, bytes, NULL);
-    if (made) /* nobody knows its address yet */
+    if (made) /* no other thread knows its address yet */
         made->from_kernel = true;
     return made;
 }
@@ -422,7 +409,7 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
                             .read_only = read_only,
                             .shared = address == (uintptr_t)host};
     pthread_rwlock_wrlock(&device->lock);
-    if (device->hooks) /* its contents were written by others */
+    if (device->hooks) /* the contents were written by others */
         made->shadow = device->hooks->shadow_new(device, bytes, true);
     /* Addresses in the device's own range must have been reserved; host pointers must be outside it. */
     bool clear = !made->shared || address >= device->next_address || address < device->limits.first_address;
@@ -459,12 +446,6 @@ bool vm_hand_over(vm_allocation *allocation, vm_device *to)
     allocation->home = to;
     vm_group_freed(to);
     return true;
-}
-
-uint64_t vm_file_most(void)
-{
-    struct rlimit most;
-    return getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < INT64_MAX ? most.rlim_cur : INT64_MAX;
 }
 
 int vm_file_new(const char *name, uint64_t bytes)
@@ -632,17 +613,6 @@ void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
     }
     pthread_rwlock_unlock(&device->lock);
     return pointer;
-}
-
-const vm_allocation *vm_reached(vm_device *device, uint64_t address)
-{
-    pthread_rwlock_rdlock(&device->lock);
-    const size_t at = vm_search(device, address);
-    const vm_allocation *found = at && address - device->live[at - 1]->base < device->live[at - 1]->reach
-                                     ? device->live[at - 1]
-                                     : NULL;
-    pthread_rwlock_unlock(&device->lock);
-    return found;
 }
 
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)

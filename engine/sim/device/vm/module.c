@@ -1,7 +1,9 @@
 /* module.c - queries of a loaded module: its variables, its kernels and the resources that they need. */
 #include <string.h>
 
+#include "vm_child.h"
 #include "vm_jit.h"
+#include "vm_memory.h"
 
 void vm_module_unload(vm_device *device, vm_module *module)
 {
@@ -11,7 +13,8 @@ void vm_module_unload(vm_device *device, vm_module *module)
         module->device->jit->drop(module->device->jit, module);
     if (module->storage)
         for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
-            if (module->storage[s]) /* another device's variables are not freed, nor looked at: they may be gone */
+            /* variables of another device are not freed and not read, because they may not exist any more */
+            if (module->storage[s])
                 vm_free(device, module->address[s]);
     if (module->error_texts)
         vm_free(device, module->error_texts->base);

@@ -2,9 +2,17 @@
  * then all of them are pages of one file, mapped privately again and again. */
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "vm_machine.h"
+#include "vm_memory.h"
+
+uint64_t vm_file_most(void)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < INT64_MAX ? most.rlim_cur : INT64_MAX;
+}
 
 /* Maps the file over `bytes` at `host`, again and again: a page is the file's until it is written. */
 static bool map_repeatedly(unsigned char *host, uint64_t bytes, int file, uint64_t period)
@@ -58,6 +66,6 @@ bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t p
     const int file = pattern_file(pattern, period);
     const bool done = file >= 0 && map_repeatedly(host, bytes, file, period);
     if (file >= 0)
-        close(file); /* what is mapped keeps it */
+        close(file); /* the mapping keeps the file */
     return done;
 }

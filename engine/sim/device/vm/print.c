@@ -1,7 +1,6 @@
 /* print.c - the printf of kernels. It accepts the conversions that CUDA's Programming Guide lists under "Formatted
  * Output", with the fields of C: the flags "#0- +", a width, a precision (each a number or `*`), a size, and one of the
  * types "%cdiouxXpeEfFgGaAs". Every other conversion, and %n above all, is printed literally and takes no argument. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,7 @@ typedef struct print_spec {
     bool left, plus, space, alternative, zero; /* the flags - + blank # 0 */
     bool width_is_argument, precision_is_argument;
     int width;     /* 0 to VM_PRINT_FIELD_MOST */
-    int precision; /* the same; -1: not given */
+    int precision; /* precision; -1: not given */
     print_size size;
     char type;       /* 0: not a conversion */
     uint32_t length; /* characters from '%' to the type */
@@ -28,7 +27,7 @@ typedef struct print_call {
     uint64_t arguments, at; /* the address of the arguments; the offset of the next one */
     int taken;              /* arguments so far */
     kiln__text *out;
-    size_t start; /* of this call's text in `out` */
+    size_t start; /* start of this call's text in `out` */
     bool is_cut;
 } print_call;
 
@@ -77,8 +76,8 @@ static int add_digit(int number, char c)
     return number < VM_PRINT_FIELD_MOST ? number : VM_PRINT_FIELD_MOST;
 }
 
-/* Takes one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA this
- * takes any size for any type; only integers look at it. Returns false if `c` cannot follow. */
+/* Takes one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA, the parser
+ * accepts any size for any type, but only integers use the size. Returns false if `c` cannot follow. */
 static bool add_size(print_spec *spec, unsigned *letters, char *last, char c)
 {
     const bool is_first = *letters == 0, is_doubled = *letters == 1 && *last == c && (c == 'h' || c == 'l');
@@ -186,7 +185,7 @@ static const char *sign_of(const print_spec *spec, bool is_negative)
     return is_negative ? "-" : spec->plus ? "+" : spec->space ? " " : "";
 }
 
-/* An integer or a pointer. `value` has as many bits as the size says; the others are not looked at. */
+/* An integer or a pointer. Only as many bits of `value` as the size says are used. */
 static void write_integer(kiln__text *out, const print_spec *spec, uint64_t value)
 {
     const unsigned bits = spec->size == SIZE_CHAR    ? 8

@@ -6,13 +6,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "vm_block.h"
+#include "vm_child.h"
 #include "vm_hooks.h"
+#include "vm_limit.h"
+#include "vm_memory.h"
+#include "vm_path.h"
+#include "vm_poll.h"
 #include "vm_runtime.h"
 
 #define QUANTUM (1u << 20) /* warp instructions of a cluster before the turn of the next resident cluster */
-#define SHARED_GRANULE 128u
-#define RESIDENT 8u       /* blocks that take turns on one host thread, unless all must be resident */
-#define CLUSTERS_LEAST 2u /* the least number of large clusters that take turns */
+#define RESIDENT 8u        /* blocks that take turns on one host thread, unless all must be resident */
+#define CLUSTERS_LEAST 2u  /* the least number of large clusters that take turns */
 /* turns without an end of a cluster, after which clusters may be waiting for one that has not started */
 #define PATIENCE 16u
 
@@ -121,6 +126,31 @@ static bool was_chosen(const vm_run_state *run, uint64_t index)
     return false;
 }
 
+__extension__ typedef unsigned __int128 wide;
+
+static uint64_t get_common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Returns the cluster that starts as number `number` in the order that the launch asks for. A shuffle is the map
+ * number -> start + step * number modulo the count, whose step has no common divisor with the count. */
+static uint64_t get_ordered(const vm_run_state *run, uint64_t number)
+{
+    const uint64_t count = run->cluster_count, order = run->launch->order;
+    if (order < 2 || count < 3)
+        return order ? count - 1 - number : number;
+    uint64_t step = 1 + order * 0x9e3779b97f4a7c15u % (count - 1);
+    while (get_common_divisor(step, count) != 1)
+        step = step % (count - 1) + 1;
+    return (uint64_t)(((wide)step * number + order % count) % count);
+}
+
 /* Starts the next cluster on this runner. Returns false if no cluster is left or the launch has failed. */
 static bool start_next_cluster(vm_runner *runner)
 {
@@ -138,6 +168,8 @@ static bool start_next_cluster(vm_runner *runner)
     }
     if (run->chosen)
         number = get_chosen_cluster(run, number);
+    else
+        number = get_ordered(run, number);
     runner->clusters[runner->cluster_count++] = cluster;
     if (!vm_cluster_start(cluster, number)) {
         raise_out_of_memory(run);
@@ -259,98 +291,6 @@ static void *run_helper(void *argument)
     run_clusters(argument);
     atomic_fetch_add(&family->spare, 1);
     return NULL;
-}
-
-static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...) KILN__PRINTF(3, 4);
-/* Sets the message of a launch that cannot run. */
-static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fault->kind = kind;
-    kiln__vformat(fault->message, sizeof fault->message, format, arguments);
-    va_end(arguments);
-    return kind;
-}
-
-/* Sets the size of clusters, from the launch or else from the kernel's directives. Refuses sizes that do not divide the
- * grid. */
-static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
-{
-    const vm_launch *launch = run->launch;
-    const ptx_function *f = run->kernel->ptx;
-    const uint32_t *cluster = launch->cluster[0] ? launch->cluster : f->req_cluster, *grid = launch->grid;
-    run->clustered = cluster[0] != 0;
-    run->cluster_size = 1;
-    for (unsigned axis = 0; axis < 3; axis++) {
-        uint32_t blocks = run->cluster[axis] = cluster[axis] ? cluster[axis] : 1;
-        run->cluster_size = blocks > VM_CLUSTER_MOST ? VM_CLUSTER_MOST + 1 : run->cluster_size * blocks;
-        if (run->cluster_size > VM_CLUSTER_MOST || grid[axis] % blocks)
-            return refuse(fault, VM_FAULT_INSTRUCTION,
-                          "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks in clusters of %ux%ux%u: a cluster "
-                          "has at most %u blocks, and the grid is a multiple of it",
-                          f->name, grid[0], grid[1], grid[2], cluster[0], cluster[1], cluster[2], VM_CLUSTER_MOST);
-    }
-    return VM_OK;
-}
-
-/* Checks kernel, grid, block, clusters, shared and local memory, and lays out the block's shared memory: static,
- * dynamic, the system's. */
-vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
-{
-    const vm_launch *launch = run->launch;
-    const vm_module *module = launch->module;
-    if (launch->kernel < 0 || (uint32_t)launch->kernel >= module->ptx->function_count ||
-        !module->ptx->functions[launch->kernel].entry || !module->functions[launch->kernel].code)
-        return refuse(fault, VM_FAULT_INSTRUCTION, "the module has no kernel number %d", launch->kernel);
-    run->kernel = &module->functions[launch->kernel];
-    const char *name = run->kernel->ptx->name;
-    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1];
-    threads = threads > 1024 ? threads : threads * launch->block[2];
-    uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1];
-    if (threads == 0 || threads > 1024 || blocks == 0 || launch->grid[2] == 0 ||
-        blocks > UINT64_MAX / 2 / launch->grid[2])
-        return refuse(fault, VM_FAULT_INSTRUCTION,
-                      "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks of %ux%ux%u", name, launch->grid[0],
-                      launch->grid[1], launch->grid[2], launch->block[0], launch->block[1], launch->block[2]);
-    run->block_threads = (uint32_t)threads;
-    run->warps_per_block = (uint32_t)((threads + VM_LANES - 1) / VM_LANES);
-    run->block_count = blocks * launch->grid[2];
-    if (prepare_clusters(run, fault) != VM_OK)
-        return fault->kind;
-    run->shared_low = vm_shared_low(run->device);
-    run->shared_gap = run->shared_low + run->kernel->static_shared;
-    run->shared_dynamic = run->kernel->uses_dynamic ? module->dynamic_base : run->shared_gap;
-    run->shared_end = run->shared_dynamic + launch->dynamic_shared;
-    run->shared_reach = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
-    run->shared_reach = (run->shared_reach + SHARED_GRANULE - 1) / SHARED_GRANULE * SHARED_GRANULE;
-    run->shared_system = 0;
-    if (module->uses_system_shared) { /* never at 0, because 0 means that it has no such part */
-        run->shared_system = run->shared_reach ? run->shared_reach : SHARED_GRANULE;
-        run->shared_reach = run->shared_system + VM_SYSTEM_SHARED;
-    }
-    if (launch->dynamic_shared > VM_SHARED_WINDOW || run->shared_end > VM_SHARED_WINDOW ||
-        run->kernel->static_shared + launch->dynamic_shared > run->device->limits.shared_per_block)
-        return refuse(fault, VM_FAULT_INSTRUCTION,
-                      "kernel '%.80s' needs %llu bytes of shared memory; %llu are available", name,
-                      (unsigned long long)run->kernel->static_shared + launch->dynamic_shared,
-                      (unsigned long long)run->device->limits.shared_per_block);
-    if (run->kernel->closure_local > vm_local_most(run->device))
-        return refuse(fault, VM_FAULT_STACK,
-                      "kernel '%.80s' needs %llu bytes of local memory per thread; %u are available", name,
-                      (unsigned long long)run->kernel->closure_local, vm_local_most(run->device));
-    if (!vm_frame_fits(run->device, run->kernel))
-        return refuse(
-            fault, VM_FAULT_STACK,
-            "kernel '%.80s' needs %llu bytes of stack a thread for parameters of calls, of which there are %u", name,
-            (unsigned long long)run->kernel->ptx->frame_bytes, vm_local_most(run->device));
-    run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
-    run->cooperative = launch->cooperative;
-    run->hooks = launch->hooks;
-    if (run->hooks)
-        run->hooks->grid(run);
-    run->cluster_count = run->chosen ? run->block_count : run->block_count / run->cluster_size;
-    return VM_OK;
 }
 
 /* Reserves up to `most` free host threads of the launch. Returns how many. */
@@ -504,7 +444,7 @@ static vm_fault_kind run_launch(vm_device *device, const vm_launch *launch, vm_c
     enum { THREADS_MOST = 256 };
     atomic_init(&family.spare, (int)(threads > THREADS_MOST ? THREADS_MOST : threads) - 1);
     if ((run.hooks && !run.hooks->begin(&run)) || pthread_mutex_init(&family.lock, NULL) != 0)
-        return refuse(family.fault, VM_FAULT_MEMORY, "out of host memory");
+        return vm_launch_refuse(family.fault, VM_FAULT_MEMORY, "out of host memory");
     if (run.serial)
         atomic_store(&family.spare, 0);
     vm_grid_run(&run);

@@ -2,6 +2,10 @@
  * the same here. */
 #include <string.h>
 
+#include "vm_access.h"
+#include "vm_builtin.h"
+#include "vm_child.h"
+#include "vm_memory.h"
 #include "vm_runtime.h"
 
 typedef enum vm_runtime {

@@ -1,6 +1,7 @@
 /* span.c - finds the memory of the device that holds an address or a range, and keeps it in the caches of
  * instructions. */
 #include "vm_machine.h"
+#include "vm_memory.h"
 
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only)
 {

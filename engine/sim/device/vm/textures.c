@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "vm_machine.h"
+#include "vm_memory.h"
 
 static size_t get_place(uint64_t handle) { return (size_t)(handle >> 8 & 0xffffff); }
 

@@ -35,7 +35,7 @@ typedef struct vm_group {
 struct vm_resources;
 typedef struct vm_limits {
     uint64_t memory;           /* total bytes of global memory */
-    uint64_t shared_per_block; /* with opt-in */
+    uint64_t shared_per_block; /* including opt-in */
     unsigned threads;          /* host threads that a launch may use; 0: one per core */
     uint64_t step_budget;      /* warp instructions a launch may execute; 0: 2^40 */
     uint32_t local_bytes;      /* local memory of a thread; 0: 512 KiB, as on a GPU */
@@ -49,8 +49,8 @@ typedef struct vm_limits {
     bool (*occupancy)(const void *user, const struct vm_resources *kernel, int threads, uint64_t shared, int *blocks);
     const void *user;
     vm_group *group;                     /* NULL: the process has one device */
-    unsigned number;                     /* of the device in the group, below VM_DEVICES_MOST */
-    uint64_t first_address, end_address; /* its part of the global window; 0: all of it */
+    unsigned number;                     /* number of the device in the group, below VM_DEVICES_MOST */
+    uint64_t first_address, end_address; /* the device's part of the global window; 0: the whole window */
 } vm_limits;
 enum { VM_DEVICES_MOST = 16 };
 
@@ -62,7 +62,7 @@ bool vm_allowed(const vm_device *device, const vm_device *other);
 /* Sets which devices of the group may use an allocation of `device` without vm_allow(). Bit n of `numbers` stands for
  * the device with the number n. */
 void vm_open(vm_device *device, uint64_t address, uint32_t numbers);
-void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers); /* all allocations of that owner */
+void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers); /* opens all allocations of this owner */
 
 /* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. New memory
  * is filled with a poison pattern (0xA5...), never with zeros (but see vm_limits.zeroed). 0 on failure. */
@@ -112,13 +112,14 @@ bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *byt
 typedef struct vm_info {
     uint64_t base, bytes;
     uint64_t owner; /* set by vm_set_owner(); 0 at first */
-    bool variable;  /* of a module */
-    bool shared;    /* with the host: base is its pointer */
+    bool variable;  /* a module variable */
+    bool shared;    /* shared with the host: base is the host's pointer */
 } vm_info;
 bool vm_about(vm_device *device, uint64_t address, vm_info *info);
 /* The device's first managed variable at or above the address; the next is above its base. False: there is none. */
 bool vm_managed_variable(vm_device *device, uint64_t address, vm_info *info);
-bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* with an allocation */
+/* returns whether the range overlaps an allocation */
+bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes);
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* The allocation is the driver's own: never reported as leaked. */
 void vm_set_internal(vm_device *device, uint64_t address);
@@ -149,14 +150,14 @@ _Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits wher
  * table), and a handle is never reused, so that a stale one is recognised. They, and the memory that they show, may
  * only change while nothing runs on the device. */
 typedef enum vm_format { VM_U8, VM_U16, VM_U32, VM_S8, VM_S16, VM_S32, VM_F16, VM_F32, VM_FORMATS } vm_format;
-typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* as CUaddress_mode */
-enum { VM_LEVELS_MAX = 18 }; /* of mipmaps: a side has at most 2^17 texels */
+typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* like CUaddress_mode */
+enum { VM_LEVELS_MAX = 18 }; /* most levels of a mipmap: a side has at most 2^17 texels */
 typedef struct vm_level {
     uint32_t size[3];              /* texels; 1 in unused dimensions */
     uint64_t offset, pitch, slice; /* bytes: of the start, of a row, of a layer or plane */
 } vm_level;
 typedef struct vm_image { /* texels in memory */
-    unsigned char *host;  /* of an array; NULL: device memory at `address`, linear or with a pitch */
+    unsigned char *host;  /* memory of an array; NULL: device memory at `address`, linear or with a pitch */
     uint64_t address;
     vm_format format;
     unsigned channels, dims; /* 1, 2 or 4; 1, 2 or 3 */
@@ -170,13 +171,13 @@ typedef struct vm_texture {
     bool surface, stale;                                          /* stale: its array is gone */
     bool linear, mip_linear, normalized, integer, srgb, seamless; /* integer: 8 and 16 bits are not read as fractions */
     vm_edge edge[3];
-    float bias, least, most, border[4]; /* of the level of detail */
+    float bias, least, most, border[4]; /* bias, least and most: level of detail */
 } vm_texture;
 unsigned vm_format_bytes(vm_format format);
 bool vm_format_is_float(const vm_texture *texture); /* whether it reads floats, or integers as fractions */
 bool vm_texture_add(vm_device *device, uint64_t handle, const vm_texture *what); /* copied; false: out of memory */
 void vm_texture_remove(vm_device *device, uint64_t handle);
-void vm_texture_lose(vm_device *device, uint64_t handle); /* it becomes stale */
+void vm_texture_lose(vm_device *device, uint64_t handle); /* makes the handle stale */
 /* Memory of arrays: counts as device memory, but has no address. */
 void *vm_storage_new(vm_device *device, uint64_t bytes);
 void vm_storage_free(vm_device *device, void *storage, uint64_t bytes);
@@ -198,8 +199,8 @@ int vm_module_kernel(const vm_module *module, const char *name);
 /* Resources of a kernel, as far as PTX gives them. */
 typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
-    uint32_t max_threads;       /* by directives, else 1024 */
-    uint32_t register_estimate; /* from the PTX registers' live ranges or counts; an estimate */
+    uint32_t max_threads;       /* the limit from directives, otherwise 1024 */
+    uint32_t register_estimate; /* an estimate, from the live ranges or counts of the PTX registers */
 } vm_resources;
 void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);
 
@@ -236,8 +237,9 @@ typedef struct vm_launch {
     uint32_t grid[3], block[3];
     uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel's directives say */
     uint64_t dynamic_shared;
-    const void *params;           /* the kernel's parameter block, param_bytes of it */
-    bool cooperative;             /* all blocks resident at once */
+    const void *params;           /* the kernel's parameter block, of param_bytes bytes */
+    bool cooperative;             /* all blocks are resident together */
+    uint64_t order;               /* in which clusters start. 0: ascending, 1: descending, others: a shuffle's seed */
     const volatile int *stop;     /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
     uint64_t deadline;            /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
                                          and `deadline` also end the grids that its kernels launch */

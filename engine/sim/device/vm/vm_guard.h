@@ -12,8 +12,8 @@ enum { VM_GUARD_CLASSES = 256 };
 typedef struct vm_guard_list {
     unsigned char **at;
     size_t count, capacity;
-    size_t size; /* of regions: bytes of each */
-    size_t made; /* how many exist, free or in use: the list has room for all of them */
+    size_t size; /* bytes of each region */
+    size_t made; /* number of regions, free or in use: the list has room for all of them */
 } vm_guard_list;
 /* A mapping that slots share. */
 typedef struct vm_guard_arena {

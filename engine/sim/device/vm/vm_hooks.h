@@ -6,6 +6,7 @@
 #ifndef KILN_SIM_VM_HOOKS_H
 #define KILN_SIM_VM_HOOKS_H
 
+#include "vm_collective.h"
 #include "vm_machine.h"
 
 struct vm_hooks {
@@ -17,7 +18,8 @@ struct vm_hooks {
     void (*grid)(vm_run_state *run);
     uint64_t (*chosen)(const vm_run_state *run, uint64_t index); /* the block that runs as number `index`, ascending */
     bool (*runner_begin)(vm_runner *runner);                     /* false: out of memory */
-    void (*runner_end)(vm_runner *runner);                       /* all its blocks have run; under the family's lock */
+    /* called under the family's lock when all blocks of the runner have run */
+    void (*runner_end)(vm_runner *runner);
     void (*runner_free)(vm_runner *runner);
 
     /* ---- a block ---- */
@@ -25,11 +27,12 @@ struct vm_hooks {
     void (*block_free)(vm_block *block);
     void (*block_start)(vm_block *block);
     void (*block_end)(vm_block *block);
-    bool (*enough)(const vm_block *block);              /* it need not continue */
-    void (*barrier)(vm_block *block, uint32_t barrier); /* it is complete; the paths still wait */
-    void (*stuck)(vm_block *block);                     /* no warp can continue, lanes wait at reconvergence points */
-    void (*deadlock)(vm_block *block);                  /* no warp will ever continue */
-    void (*children)(vm_block *block);                  /* the work that it launched has run */
+    bool (*enough)(const vm_block *block); /* returns whether the block need not continue */
+    /* called when the barrier is complete, while the paths still wait */
+    void (*barrier)(vm_block *block, uint32_t barrier);
+    void (*stuck)(vm_block *block);    /* no warp can continue, lanes wait at reconvergence points */
+    void (*deadlock)(vm_block *block); /* no warp will ever continue */
+    void (*children)(vm_block *block); /* the work that it launched has run */
 
     /* ---- a warp ---- */
     bool (*wants)(const vm_warp *w);                    /* whether to call insn() in its next turn */
@@ -51,6 +54,6 @@ struct vm_hooks {
     /* ---- memory (vm_device.hooks), under the device's lock ---- */
     struct vm_shadow *(*shadow_new)(vm_device *device, uint64_t bytes, bool written); /* NULL: out of memory */
     void (*shadow_free)(vm_device *device, struct vm_shadow *shadow, uint64_t bytes);
-    void (*shadow_write)(struct vm_shadow *shadow, uint64_t offset, uint64_t bytes); /* by the host */
+    void (*shadow_write)(struct vm_shadow *shadow, uint64_t offset, uint64_t bytes); /* called when the host writes */
 };
 #endif

@@ -15,9 +15,16 @@
  * operand for which it was not compiled. *lanes and *steps grow by its counts. */
 typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left, uint64_t *lanes, uint64_t *steps);
 
-/* A compiled region. */
+/* A compiled region. It is constant once other threads may see it, except the counters. */
 typedef struct vm_native {
-    vm_native_run run;
+    vm_native_run run; /* runs a whole warp; NULL: there is no such function */
+    /* For some lanes of a warp, or NULL: runs the path that is selected until its lanes diverge or it comes to a
+     * reconvergence point. Reads the place at which it begins from w->pc, which is behind the head. */
+    vm_native_run partial;
+    uint32_t partial_need;       /* as `need` */
+    /* `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers of such a
+     * lane, in which the interpreter's handlers leave other values. */
+    bool alive;
     vm_handler own;              /* the head's handler */
     uint32_t need;               /* instructions that it may execute before it looks at `left` */
     atomic_uint entered, missed; /* the first are counted, later ones sampled, with their weight */
@@ -25,7 +32,8 @@ typedef struct vm_native {
 
 /* The compiled regions of a function. */
 typedef struct vm_compiled {
-    _Atomic(_Atomic(vm_native *) *) at; /* by instruction; NULL: nothing yet */
+    _Atomic(_Atomic(vm_native *) *) at; /* one entry per instruction; NULL: nothing yet */
+    atomic_bool blank; /* no path reads a register before it writes it, so a new frame may hold anything */
 } vm_compiled;
 
 /* A device's compiler. Its functions may be called by several host threads at once. */
@@ -36,6 +44,8 @@ struct vm_jit {
     void (*hot)(struct vm_jit *jit, vm_warp *w, const vm_code *first, const vm_code *last, bool enough);
     /* The region has missed too often. w->pc is the place at which it ended. */
     void (*missed)(struct vm_jit *jit, vm_warp *w, const vm_code *head);
+    /* Lanes have diverged so often at the branch `i` that their paths are worth compiling. */
+    void (*split)(struct vm_jit *jit, vm_warp *w, const vm_code *i);
     void (*drop)(struct vm_jit *jit, vm_module *module); /* the module is unloaded */
     void (*free)(struct vm_jit *jit);
 };

@@ -25,7 +25,7 @@
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u /* nested calls */
 #define VM_BARRIERS 16u
-#define VM_WARPGROUPS 8u /* of a block: four warps each */
+#define VM_WARPGROUPS 8u /* warpgroups of a block, of four warps each */
 #define VM_PATHS VM_LANES
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -126,8 +126,8 @@ typedef struct vm_sync {
 struct vm_frame {
     vm_frame *caller;
     const vm_function *function;
-    const vm_code *back;        /* where the caller continues */
-    const struct vm_call *call; /* how results are passed */
+    const vm_code *back;        /* the place where the caller continues */
+    const struct vm_call *call; /* tells how results are passed */
     vm_sync join;
     uint32_t local_base, local_top; /* bounds of the frame in each lane's local memory */
     uint32_t depth;
@@ -136,7 +136,7 @@ struct vm_frame {
     unsigned char *regs;          /* the register file, aligned to 64 bytes */
 };
 
-/* The state of a path; warp.c lists the transitions. READY: it can be selected. WARP: it waits for other lanes of its
+/* The state of a path; path.c lists the transitions. READY: it can be selected. WARP: it waits for other lanes of its
  * warp, in an operation of the warp. BARRIER: it waits at a barrier of the block, the cluster or a warpgroup. */
 typedef enum vm_path_state { VM_PATH_READY, VM_PATH_WARP, VM_PATH_BARRIER } vm_path_state;
 /* Lanes that run together: one pc, one mask. The paths of a warp have disjoint masks. */
@@ -170,18 +170,19 @@ struct vm_warp {
     uint32_t cc;              /* the carry flag of each lane */
     uint32_t cluster_arrived; /* lanes that arrived at the cluster's barrier in the current phase */
     vm_sync *sync;
-    vm_frame *frame, *root;
+    vm_frame *frame, *root; /* root: the kernel's; it stays for the next block */
     vm_block *block;
     vm_runner *runner;
     uint64_t issued, lanes, idle; /* counters; idle: instructions since lanes last reconverged */
     uint64_t charge;              /* extra work of instructions, in steps: see vm_charge() */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
     bool gave_way; /* its last turn ended because it waits for other warps */
-    bool in_vain;  /* and it did nothing but wait in that turn */
+    bool in_vain;  /* in that turn it did nothing but wait */
     bool waits;    /* it reads the same value again and again (vm_poll()) */
     bool moved;    /* it has seen a new value, or changed one, since the turn of its path began */
+    bool polled;   /* polls[] has entries */
     uint32_t poll_next;
-    vm_polling polls[VM_LANES][2]; /* by the path's first lane */
+    vm_polling polls[VM_LANES][2]; /* indexed by the path's first lane */
     vm_path paths[VM_PATHS];
     vm_sync syncs[VM_LANES];
     uint32_t tid[3][VM_LANES];
@@ -190,7 +191,7 @@ struct vm_warp {
 /* A barrier. It collects arrivals until `need` threads have come, then opens and is all zero again. */
 typedef struct vm_barrier {
     uint32_t arrived, need; /* numbers of threads; `need` 0 means all live threads */
-    uint32_t count;         /* bar.red: threads whose predicate is true */
+    uint32_t count;         /* for bar.red: number of threads whose predicate is true */
     bool all, any;
 } vm_barrier;
 
@@ -198,18 +199,19 @@ typedef struct vm_barrier {
 struct vm_cluster {
     vm_runner *runner;
     uint32_t size, live, arrived;      /* live: threads that have not exited; arrived: threads at barrier.cluster */
-    vm_block *blocks[VM_CLUSTER_MOST]; /* by rank */
+    vm_block *blocks[VM_CLUSTER_MOST]; /* indexed by rank */
 };
 
 /* A resident block. Its memory is reused for the next block of the same runner. */
 struct vm_block {
     vm_runner *runner;
     vm_cluster *cluster;
-    uint32_t rank; /* in the cluster */
+    uint32_t rank; /* rank in the cluster */
     uint32_t id[3];
     uint32_t warp_count, live; /* live: threads that have not exited */
     bool ended;
-    const vm_code *left; /* where the last thread exited, in the function `left_in` */
+    bool fresh;          /* no warp has run yet */
+    const vm_code *left; /* the place where the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
@@ -221,9 +223,10 @@ struct vm_block {
     /* By number: the barriers of the block, then the cluster's, which only uses the number, then one for each
      * warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
+    bool barred;                  /* a thread has come to one of them */
     struct vm_children *children; /* child.c; NULL until it launches something */
     /* Data of the observers. */
-    struct vm_trace_warp *trace;  /* by warp; NULL: not traced */
+    struct vm_trace_warp *trace;  /* one per warp; NULL: not traced */
     struct vm_check_block *check; /* NULL: not checked */
 };
 
@@ -234,7 +237,7 @@ typedef struct vm_span {
     bool read_only; /* kernels may read it, but not write it */
 } vm_span;
 
-/* Free frames of one runner, by size class (call.c). */
+/* Free frames of one runner, by size class (frame.c). */
 typedef struct vm_pool {
     struct vm_chunk *free[24];
     size_t bytes;
@@ -253,7 +256,7 @@ enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that 
 
 /* A launch by the host, with all grids that its kernels launch. */
 typedef struct vm_family {
-    atomic_ullong steps;       /* of all its grids, against one budget */
+    atomic_ullong steps;       /* steps of all grids of the launch, against one budget */
     atomic_int stop;           /* a fault was recorded, or the launch ended */
     atomic_int spare;          /* host threads that may still be started */
     atomic_uint grids;         /* grids so far: for %gridid */
@@ -263,7 +266,7 @@ typedef struct vm_family {
     atomic_ullong held;
     const struct vm_run_state *stuck_in; /* the grid that did not end, or NULL; and the loop in which it was */
     vm_loop loop;
-    char waits[240];             /* what the lanes of that loop wait for; empty if that is not known */
+    char waits[240];             /* the condition that the lanes of that loop wait for; "" if it is unknown */
     atomic_uint running, inside; /* warps of that grid that were running, and how many of these were in the loop */
     pthread_mutex_t lock;        /* guards the fault, printing, the counters and the grids' lists of tail launches */
     vm_fault *fault;
@@ -288,14 +291,15 @@ typedef struct vm_run_state {
         /* If the module uses the system's shared memory: where its VM_SYSTEM_SHARED bytes begin, below `shared_reach`;
          * otherwise 0. */
         shared_system;
-    uint64_t shared_reach; /* what can be accessed: [low, reach), as on a GPU */
+    uint64_t shared_reach; /* end of the memory that can be accessed, [low, reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
     uint32_t cluster[3], cluster_size; /* blocks; 1 where there are no clusters */
     bool clustered;                    /* clusters were asked for, if only of one block */
     uint64_t cluster_count;            /* clusters that run */
-    size_t resident;                   /* clusters that a host thread may hold; more once all of them wait */
+    /* number of clusters that a host thread may hold; it may hold more when all of them wait */
+    size_t resident;
     bool cooperative;
     uint32_t grid_id, depth; /* depth: 0 if the host launched it */
     const char *launcher;    /* the kernel that launched it, or NULL */
@@ -303,7 +307,7 @@ typedef struct vm_run_state {
     uint32_t tail_count;
     uint64_t workspace;           /* cooperative launches: device memory for the grid's barrier */
     const struct vm_hooks *hooks; /* NULL: no observers */
-    bool serial;                  /* on one host thread */
+    bool serial;                  /* runs on one host thread */
     bool chosen; /* only the blocks that hooks->chosen() names run, with the other blocks of their clusters */
     /* keeps the fields above two cache lines away from the fields below, which all host threads write */
     char apart[128];
@@ -311,17 +315,17 @@ typedef struct vm_run_state {
     atomic_ullong moves;          /* turns of clusters that did more than wait in vain */
     atomic_uint working;          /* runners that have not ended */
     atomic_uint holders;          /* host threads that have a cluster, or are getting their first */
-    vm_ballot waiting, repeating; /* poll.c; under the family's lock */
+    vm_ballot waiting, repeating; /* endless.c; under the family's lock */
 } vm_run_state;
 
 /* One host thread of a grid, with the clusters that it has started. */
 struct vm_runner {
     vm_run_state *run;
-    vm_span *cache; /* by vm_code.e of memory instructions */
+    vm_span *cache; /* indexed by vm_code.e of memory instructions */
     vm_span recent[4];
     unsigned recent_next;
     atomic_ullong generation; /* the device's generation when its caches were filled; UINT64_MAX: caches are empty */
-    vm_runner *next;          /* of the device's runners */
+    vm_runner *next;          /* next of the device's runners */
     vm_pool pool;
     vm_cluster **clusters;
     size_t cluster_count, cluster_capacity;
@@ -330,7 +334,7 @@ struct vm_runner {
     /* rounds in which all its clusters waited in vain, and the round at which to look for a proof that they always
      * will */
     uint64_t rounds, prove_at;
-    uint64_t waits_since, repeats_since; /* its votes: the number of moves at that time, + 1 */
+    uint64_t waits_since, repeats_since; /* votes of the runner: the number of moves at that time, + 1 */
     uint64_t clock;
     uint64_t unlooked; /* instructions since it last checked the time */
     uint64_t kept;     /* steps that are not in the family's yet */
@@ -342,12 +346,12 @@ struct vm_runner {
     uint32_t (*show)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *shown;
     /* Of the observers. */
-    struct vm_jit *jit;     /* the device's compiler; NULL if there is none, or if there are observers */
+    struct vm_jit *jit;     /* the device's compiler; NULL: there is none, or there are observers */
     unsigned entries;       /* entries of compiled regions, for sampling */
     struct vm_tally *tally; /* its counts by instruction, summed when the launch ends; NULL: not counted */
     kiln_counters *sites;   /* its counts by access and branch */
     const uint32_t *site_of;
-    const bool *joined; /* by site */
+    const bool *joined; /* indexed by site */
     char apart[128];    /* keeps the next runner two cache lines away, because another host thread writes it */
 };
 
@@ -359,12 +363,12 @@ typedef struct vm_allocation {
     unsigned char *host;
     void *raw; /* `taken` bytes from the device's `guards`; NULL: somebody else owns the memory */
     uint64_t taken;
-    const char *name; /* of a module variable, in the module's arena; NULL: vm_alloc() */
+    const char *name; /* name of a module variable, in the module's arena; NULL: memory of vm_alloc() */
     char *label;      /* the name that the host gave it, for messages, or NULL */
-    const char *role; /* what it is for: "an input". Stored in the label's memory */
+    const char *role; /* purpose, such as "an input"; in the label's memory */
     bool constant;    /* a .const variable, which kernels must not write */
-    bool read_only;   /* also not writable, but in global memory */
-    bool shared;      /* with the host, which may write it at any time; base is its pointer */
+    bool read_only;   /* global memory that kernels may not write */
+    bool shared;      /* shared with the host, which may write it at any time; base is the host's pointer */
     bool outside;     /* another process may write it */
     uint64_t mapped;  /* bytes of `file` that are mapped at `host`; 0: no file */
     int file;
@@ -378,7 +382,7 @@ typedef struct vm_allocation {
     /* not an allocation: memory that kernels accessed between the allocations of a page (vm_limits.page) */
     bool filler;
     uint32_t open;              /* bit n: the device with the number n may use it; see vm_open() */
-    struct vm_shadow *shadow;   /* made by the device's hooks, or NULL */
+    struct vm_shadow *shadow;   /* made by the device's hooks; may be NULL */
     uint64_t freed;             /* the generation since which it is freed */
     struct vm_allocation *next; /* the next one in the graveyard */
 } vm_allocation;
@@ -395,7 +399,7 @@ struct vm_device {
     vm_limits limits;
     pthread_rwlock_t lock;
     vm_guards guards;     /* free host memory for allocations and blocks */
-    vm_allocation **live; /* by address */
+    vm_allocation **live; /* sorted by address */
     size_t live_count, live_capacity;
     /* A queue of allocations that were freed while kernels run. Generations rise, so the allocations that no runner uses any
      * more are at its head, and vm_bury() looks at no other. last_buried: its end, if the queue is not empty. */
@@ -407,13 +411,13 @@ struct vm_device {
     uint64_t next_address, used;
     uint64_t heap; /* bytes of `used` from kernels' malloc() */
     bool heap_used;
-    int poison;                   /* a file of VM_PERIOD bytes of VM_POISON, plus 1; 0: none yet */
+    int poison;                   /* a file of VM_PERIOD bytes of VM_POISON, plus 1; 0: no file yet */
     const struct vm_hooks *hooks; /* the observer that shadows its memory, or NULL */
     struct vm_check *check;       /* data of that observer */
     struct vm_jit *jit;           /* compiles hot code; NULL: all is interpreted */
-    vm_object **objects;          /* by bits 8 to 31 of the handle; change only while nothing runs */
+    vm_object **objects;          /* indexed by bits 8 to 31 of the handle; changes only while nothing runs */
     size_t object_count, object_capacity;
-    vm_runner *runners;       /* of the launches that run */
+    vm_runner *runners;       /* runners of the current launches */
     atomic_ullong generation; /* incremented when an allocation is freed */
     /* In a group, under its lock: */
     vm_device *next;
@@ -421,21 +425,10 @@ struct vm_device {
     uint64_t place, peers;
 };
 
-/* ---- pages.c ---- */
-
-/* Reserves `bytes` of address space between two guards. The pages read as poison until they are written. *poison is a
- * file that is made for this once, plus 1. Returns NULL if the system refuses; the caller then takes ordinary
- * memory. */
-void *vm_pages_reserve(int *poison, uint64_t bytes);
-void vm_pages_free(void *host, uint64_t bytes);
-/* Sets the content to `period` bytes of `pattern`, repeated. Both sizes are multiples of a page. Returns false if
- * memory runs out; the content is then undefined. */
-bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period);
-
 /* How one argument or result of a call is passed. */
 typedef struct vm_transfer {
     uint32_t from, bytes; /* offset among a lane's .param variables */
-    uint32_t slot;        /* or a register, if is_register */
+    uint32_t slot;        /* a slot, or a register if is_register */
     bool is_register, wide;
 } vm_transfer;
 /* A call instruction: where its arguments and results are. */
@@ -443,7 +436,7 @@ typedef struct vm_call {
     const vm_function *callee; /* NULL: indirect */
     uint32_t argument_count, result_count;
     const vm_transfer *arguments, *results;
-    uint32_t builtin; /* vm_builtin + 1, 0: none */
+    uint32_t builtin; /* vm_builtin + 1; 0: no builtin */
 } vm_call;
 
 /* A decoded function. Its module's arena owns it. */
@@ -452,13 +445,13 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    uint32_t *start; /* by PTX instruction, insn_count + 1 of them */
+    uint32_t *start; /* one per PTX instruction, insn_count + 1 in all */
     uint32_t *reg_slot;
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
     uint32_t local_bytes;
     bool has_homes;         /* some parameters live in local memory, because the function takes their address */
-    uint64_t closure_local; /* local bytes of it and of all functions that it may call */
+    uint64_t closure_local; /* local bytes of this function and of all functions that it may call */
     uint64_t static_shared; /* kernels: bytes, from vm_shared_low() on */
     bool uses_dynamic, recursive;
     size_t first_tally;           /* index of its first instruction among the module's */
@@ -475,15 +468,15 @@ struct vm_module {
     /* By symbol: the device address of a global or constant variable, or the offset of a shared or local one in its
      * block's shared memory or its frame. */
     uint64_t *address;
-    bool *home;              /* by symbol: a parameter that is in local memory, at `address` */
-    vm_allocation **storage; /* by symbol, NULL if none */
-    uint64_t dynamic_base;   /* where dynamic shared memory starts in every kernel */
-    bool uses_system_shared; /* it uses the system's shared memory (%reserved_smem_offset_1) */
+    bool *home;              /* one per symbol: a parameter that is in local memory, at `address` */
+    vm_allocation **storage; /* one per symbol; NULL: no storage */
+    uint64_t dynamic_base;   /* start of dynamic shared memory in every kernel */
+    bool uses_system_shared; /* the module uses the system's shared memory (%reserved_smem_offset_1) */
     uint64_t const_bytes;
     uint32_t cache_count;
-    size_t tally_count;              /* of all functions' instructions */
+    size_t tally_count;              /* number of instructions of all functions */
     vm_allocation *error_texts;      /* vm_runtime_texts() */
-    struct vm_check_code *check;     /* of the observers */
+    struct vm_check_code *check;     /* data of the observers */
     const struct vm_handlers *table; /* the handlers of its instructions */
     void *host_code;                 /* data of the compiler, or NULL */
 };
@@ -527,301 +520,6 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
         w->event |= VM_EVENT_SWITCH;
 }
 
-/* ---- memory.c ---- */
-vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
-/* Returns NULL if memory runs out or the heap is full. */
-vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit);
-/* Allocates memory for cudaMalloc() in a kernel. */
-vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
-/* Frees memory that a kernel has allocated. Returns false for any other address: the host's memory, variables of
- * modules, and the simulator's own memory. */
-bool vm_free_from_kernel(vm_device *device, uint64_t address);
-/* Gives an allocation to another device. Returns false if memory runs out; nothing has changed then. */
-bool vm_hand_over(vm_allocation *allocation, vm_device *to);
-vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
-/* Adds a filler: memory for an access between the allocations of a page, which is no fault on a GPU. Fresh pages are
- * zero there. Returns false if the page holds no allocation, or if that address was freed. */
-bool vm_fill(vm_device *device, uint64_t address);
-/* Returns the allocation that holds the address, or NULL. It may belong to another device (`home`) whose memory this
- * device may use. */
-const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
-bool vm_was_freed(vm_device *device, uint64_t address);
-/* Releases freed memory that no runner can still have in its caches. Under the lock. */
-void vm_bury(vm_device *device);
-/* Returns the index + 1 of the allocation that holds `address`, or of the one before it. Returns 0 if all are at higher
- * addresses. The caller holds the lock. */
-size_t vm_search(const vm_device *device, uint64_t address);
-void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
-/* A labelled allocation that holds an address, or lies nearest to it. */
-typedef struct vm_labelled {
-    char name[128], role[32];
-    int64_t offset; /* distance of the address from the allocation's beginning; negative: before it */
-    uint64_t bytes;
-} vm_labelled;
-bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
-/* A runner that has entered keeps freed memory alive as long as it may have it in its caches: until its generation is
- * later than the generation of the free. */
-void vm_runner_enter(vm_device *device, vm_runner *runner);
-void vm_runner_leave(vm_device *device, vm_runner *runner);
-void vm_runner_update(vm_runner *runner, uint64_t generation);
-
-/* The same as vm_allocation_of() for the device's own memory only, including the bytes behind it that kernels can
- * access. */
-const vm_allocation *vm_reached(vm_device *device, uint64_t address);
-
-/* ---- span.c: the caches of instructions ---- */
-/* Finds the span of the allocation that holds the address. Sets `constant` for .const memory, and `read_only` for all
- * memory that kernels must not write. */
-bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
-/* Finds the allocation that holds [low, high), for the instruction's cache. Returns false if no memory holds all of it.
- * Returns false also if `write` is set and kernels may not write it. So the cache of an instruction with VM_WRITES
- * always holds writable memory. */
-bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
-
-/* ---- group.c: the other devices of the process ---- */
-void vm_group_join(vm_device *device);
-void vm_group_leave(vm_device *device);
-/* Returns an allocation of another device that holds the address and that kernels of this device may use, or NULL. It
- * stays alive as long as nothing else runs on that device. */
-const vm_allocation *vm_elsewhere(vm_device *device, uint64_t address);
-/* Invalidates the caches of all devices of the group, because something was freed. */
-void vm_group_freed(vm_device *device);
-/* Describes the address if it is in another device's memory. Otherwise returns false. */
-bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size_t size);
-
-/* ---- textures.c ---- */
-/* NULL: no such object. */
-const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
-
-/* ---- access.c: memory lane by lane, with the faults ---- */
-typedef enum vm_reach_kind { VM_REACH_READ = 1, VM_REACH_WRITE = 2, VM_REACH_BOTH = 3 } vm_reach_kind;
-/* Returns the host pointer for all of [address, address + bytes) of one lane, or NULL with a fault recorded. The
- * address is in the named space, or in any space if that is PTX_SPACE_GENERIC. It must be a multiple of `align`. All
- * bytes are in one object: the pointer is good for `bytes` and no more. tests/style/boundary.py finds code that tests
- * the two ends of a range instead. */
-unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
-                             uint64_t bytes, uint32_t align, vm_reach_kind kind);
-/* The same for an access that is aligned to its size. */
-unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
-                        bool write);
-/* Describes why the block may not use a shared address. */
-void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, size_t size);
-uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint32_t lane);
-void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m);
-bool vm_read_string(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, char *text, size_t size);
-
-/* ---- warp.c: paths, branches, calls ---- */
-void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_warp_select(vm_warp *w, const vm_path *path);
-void vm_warp_save(vm_warp *w);
-void vm_path_drop(vm_warp *w); /* the running path ends */
-bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
-void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
-/* Waits in an operation of the whole warp until all its live lanes have arrived. Returns those lanes if they are
- * complete, otherwise 0. */
-uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
-/* Lets the lanes m of the running path wait at its instruction. The other lanes of the path continue. */
-void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_warp_run(vm_warp *w, uint64_t quantum);
-void vm_warp_step(vm_warp *w); /* one instruction of the path that is selected */
-bool vm_warp_ready(const vm_warp *w);
-/* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
-bool vm_warp_release_waiting(vm_warp *w);
-/* Makes a reconvergence point at `meet` for the lanes of the running path, which are about to diverge. If `meet` is
- * NULL, they diverge for ever. vm_send_lanes() then sends some of them to `target`. */
-vm_sync *vm_diverge(vm_warp *w, const vm_code *meet);
-void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
-
-/* ---- call.c ---- */
-void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume);
-void vm_frame_return(vm_warp *w, vm_frame *frame);
-vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller);
-void vm_frame_free(vm_warp *w, vm_frame *frame);
-void *vm_pool_get(vm_runner *runner, size_t bytes);
-void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes);
-void vm_pool_clear(vm_runner *runner);
-
-/* ---- block.c, run.c ---- */
-void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_barriers_check(vm_block *block);
-void vm_barrier_open(vm_block *block, uint32_t id); /* the paths that wait at it continue */
-vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank);
-bool vm_block_start(vm_block *block, uint64_t number);
-void vm_block_free(vm_block *block);
-bool vm_block_ready(const vm_block *block); /* a warp can continue */
-/* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
-bool vm_block_release_waiting(vm_block *block);
-/* How the turn of a block ended. OVER: its quantum is used up. WAITS: it can only continue after another block of its
- * cluster. ENDED: the block has ended. */
-typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
-vm_turn vm_block_run(vm_block *block, uint64_t quantum);
-
-/* ---- cluster.c ---- */
-vm_cluster *vm_cluster_new(vm_runner *runner);
-bool vm_cluster_start(vm_cluster *cluster, uint64_t number);
-void vm_cluster_free(vm_cluster *cluster);
-/* Runs the cluster's blocks in turn. Returns true if all have ended. *moved: it did more than wait in vain. */
-bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved);
-void vm_cluster_check(vm_cluster *cluster); /* opens its barrier if all threads have arrived */
-bool vm_cluster_ready(const vm_cluster *cluster);
-bool vm_cluster_release_waiting(vm_cluster *cluster);
-void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where each warp waits */
-void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
-/* Returns the shared address of the block of that rank which corresponds to `address` in the own block. */
-static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
-{
-    return (rank + 1) * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
-}
-/* Returns the block that owns a shared address, and makes the address relative to that block. Returns NULL and says
- * `why` if no live block owns it. */
-vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size);
-
-/* ---- poll.c: warps that wait in a loop ---- */
-/* Notes that a polling instruction was executed: an ordered load, an atomic, or a test of an mbarrier. `seen` is a hash
- * of addresses and values. `changed`: the instruction has changed memory. Lanes that see the same again and again count
- * as waiting. */
-void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
-void vm_poll_changed(vm_warp *w, const vm_code *i); /* The same for an instruction that has changed memory. */
-static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-    return hash ^ hash >> 29;
-}
-void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_poll_moved(vm_runner *runner);
-/* Votes that all clusters of this runner have waited in vain for a round. Returns true if all runners have voted so. */
-bool vm_poll_all_wait(vm_runner *runner);
-/* Returns true if this runner's clusters will wait for ever, as far as they themselves decide that. If that holds for
- * all runners, the launch ends as a deadlock. */
-bool vm_poll_endless(vm_runner *runner);
-/* Returns true if every path of the runner comes back to where it is with the same registers, and changes nothing on
- * the way. */
-bool vm_poll_repeats(vm_runner *runner);
-
-/* ---- collective.c ---- */
-/* The lanes that execute one collective operation together. They come from the running path and from paths that had
- * waited for them. Those paths may be at other instructions, and in other calls. A share is the part of these lanes
- * with one instruction and one frame. */
-typedef struct vm_share {
-    const vm_code *code;
-    vm_frame *frame;
-    uint32_t lanes;
-} vm_share;
-typedef struct vm_meeting {
-    uint32_t lanes;      /* all lanes */
-    uint32_t count;      /* how many shares there are */
-    const vm_u32 *masks; /* the member mask of each lane; NULL: the whole warp */
-    vm_share shares[VM_LANES];
-    vm_u32 room[VM_LANES];
-} vm_meeting;
-void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
-/* Waits until all 128 threads of the warpgroup are at the instruction. Returns true for the lanes that come last. They
- * do the work for all four warps, whose base[] then points to their frames, and call vm_warpgroup_open(). */
-bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_warpgroup_open(vm_warp *w);
-
-/* ---- builtin.c ---- */
-typedef enum vm_builtin {
-    VM_BUILTIN_PRINTF,
-    VM_BUILTIN_ASSERT,
-    VM_BUILTIN_MALLOC,
-    VM_BUILTIN_FREE,
-    VM_BUILTINS
-} vm_builtin;
-uint32_t vm_builtin_find(const char *name); /* Returns the number of the built-in function + 1, or 0. */
-void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m);
-
-/* ---- child.c: the device runtime ---- */
-uint32_t vm_runtime_find(const char *name); /* + 1; 0: none */
-/* Creates the names and texts of errors, for a module that calls a function which returns them. False: out of
- * memory. */
-bool vm_runtime_texts(vm_module *module, uint32_t function);
-bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
-void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
-void vm_children_run(vm_block *block);   /* runs what the block has launched so far, to its end */
-void vm_children_reset(vm_block *block); /* for the next block; discards work that has not run */
-void vm_children_free(vm_block *block);
-void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
-uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index); /* of a call to a builtin */
-void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes);
-void vm_answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value);
-uint32_t vm_max_threads(const ptx_function *f); /* of a block, by the directives */
-/* Checks a launch's requirements, and fills in `run`. `fault` says which requirement is not met. */
-vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
-/* Runs a prepared grid to its end, with the work that it launches. */
-void vm_grid_run(vm_run_state *run);
-
-/* A queued kernel launch, copy or fill. */
-typedef struct vm_task {
-    struct vm_task *next;
-    bool is_launch;
-    vm_launch launch; /* its params follow the task */
-    /* `depth` slices of `height` rows of `width` bytes; source 0: filled with `value` */
-    uint64_t target, source, width, height, depth;
-    uint64_t target_pitch, target_slice, source_pitch, source_slice;
-    unsigned char value;
-    const vm_code *at; /* the call, for messages */
-    uint32_t block[3];
-} vm_task;
-
-/* ---- limit.c: launches that do not end, and the host memory that blocks take ---- */
-void vm_limit_init(vm_family *family, const vm_device *device, const vm_launch *launch);
-/* Counts host memory that the simulator needs for a kernel besides device memory. False: the launch's limit is
- * reached. */
-bool vm_hold(vm_family *family, uint64_t bytes);
-void vm_let_go(vm_family *family, uint64_t bytes);
-void vm_limit_begin(vm_runner *runner);
-vm_fault_kind vm_limit_ask(const vm_family *family); /* VM_OK, VM_FAULT_STOPPED or VM_FAULT_TIME */
-/* Called after each turn of a warp. Returns VM_FAULT_STOPPED or VM_FAULT_TIME if the launch must end, otherwise
- * VM_OK. */
-vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps);
-/* Raises such a fault, or VM_FAULT_STEPS. The warp must have a path. */
-void vm_limit_raise(vm_warp *w, vm_fault_kind kind);
-/* After such a fault: counts the warps of a block in the loop that did not end. Called for each block of the grid
- * before its frames are freed. */
-void vm_limit_count(const vm_block *block);
-/* Completes the message of such a fault. Called once, when all host threads of the grid have ended. */
-void vm_limit_explain(vm_run_state *run);
-/* Returns the only instruction of [first, last] that can see what other threads do: a wait for an mbarrier, or
- * otherwise a read of memory that threads share. *at is its PTX number. Returns NULL if there is no such instruction,
- * or if there are several. */
-const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t last, uint32_t *at, bool *mbarrier);
-/* Describes the loop in which a path is, and the memory that it waits for there, as far as that is known. May change
- * w->frame. */
-void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size, char *what, size_t room);
-static inline uint32_t vm_local_most(const vm_device *device)
-{
-    uint32_t most = device->limits.local_bytes;
-    return most && most < VM_LOCAL_BYTES_MAX ? most : VM_LOCAL_BYTES_MAX;
-}
-/* Returns how many bytes the frames of a chain of calls may take for all 32 lanes. */
-static inline uint64_t vm_frames_most(const vm_device *device) { return (uint64_t)VM_LANES * vm_local_most(device); }
-/* Returns true if the frame of one function is small enough. Parameters of calls are on a thread's stack, as local
- * memory is. */
-static inline bool vm_frame_fits(const vm_device *device, const vm_function *function)
-{
-    const ptx_function *f = function->ptx;
-    return f->frame_bytes <= vm_local_most(device) && (f->entry || f->param_bytes <= vm_local_most(device));
-}
 /* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it
  * lies below the kernel's own shared memory. Here it lies behind it, so that an access below stays a fault. It is zero
  * when a block begins. */
@@ -840,11 +538,5 @@ static inline uint64_t vm_budget(const vm_device *device)
 {
     return device->limits.step_budget ? device->limits.step_budget : (uint64_t)1 << 40;
 }
-
-/* ---- fault.c ---- */
-void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,
-                    const char *format, ...) KILN__PRINTF(7, 8);
-void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_fault *fault);
-void vm_fault_in(const vm_function *function, const vm_code *i, vm_fault *fault); /* only the lines */
 
 #endif

@@ -290,7 +290,7 @@ VM_INLINE uint32_t vm_dp4(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
         if (flags & 1)
             x = (int8_t)(uint8_t)x; /* extends the sign: NOLINT(bugprone-signed-char-misuse,cert-str34-c) */
         if (flags & 2)
-            y = (int8_t)(uint8_t)y; /* the same: NOLINT(bugprone-signed-char-misuse,cert-str34-c) */
+            y = (int8_t)(uint8_t)y; /* the same for y: NOLINT(bugprone-signed-char-misuse,cert-str34-c) */
         c += (uint32_t)(x * y);
     }
     return c;
@@ -331,10 +331,9 @@ VM_INLINE double vm_upper(double x)
 }
 VM_INLINE float vm_rsqrt(float x) { return (float)(1.0 / sqrt((double)x)); }
 #ifdef __FMA__
-/* The same for normal numbers above zero, by Newton's steps in single precision: a first guess from the exponent,
- * three steps to about the last bit, then the residual 1 - xyy in two parts and two terms of its series. All 2^31 -
- * 2^24 inputs were compared: each result has the same bits, as it also has where y is one unit off before the
- * residual. */
+/* The same for normal numbers above zero, by Newton's steps in single precision: a first guess from the exponent, three
+ * steps to about the last bit, then the residual 1 - xyy in two parts and two terms of its series. All 2^31 - 2^24
+ * inputs were compared: each result has the same bits, also if y is wrong by one unit before the residual. */
 VM_INLINE float vm_rsqrt_normal(float x)
 {
     const float h = -0.5f * x;

@@ -2,6 +2,7 @@
 #ifndef KILN_SIM_VM_RUNTIME_H
 #define KILN_SIM_VM_RUNTIME_H
 
+#include "vm_child.h"
 #include "vm_machine.h"
 
 #define VM_NEST_MAX 24u /* levels of nested grids; the host's launch is the first */
@@ -93,7 +94,7 @@ uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tas
 uint32_t vm_child_synchronize(vm_warp *w, uint32_t m);
 uint64_t vm_child_handle(vm_warp *w, bool stream); /* 0: too many */
 bool vm_child_handle_known(vm_warp *w, uint64_t handle, bool stream);
-bool vm_child_stream_known(vm_warp *w, uint64_t stream); /* or a default stream */
+bool vm_child_stream_known(vm_warp *w, uint64_t stream); /* also true for the default streams */
 bool vm_child_handle_drop(vm_warp *w, uint64_t handle, bool stream);
 void vm_task_move(vm_run_state *run, const vm_task *task);
 #endif

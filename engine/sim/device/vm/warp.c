@@ -1,380 +1,26 @@
-/* warp.c - a warp as a set of paths: divergence and reconvergence.
- *
- * A path is a set of lanes that run together: one pc, one mask. When lanes diverge at a branch, a vm_sync holds the
- * reconvergence point (the branch's immediate post-dominator) and the lanes expected there. The lanes become two paths.
- * A path that reaches the reconvergence point waits there until all expected lanes have arrived or exited. The syncs
- * are the reconvergence stack of older GPUs. As since Volta, paths take turns, so lanes that spin on other lanes let
- * them run. Lanes that wait too long at a reconvergence point continue without the others.
- *
- * The states of a path, and the functions that change them:
- *    new       -> READY    vm_path_add(): at the start, after a branch, a call, or a reconvergence
- *    READY     -> WARP     vm_path_wait(), vm_gather(): it waits for other lanes of its warp
- *    WARP      -> READY    vm_gather(), release_waiting() of collective.c; vm_op_exit() lets it check again
- *    READY     -> BARRIER  vm_op_bar(), vm_op_cluster_barrier(), vm_warpgroup_meet()
- *    BARRIER   -> READY    vm_barrier_open(), vm_warpgroup_open()
- *    READY     -> gone     vm_op_meet(), vm_op_ret(): its lanes wait at a vm_sync; vm_op_exit(): its lanes have exited
- *
- * The lanes that wait at a vm_sync become a path again when all expected lanes have arrived: continue_if_complete(). Or
- * they do when the interpreter gives up waiting: vm_warp_release_waiting(). */
+/* warp.c - runs a warp: its paths in turn (path.c), instruction by instruction or in regions of compiled code. */
 #include "vm_hooks.h"
 #include "vm_jit.h"
+#include "vm_memory.h"
+#include "vm_path.h"
 
 /* Limits of patience. After that many instructions of a warp without a reconvergence, the lanes that wait at a
  * reconvergence point continue without the others, because the others may be spinning on a value that these lanes write
  * next. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: how often they have yielded */
+#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: number of times that they have yielded */
 /* the same for lanes that wait in vain; run.c mostly sees sooner that nothing else can continue */
 #define PATIENCE_IN_VAIN 65536u
 #define TURN 4096u
 #define NOWHERE 256u /* the end of an empty span; at least the widest access */
 
-/* Makes a path the running one: loads its state into the fields of the warp. */
-void vm_warp_select(vm_warp *w, const vm_path *path)
-{
-    w->current = (uint32_t)(path - w->paths);
-    w->pc = path->pc;
-    w->mask = path->mask;
-    w->sync = path->sync;
-    w->frame = path->frame;
-    w->base[0] = path->frame->regs;
-    w->base[1] = path->frame->function->constants;
-}
-
-/* Stores the state of the running path, if there is one. */
-void vm_warp_save(vm_warp *w)
-{
-    if (w->current == VM_PATHS)
-        return;
-    vm_path *path = &w->paths[w->current];
-    path->pc = w->pc;
-    path->mask = w->mask;
-    path->sync = w->sync;
-    path->frame = w->frame;
-}
-
-/* Adds a path that is ready. Paths have disjoint lanes, so there are at most 32; returns false if there are more. */
-bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame)
-{
-    if (w->path_count == VM_PATHS)
-        return false;
-    w->paths[w->path_count++] = (vm_path){.pc = pc, .mask = mask, .sync = sync, .frame = frame, .state = VM_PATH_READY};
-    return true;
-}
-
-/* Removes the running path. The last path takes its place in the list. */
-void vm_path_drop(vm_warp *w)
-{
-    uint32_t last = --w->path_count;
-    if (w->current != last)
-        w->paths[w->current] = w->paths[last];
-    w->current = VM_PATHS;
-    w->mask = 0;
-    w->event |= VM_EVENT_SWITCH;
-}
-
-/* Returns true if some path can run. */
-bool vm_warp_ready(const vm_warp *w)
-{
-    for (uint32_t k = 0; k < w->path_count; k++)
-        if (w->paths[k].state == VM_PATH_READY)
-            return true;
-    return false;
-}
-
-/* Returns a free reconvergence point. Returns NULL if all are in use. */
-static vm_sync *take_sync(vm_warp *w)
-{
-    if (w->sync_used == VM_ALL)
-        return NULL;
-    uint32_t at = (uint32_t)__builtin_ctz(~w->sync_used);
-    w->sync_used |= 1u << at;
-    return &w->syncs[at];
-}
-
-static void free_sync(vm_warp *w, vm_sync *sync)
-{
-    if (sync >= w->syncs && sync < w->syncs + VM_LANES)
-        w->sync_used &= ~(1u << (sync - w->syncs));
-}
-
-/* If all expected lanes have arrived at the point, they continue as one path. If no lane is expected any more, the
- * point is freed. Otherwise does nothing. */
-static void continue_if_complete(vm_warp *w, vm_sync *sync)
-{
-    if (sync->waiting != sync->expected)
-        return;
-    if (sync->pc == NULL) {
-        vm_frame_finish(w, sync->frame, false);
-        return;
-    }
-    w->idle = w->yields = w->vain_yields = 0;
-    if (sync->expected)
-        vm_path_add(w, sync->pc, sync->waiting, sync->parent, sync->frame);
-    free_sync(w, sync);
-}
-
-/* The lanes will not arrive at `sync` nor at its parents up to `until` (exclusive): they have exited or returned. Other
- * lanes that wait there may continue now. */
-void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
-{
-    while (sync && sync != until) {
-        vm_sync *parent = sync->parent;
-        sync->expected &= ~lanes;
-        continue_if_complete(w, sync);
-        sync = parent;
-    }
-}
-
-/* The handler of a reconvergence point. The path's lanes wait unless they are the last. Several points may lie at one
- * place, so this repeats. Not counted as an instruction. */
-void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    (void)m;
-    for (;;) {
-        vm_sync *at = w->sync;
-        while (at && at->frame == w->frame && at->pc != i)
-            at = at->parent;
-        if (!at || at->frame != w->frame || at->pc != i)
-            return;
-        /* has an effect only if control flow has skipped an inner reconvergence point */
-        vm_leave(w, w->sync, at, w->mask);
-        at->waiting |= w->mask;
-        if (at->waiting != at->expected) {
-            vm_path_drop(w);
-            return;
-        }
-        w->idle = w->yields = w->vain_yields = 0;
-        w->mask = at->waiting;
-        w->sync = at->parent;
-        free_sync(w, at);
-    }
-}
-
-vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
-{
-    if (!meet || (w->sync && w->sync->pc == meet && w->sync->frame == w->frame))
-        return w->sync; /* lanes leave a loop at the same branch again and again: one point for all */
-    vm_sync *sync = take_sync(w);
-    if (!sync)
-        return w->sync; /* the lanes stay divergent: correct, only slower */
-    *sync = (vm_sync){.pc = meet, .expected = w->mask, .parent = w->sync, .frame = w->frame};
-    return sync;
-}
-
-/* Counts how often whole warps have executed the code from `first` to `i`: a loop, or a kernel. Its last instruction, a
- * branch or an exit, holds the counter. Several host threads may lose a count. At the threshold the compiler gets the
- * code (vm_jit.h); shortly before, it gets to see how the code runs. */
-/* how often the compiler looks at the code before it compiles it, during the second half of the count */
-#define LOOKS 16u
-#define LONG 512 /* instructions: longer code takes seconds to compile */
-#define SHORT 24 /* instructions: compiling even the shortest code costs as much as compiling this many */
-static void count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
-{
-    struct vm_jit *jit = w->runner->jit;
-    if (VM_LIKELY(!jit) || i - first > LONG)
-        return;
-    const vm_function *function = w->frame->function;
-    uint32_t *heat = &function->code[i - function->code].c, now = __atomic_load_n(heat, __ATOMIC_RELAXED);
-    const uint64_t most = jit->threshold + (uint64_t)(i - first) * jit->threshold / (LONG / 2) +
-                          (jit->threshold - 1) * (uint64_t)SHORT / (uint64_t)(i - first + 1);
-    if (now >= most)
-        return;
-    __atomic_store_n(heat, ++now, __ATOMIC_RELAXED);
-    if (now >= most || (now >= most / 2 && now % (most / LOOKS + 1) == 0))
-        jit->hot(jit, w, first, i, now >= most);
-}
-
-/* Counts backward branches of a divergent warp. Its lanes may be spinning on each other, so the path yields from time
- * to time. */
-static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
-{
-    if (target <= i && w->path_count > 1 && (++w->spins & 255) == 0)
-        w->event |= VM_EVENT_YIELD;
-}
-
-/* Sends lanes to `target`. If `target` is the reconvergence point, they wait there; otherwise they become a path. */
-void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync)
-{
-    if (sync && sync->pc == target && sync->frame == w->frame)
-        sync->waiting |= lanes;
-    else
-        vm_path_add(w, target, lanes, sync, w->frame);
-}
-
-/* A branch. If all lanes of the path take it, only the pc changes. Otherwise the lanes diverge. */
-void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    if (VM_LIKELY(m == w->mask)) {
-        w->pc = i->target;
-        count_spin(w, i, i->target);
-        if (i->target <= i && m == VM_ALL)
-            count_heat(w, i, i->target);
-        return;
-    }
-    const vm_code *meet = i->extra;
-    vm_sync *sync = vm_diverge(w, meet);
-    uint32_t rest = w->mask & ~m;
-    w->sync = sync;
-    if (sync && sync->pc == w->pc && sync->frame == w->frame) { /* the lanes that fall through have arrived already */
-        sync->waiting |= rest;
-        w->mask = m;
-        w->pc = i->target;
-        count_spin(w, i, i->target);
-        return;
-    }
-    w->mask = rest; /* before the other path is created: a lane is in one path only */
-    vm_send_lanes(w, i->target, m, sync);
-}
-
-/* An indexed branch. Lanes with the same target become one path. */
-void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    const uint32_t *targets = i->extra; /* b entries, then the reconvergence point or UINT32_MAX */
-    const vm_function *function = w->frame->function;
-    const vm_u32 *index = vm_r32(w, i->a);
-    const vm_code *meet = targets[i->b] == UINT32_MAX ? NULL : function->code + targets[i->b];
-    VM_EACH(lane, m) {
-        if (index[lane] >= i->b) {
-            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "brx.idx index %u is not below %u", index[lane],
-                           i->b);
-            return;
-        }
-    }
-    uint32_t first = index[__builtin_ctz(m)], same = 0;
-    VM_EACH(lane, m)
-        same |= (uint32_t)(index[lane] == first) << lane;
-    if (same == w->mask) {
-        w->pc = function->code + targets[first];
-        count_spin(w, i, w->pc);
-        return;
-    }
-    vm_sync *sync = vm_diverge(w, meet);
-    uint32_t rest = w->mask & ~m, left = m;
-    const vm_code *next = w->pc;
-    vm_path_drop(w);
-    while (left) {
-        uint32_t at = index[__builtin_ctz(left)], lanes = 0;
-        VM_EACH(lane, left)
-            lanes |= (uint32_t)(index[lane] == at) << lane;
-        vm_send_lanes(w, function->code + targets[at], lanes, sync);
-        left &= ~lanes;
-    }
-    if (rest)
-        vm_send_lanes(w, next, rest, sync);
-    if (sync && sync->frame == w->frame && sync->pc == meet)
-        continue_if_complete(w, sync); /* every target may be the reconvergence point */
-}
-
-/* Lanes exit. Reconvergence points, warp operations and barriers no longer expect them, so others may continue. */
-void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    vm_block *block = w->block;
-    vm_sync *sync = w->sync;
-    if (m == VM_ALL)
-        count_heat(w, i, w->frame->function->code);
-    w->dead |= m;
-    block->cluster->arrived -= (uint32_t)__builtin_popcount(w->cluster_arrived & m);
-    block->cluster->live -= (uint32_t)__builtin_popcount(m);
-    w->cluster_arrived &= ~m;
-    block->live -= (uint32_t)__builtin_popcount(m);
-    block->left = i;
-    block->left_in = w->frame->function;
-    w->mask &= ~m;
-    if (w->mask == 0)
-        vm_path_drop(w);
-    vm_leave(w, sync, NULL, m);
-    if (w->dead == VM_ALL) {
-        vm_frame_free(w, w->root);
-        w->root = NULL;
-    }
-    for (uint32_t k = 0; k < w->path_count; k++)
-        if (w->paths[k].state == VM_PATH_WARP && k != w->current)
-            w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them check again */
-    vm_barriers_check(block);
-    vm_cluster_check(block->cluster);
-}
-
-/* If another path waits at the same instruction in the same frame, the lanes join it. Otherwise they become a path of
- * their own, unless they are the whole running path. */
-void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    const uint32_t others = w->mask & ~m;
-    vm_path *there = NULL; /* another path that waits at the same place */
-    for (uint32_t k = 0; k < w->path_count && !there; k++) {
-        vm_path *path = &w->paths[k];
-        if (k != w->current && path->state == VM_PATH_WARP && path->pc == i && path->frame == w->frame &&
-            path->sync == w->sync)
-            there = path;
-    }
-    if (there) {
-        there->mask |= m;
-        there->arrived |= m;
-        w->mask = others;
-        if (!others)
-            vm_path_drop(w);
-        return;
-    }
-    vm_warp_save(w);
-    uint32_t at = w->current;
-    if (others) {
-        w->mask = others;
-        at = w->path_count;
-        vm_path_add(w, i, m, w->sync, w->frame);
-    } else {
-        w->event |= VM_EVENT_SWITCH;
-    }
-    w->paths[at].pc = i;
-    w->paths[at].arrived = m;
-    w->paths[at].state = VM_PATH_WARP;
-}
-
-/* If all live lanes are at the instruction, in this path and in waiting ones, the waiting paths become ready and the
- * lanes are returned. Otherwise the whole path waits. */
-uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    const struct vm_hooks *hooks = w->runner->run->hooks;
-    uint32_t have = m;
-    for (uint32_t k = 0; VM_UNLIKELY((m | w->dead) != VM_ALL) && k < w->path_count; k++) {
-        const vm_path *path = &w->paths[k];
-        if (k != w->current && path->state == VM_PATH_WARP && path->pc == i && path->frame == w->frame)
-            have |= path->arrived;
-    }
-    if (VM_UNLIKELY((have | w->dead) != VM_ALL)) {
-        vm_path *path =
-            &w->paths[w->current]; /* with all its lanes: a lane for which the guard does not hold never comes */
-        vm_warp_save(w);
-        path->pc = i;
-        path->arrived = m;
-        path->state = VM_PATH_WARP;
-        if (hooks)
-            hooks->unseen(w, i, m, true);
-        w->issued--; /* the instruction is counted when it runs */
-        w->lanes -= (uint32_t)__builtin_popcount(m);
-        w->event |= VM_EVENT_SWITCH;
-        return 0;
-    }
-    for (uint32_t k = 0; have != m && k < w->path_count; k++) {
-        vm_path *path = &w->paths[k];
-        if (k == w->current || path->state != VM_PATH_WARP || path->pc != i || path->frame != w->frame)
-            continue;
-        w->lanes += (uint32_t)__builtin_popcount(path->arrived);
-        if (hooks)
-            hooks->late(w, &(vm_share){i, w->frame, path->arrived}, false);
-        path->pc++;
-        path->state = VM_PATH_READY;
-    }
-    if (VM_UNLIKELY(w->runner->met))
-        hooks->met(w, i, m, &(vm_meeting){.lanes = have, .count = 1, .shares = {{i, w->frame, have}}});
-    return have;
-}
-
 /* Selects the next path that is ready, in turn. Returns false if no path is ready. */
 static bool select_next_path(vm_warp *w)
 {
-    uint32_t from = w->current == VM_PATHS ? 0 : w->current + 1;
-    for (uint32_t k = 0; k < w->path_count; k++) {
-        const vm_path *path = &w->paths[(from + k) % w->path_count];
+    uint32_t at = w->current == VM_PATHS ? 0 : w->current + 1;
+    for (uint32_t k = 0; k < w->path_count; k++, at++) {
+        at = at >= w->path_count ? 0 : at;
+        const vm_path *path = &w->paths[at];
         if (path->state == VM_PATH_READY) {
             vm_warp_select(w, path);
             return true;
@@ -382,27 +28,6 @@ static bool select_next_path(vm_warp *w)
     }
     w->current = VM_PATHS;
     return false;
-}
-
-/* Lets all lanes that wait at reconvergence points or returns continue without the others. The others no longer expect
- * them and continue alone later. Returns false if no lanes wait there. */
-bool vm_warp_release_waiting(vm_warp *w)
-{
-    uint32_t before = w->path_count;
-    w->idle = w->yields = w->vain_yields = 0;
-    for (uint32_t k = 0; k < VM_LANES; k++) {
-        vm_sync *sync = &w->syncs[k];
-        if (!(w->sync_used >> k & 1) || sync->waiting == 0)
-            continue;
-        uint32_t waiting = sync->waiting;
-        sync->expected &= ~waiting;
-        sync->waiting = 0;
-        vm_path_add(w, sync->pc, waiting, sync->parent, sync->frame);
-    }
-    for (uint32_t k = 0, count = w->path_count; k < count; k++)
-        for (vm_frame *frame = w->paths[k].frame; frame->caller; frame = frame->caller)
-            vm_frame_return(w, frame);
-    return w->path_count > before;
 }
 
 /* Executes the head instruction of a region by its own handler. */
@@ -413,8 +38,8 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-/* Counts a miss of a region. `weight`: how many misses this sample stands for. After many misses the compiler may
- * replace the region. */
+/* Counts a miss of a region. `weight`: the number of misses that this sample represents. After many misses the compiler
+ * may replace the region. */
 static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
     enum { LOOK = 256 }; /* misses between two looks of the compiler */
@@ -436,7 +61,16 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     const vm_function *function = w->frame->function;
     _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
     vm_native *region = atomic_load_explicit(&at[i - function->code], memory_order_acquire);
-    if (left < region->need || !w->runner->jit)
+    if (!w->runner->jit)
+        return 0;
+    if (w->mask != VM_ALL) {
+        const bool fits = region->partial && left >= region->partial_need && !(region->alive && w->dead);
+        const uint64_t ran = fits ? region->partial(w, w->base[0], left, lanes, steps) : 0;
+        if (ran == 0)
+            w->pc = i + 1;
+        return ran;
+    }
+    if (!region->run || left < region->need)
         return 0;
     for (const vm_sync *sync = w->sync; sync && sync->frame == w->frame; sync = sync->parent)
         if (sync->pc)
@@ -466,7 +100,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
     do {
         const vm_code *i = w->pc++;
         const vm_handler full = __atomic_load_n(&i->full, __ATOMIC_ACQUIRE);
-        if (VM_UNLIKELY(full == vm_op_region) && !watched && w->mask == VM_ALL) {
+        if (VM_UNLIKELY(full == vm_op_region) && !watched) {
             uint64_t done = run_region(w, i, left, &lanes, &steps);
             if (done) {
                 left -= done;
@@ -524,23 +158,67 @@ static uint32_t count_ready_paths(const vm_warp *w)
     return count;
 }
 
-/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
- * should give way to other warps. */
-void vm_warp_run(vm_warp *w, uint64_t quantum)
+/* Runs a warp that has just started, if a region begins at the kernel's first instruction. Most short kernels are one
+ * region, and nearly all of the time of a short block would be spent around it. Returns true if the warp has ended; it is
+ * then as after vm_op_exit(). Otherwise its turn has begun, and vm_warp_run() must continue it: *begun is the number of
+ * instructions that have run, of at most `quantum`. */
+bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun)
 {
+    const vm_function *kernel = w->root->function;
+    const vm_code *i = kernel->code;
+    uint64_t lanes = 0, steps = 0;
+    *begun = 0;
+    if (__atomic_load_n(&i->full, __ATOMIC_ACQUIRE) != vm_op_region || w->paths[0].mask != VM_ALL)
+        return false;
+    vm_warp_select(w, &w->paths[0]);
     w->event = 0;
+    refresh_caches(w->runner);
+    const uint64_t ran = run_region(w, i, quantum, &lanes, &steps);
+    const vm_code *at = w->pc;
+    if (!ran) {
+        w->current = VM_PATHS;
+        return false;
+    }
+    w->issued = ran - steps;
+    w->lanes = lanes;
+    w->idle = *begun = ran;
+    if (w->event || (at->masked != vm_op_exit && at->masked != vm_op_ret) || at->guard & ~2u || ran >= quantum)
+        return false;
+    const bool step = at->guard & 2;
+    w->issued += !step;
+    w->lanes += step ? 0 : VM_LANES;
+    w->dead = VM_ALL;
+    w->mask = w->path_count = 0;
+    w->current = VM_PATHS;
+    w->block->live -= VM_LANES;
+    w->block->cluster->live -= VM_LANES;
+    w->block->left = at;
+    w->block->left_in = kernel;
+    ++*begun;
+    return true;
+}
+
+/* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
+ * should give way to other warps. `begun`: the number of them that have run already, on the path that is selected. */
+void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
+{
+    w->event = begun ? w->event : 0;
     w->gave_way = w->in_vain = false;
     const struct vm_hooks *hooks = w->runner->run->hooks;
     bool watched = hooks && hooks->wants(w);
     uint64_t spent = 0;
     uint32_t in_vain = 0; /* consecutive paths that only waited */
-    while (spent < quantum && select_next_path(w)) {
+    while (begun || (spent < quantum && select_next_path(w))) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
         uint64_t charge = w->charge;
-        refresh_caches(w->runner);
-        w->moved = false;
-        spent += watched ? run_watched(w, turn) : run_path(w, turn);
-        spent += w->charge - charge;
+        if (!begun) {
+            refresh_caches(w->runner);
+            w->moved = false;
+        }
+        if (begun < turn && !w->event)
+            spent += watched ? run_watched(w, turn - begun) : run_path(w, turn - begun);
+        spent += begun + w->charge - charge;
+        begun = 0;
         if (w->current != VM_PATHS && w->paths[w->current].state == VM_PATH_READY)
             vm_warp_save(w);
         if (w->event & VM_EVENT_FAULT)

@@ -30,7 +30,7 @@ void sim_check_show(sim_context *context, bool leaks)
     if (!context->check || !context->check_shown)
         return;
     if (context->order)
-        context->order_end(context); /* with its findings */
+        context->order_end(context); /* also ends the context's findings */
     if (leaks && context->sticky == CUDA_SUCCESS)
         vm_check_leaks(context->device, true);
     sim_report(context->check);

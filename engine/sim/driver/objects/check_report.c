@@ -18,7 +18,7 @@ static struct {
     bool begun;
     report_format format;
     FILE *to;
-    char *suppressions; /* the file; NULL: none */
+    char *suppressions; /* text of the file of suppressions; NULL: no file */
     size_t errors;
 } report;
 
@@ -56,6 +56,15 @@ static bool is_place(const char *pattern, const kiln_check_side *side)
     return kiln__matches(pattern, place);
 }
 
+/* A pattern may fit the kernel's name in the source, or its symbol. */
+static bool is_kernel(const char *pattern, const char *symbol)
+{
+    char *name = sim_readable_name(symbol);
+    bool fits = kiln__matches(pattern, symbol) || (name && kiln__matches(pattern, name));
+    free(name);
+    return fits;
+}
+
 /* Returns true if a line of suppressions matches. The line is a kind with dashes for spaces, a kernel and a place. Each
  * is a pattern; the last two may be left out. */
 static bool matches_suppression(char *line, const kiln_check_finding *f)
@@ -66,7 +75,7 @@ static bool matches_suppression(char *line, const kiln_check_finding *f)
         *at = *at == ' ' ? '-' : *at;
     const char *what = strtok_r(line, " \t\r", &rest), *kernel = strtok_r(NULL, " \t\r", &rest),
                *place = strtok_r(NULL, " \t\r", &rest);
-    return what && what[0] != '#' && kiln__matches(what, kind) && (!kernel || kiln__matches(kernel, f->kernel)) &&
+    return what && what[0] != '#' && kiln__matches(what, kind) && (!kernel || is_kernel(kernel, f->kernel)) &&
            (!place || is_place(place, &f->at) || is_place(place, &f->other));
 }
 
@@ -84,6 +93,16 @@ static bool is_suppressed(const kiln_check_finding *f)
 }
 
 /* ---- text ---- */
+
+static void put_text(const char *text);
+
+/* Writes a kernel's name as its source has it. */
+static void put_kernel(const char *symbol)
+{
+    char *name = sim_readable_name(symbol);
+    put_text(name ? name : symbol);
+    free(name);
+}
 
 /* Writes a text. Names of kernels and files come from the module (untrusted), and the output may be a terminal, so all
  * characters but printable ASCII and newlines are escaped. */
@@ -130,7 +149,7 @@ static void put_finding(const kiln_check_finding *f)
     fputs("\n", report.to);
     if (f->kernel[0]) {
         fputs("    in kernel ", report.to);
-        put_text(f->kernel);
+        put_kernel(f->kernel);
         fprintf(report.to, ", %llu time%s\n", (unsigned long long)f->count, f->count == 1 ? "" : "s");
     }
     if (f->at.what)
@@ -171,7 +190,12 @@ static void write_headline(const kiln_check_finding *f, char *text, size_t size)
 static void put_place(const kiln_check_finding *f, const kiln_check_side *side)
 {
     fputs(" at ", report.to);
-    put_text(side == &f->other && !side->has_block ? "another launch" : f->kernel[0] ? f->kernel : "host");
+    if (side == &f->other && !side->has_block)
+        put_text("another launch");
+    else if (f->kernel[0])
+        put_kernel(f->kernel);
+    else
+        put_text("host");
     if (side->file[0]) {
         fputs(" in ", report.to);
         put_text(side->file);
@@ -242,7 +266,9 @@ static void put_as_xml(const kiln_check_finding *f)
         put_element("direction", direction_of(&f->at));
     }
     fputs("</what><where>", to);
-    put_element("func", f->kernel);
+    fputs("<func>", to);
+    put_kernel(f->kernel);
+    fputs("</func>", to);
     if (f->at.file && f->at.file[0]) {
         put_element("path", f->at.file);
         fprintf(to, "<line>%u</line>", f->at.line);

@@ -14,7 +14,7 @@ static CUresult begin_named(CUcontext handle, sim_context **context)
 
 CUresult sim_cuCtxGetApiVersion(CUcontext handle, unsigned *version)
 {
-    enum { API_VERSION = 3020 }; /* as current drivers report for every context */
+    enum { API_VERSION = 3020 }; /* the version that current drivers report for every context */
     sim_context *context = NULL;
     SIM_TRY(begin_named(handle, &context));
     if (!version)

@@ -4,15 +4,16 @@
 
 #include "cu_objects.h"
 #include "vm_count.h"
+#include "vm_fault.h"
 
 struct sim_count {
-    struct sim_count *next; /* in the order of their first launch */
+    struct sim_count *next; /* next in the order of first launches */
     const sim_module *module;
     int kernel;
     vm_profile *profile;
     vm_resources resources;
     uint64_t launches, blocks, warps, dynamic_shared;
-    uint32_t grid[3], block[3]; /* of the first launch */
+    uint32_t grid[3], block[3]; /* grid and block of the first launch */
 };
 
 struct sim_counting {

@@ -176,7 +176,8 @@
 #define SIM_API_MAP(X) SIM_PLAIN_MAP(X) SIM_PTDS_MAP(X) SIM_PTSZ_MAP(X)
 
 /* Other forms of these functions. X(symbol, name, since, function): the name that libcuda exports, the API's name and
- * version for it, and the function: an older form, or the one above if both are called in the same way. */
+ * version for this form, and the function. The function is an older form, or the current function if both have the same
+ * signature. */
 #define SIM_FORM_MAP(X)                                                                                                \
     X("cuCtxCreate", "cuCtxCreate", 2000, sim_cuCtxCreate_v2)                                                          \
     X("cuCtxCreate_v2", "cuCtxCreate", 3020, sim_cuCtxCreate_v2)                                                       \

@@ -11,7 +11,7 @@ typedef struct sim_text {
     char *data;
     size_t length;
     char *name; /* for messages */
-    bool lazy;  /* from a library: linked only if needed */
+    bool lazy;  /* from a library: linked only if it is needed */
 } sim_text;
 #define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* limit for one image, or for all that is linked together */
 /* The texts of PTX in an image. */
@@ -20,14 +20,14 @@ typedef struct sim_texts {
     sim_text *items;
     size_t count, capacity;
     uint64_t unpacked; /* uncompressed bytes so far; limit: SIM_UNPACKED_MOST */
-    int later;         /* the earliest architecture after the device's for which there was PTX; 0: none */
-    bool linked;       /* they belong together: from cuLinkComplete, or parts of a program */
+    int later;         /* the earliest architecture after the device's with PTX; 0: none */
+    bool linked;       /* these belong together: from cuLinkComplete, or parts of a program */
 } sim_texts;
 
 typedef enum sim_image_result {
     SIM_IMAGE_OK,
     SIM_IMAGE_INVALID,
-    SIM_IMAGE_NO_BINARY /* nothing for this device */,
+    SIM_IMAGE_NO_BINARY /* the image has nothing for this device */,
     SIM_IMAGE_MEMORY
 } sim_image_result;
 
@@ -45,7 +45,7 @@ size_t sim_image_extent(const void *image);
 /* The same for an image in memory, where a fat binary may be in nvcc's wrapper. */
 sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kiln__text *log);
 bool sim_texts_add(sim_texts *texts, const char *text, size_t length, const char *name, bool lazy);
-void sim_texts_cut(sim_texts *texts, size_t count); /* drops those from `count` on */
+void sim_texts_cut(sim_texts *texts, size_t count); /* removes the texts from `count` on */
 void sim_texts_free(sim_texts *texts);
 /* The texts for which `used` is true as one image; NULL: out of memory. */
 unsigned char *sim_image_write(const sim_texts *texts, const bool *used, size_t *length);

@@ -19,7 +19,7 @@
 #include "vm_time.h"
 #include "vm_watch.h"
 
-CUresult cuProfilerStart(void); /* from cudaProfiler.h, which some toolkit packages lack */
+CUresult cuProfilerStart(void); /* from cudaProfiler.h, which some toolkit packages do not have */
 CUresult cuProfilerStop(void);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are declared too */
@@ -39,32 +39,35 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
 
 typedef struct sim_profile {
     const char *name, *title;
-    uint64_t memory;                 /* bytes; the host may allow less */
-    const sim_attribute *attributes; /* its own; others are in the table that all profiles share */
+    uint64_t memory; /* bytes; the host may allow less */
+    /* attributes of this profile; a table has the attributes that all profiles share */
+    const sim_attribute *attributes;
     size_t attribute_count;
     const struct sim_model *model; /* NULL: it has no figures for estimates */
 } sim_profile;
 #define SIM_PROFILES_MOST 64
-extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* built-in profiles, then those that were read; never removed */
-extern size_t sim_profile_count;                    /* grows under the state lock */
+/* built-in profiles, then profiles that were read from files; never removed */
+extern sim_profile sim_profiles[SIM_PROFILES_MOST];
+extern size_t sim_profile_count; /* grows under the state lock */
 enum { SIM_DEVICES_MOST = VM_DEVICES_MOST };
 /* The devices of the process. In libcuda the environment says how many there are, all of one profile, and a CUdevice is
  * a device's ordinal. In the engine there is one device, with the selected profile. A CUdevice is there the index of a
  * profile, which can be queried without being selected. All of these need the state lock. */
 unsigned sim_device_count(void);
 int sim_device_ordinal(CUdevice device);                /* -1: not a device of the process */
-CUdevice sim_device_at(unsigned ordinal);               /* its CUdevice */
-const sim_profile *sim_device_profile(CUdevice device); /* NULL: there is no such device */
+CUdevice sim_device_at(unsigned ordinal);               /* returns the CUdevice of an ordinal */
+const sim_profile *sim_device_profile(CUdevice device); /* returns NULL if there is no such device */
 /* its number among all devices of the machine, hidden ones included */
 unsigned sim_device_place(CUdevice device);
-unsigned sim_machine_devices(void); /* how many it has, hidden ones too */
+unsigned sim_machine_devices(void); /* number of devices of the machine, also hidden ones */
 /* For libcuda: the devices, by their places on the machine, which has `all`. False: there is a context already, or
  * count is 0. */
 bool sim_set_devices(const unsigned *places, unsigned count, unsigned all);
 /* The UUID of the device at that place. */
 void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid);
 bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
-int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /* 0: it has none */
+/* returns 0 if the profile does not have the attribute */
+int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute);
 
 /* ---- objects ---- */
 
@@ -113,13 +116,13 @@ typedef struct sim_object {
 typedef struct sim_pool {
     sim_object object;
     uint64_t threshold, used, most;
-    uint64_t limit; /* 0: none */
+    uint64_t limit; /* 0: no limit */
     int reuse[3];   /* stored and reported only */
     uint32_t open;  /* devices besides its own that may use its memory, as bits */
     /* For pools that processes share (programs/pool_share.c): the allocations are parts of a file. */
     bool shared, imported; /* imported: another process's, or made elsewhere in this one */
     int file;
-    uint64_t inode, bytes, next; /* of the file; next: where the next allocation begins */
+    uint64_t inode, bytes, next; /* inode and bytes of the file; next: place of the next allocation */
 } sim_pool;
 
 struct sim_context {
@@ -132,7 +135,7 @@ struct sim_context {
     uint64_t clock_ns;             /* host time of the device's work so far: the clock for events */
     uint64_t memory;               /* bytes of device memory */
     uint64_t steps;                /* limit for a launch; 0: the interpreter's default */
-    char fault[1024];              /* one sentence; "": none */
+    char fault[1024];              /* one sentence; "": no fault */
     struct sim_context *next;      /* list of the contexts from cuCtxCreate */
     struct sim_counting *counting; /* count.c; NULL: launches are not counted */
     struct vm_check *check;        /* check.c; NULL: nothing is checked */
@@ -157,13 +160,14 @@ typedef struct sim_module {
     sim_object object;
     vm_module *vm;
     struct sim_function *functions;
-    struct sim_library *library; /* to which it belongs, or NULL */
-    const void *image; /* of a library, if the caller keeps it as it is (CU_LIBRARY_BINARY_IS_PRESERVED), or NULL */
+    struct sim_library *library; /* the library that it belongs to, or NULL */
+    /* image of a library that the caller keeps unchanged (CU_LIBRARY_BINARY_IS_PRESERVED), or NULL */
+    const void *image;
 } sim_module;
 typedef struct sim_function {
     sim_object object;
     sim_module *module;
-    struct sim_function *sibling; /* in the module */
+    struct sim_function *sibling; /* next function of the module */
     int kernel;
     vm_resources resources;
     int dynamic_limit; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
@@ -182,11 +186,11 @@ typedef struct sim_stream {
     sim_object object;
     unsigned flags;
     int priority;
-    uint32_t lane;               /* its lane in sim_order, or 0 */
+    uint32_t lane;               /* lane of the stream in sim_order, or 0 */
     struct sim_capture *capture; /* the capture in which it takes part */
     struct sim_node **tips;      /* the nodes on which the next captured node will depend */
     size_t tip_count, tip_capacity;
-    CUgraphNode *shown; /* as last returned by cuStreamGetCaptureInfo */
+    CUgraphNode *shown; /* the array that cuStreamGetCaptureInfo returned last */
     CUgraphEdgeData *shown_data;
     size_t shown_capacity, shown_data_capacity;
     CUaccessPolicyWindow window; /* attributes: stored and reported only */
@@ -194,7 +198,7 @@ typedef struct sim_stream {
     CUlaunchMemSyncDomainMap domains;
     CUlaunchMemSyncDomain domain;
     double device_end; /* end of its work so far in the timeline of a program */
-    unsigned track;    /* its number there; 0: not shown yet */
+    unsigned track;    /* number of the stream in the timeline; 0: not shown yet */
 } sim_stream;
 /* Memory that host and device share under one pointer. */
 typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
@@ -208,16 +212,16 @@ typedef struct sim_host {
 typedef struct sim_array { /* a CUarray or a CUmipmappedArray */
     sim_object object;
     bool mipmapped;
-    CUDA_ARRAY3D_DESCRIPTOR descriptor; /* as requested */
+    CUDA_ARRAY3D_DESCRIPTOR descriptor; /* the requested descriptor */
     vm_image image;
     void *storage; /* NULL: a level of `parent`, freed with it */
     uint64_t bytes;
-    struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: those requested so far */
+    struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: the levels that were requested so far */
 } sim_array;
 typedef struct sim_texture { /* a CUtexObject or a CUsurfObject */
     sim_object object;
     bool surface, has_view;
-    const sim_array *array; /* whose texels it shows, or NULL */
+    const sim_array *array; /* the array whose texels it shows, or NULL */
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC sampling;
     CUDA_RESOURCE_VIEW_DESC view;
@@ -227,7 +231,7 @@ typedef struct sim_event {
     unsigned flags;
     bool recorded;
     uint64_t clock_ns;
-    double device_time; /* in the timeline of a program */
+    double device_time; /* time in the timeline of a program */
     uint64_t capture;   /* the capture in which it was last recorded, or 0 */
     uint64_t *tips;     /* the nodes that it marks */
     size_t tip_count, tip_capacity;
@@ -278,13 +282,14 @@ CUresult sim_begin_pool(sim_context **context);
 /* The same, and returns the object of the call. Returns NULL if the call was not begun; *result says why. */
 void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
 CUresult sim_end(CUresult result);                      /* Releases the lock and returns `result`. */
-#if defined __clang_analyzer__ || defined KILN_ANALYZER /* as for kiln__fail() */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
 static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
 #define sim_end(result) sim_ended(result)
 #endif
-/* The same for a call that gives the device work: holds both locks. Its duration is added to the context's clock. */
+/* The same for a call that gives work to the device. The caller then holds both locks. Its duration is added to the
+ * context's clock. */
 CUresult sim_begin_work(sim_context **context);
-CUresult sim_begin_any(sim_context **context); /* The same, also if a fault has ended the context. */
+CUresult sim_begin_any(sim_context **context); /* the same, also if a fault has ended the context */
 /* The same for a call about objects of the process. Without a usable current context it takes sim_homeless(). */
 CUresult sim_begin_process(sim_context **context);
 /* Returns the context of objects that belong to the process and have outlived their context. It has no device, and its
@@ -303,13 +308,13 @@ static inline CUresult sim_ended_work(sim_context *context, CUresult result)
 bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
 /* Waits until no other thread is in a host function that a stream called. */
 void sim_wait_idle(void);
-uint64_t sim_clock(const sim_context *context); /* under `work`: the time of an event that is recorded now */
+uint64_t sim_clock(const sim_context *context); /* under the `work` lock: the time of an event that is recorded now */
 /* Under `work`: release and retake the state lock around a kernel. */
 void sim_pause(void);
 void sim_resume(void);
 /* Driver calls that need no context: CUDA_SUCCESS with the state lock held if cuInit was called. */
 CUresult sim_begin_bare(void);
-const sim_profile *sim_current_profile(void); /* under the state lock */
+const sim_profile *sim_current_profile(void); /* call it under the state lock */
 const kiln_allocator *sim_memory(void);
 /* For tests: the allocator for all later allocations; NULL: malloc. Not while the primary context is retained. */
 void sim_set_memory(const kiln_allocator *mem);
@@ -321,7 +326,7 @@ typedef struct sim_jit_log {
     char *buffer;
     size_t size;
     void **written;
-} sim_jit_log; /* in: size; out: written */
+} sim_jit_log; /* in: size; out: written bytes */
 typedef struct sim_jit {
     sim_jit_log info, error;
     void **wall_time;
@@ -347,7 +352,8 @@ void sim_link_drop(sim_object *link); /* frees its contents, not the object */
 /* Returns the module of a library of that image on the device, or on any other one, or NULL. Need the state lock. */
 const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
-void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
+/* also closes its functions; call it under both locks */
+void sim_module_close(sim_context *context, sim_module *module);
 /* The stream for synchronous copies and fills. They end captures of blocking streams, in every mode, and no other
  * captures. */
 #define SIM_WAITS CU_STREAM_LEGACY
@@ -359,7 +365,8 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 /* the default pool of a device: not in the table */
 #define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
-sim_context *sim_current(void); /* the thread's current context, usable or not; NULL: none. Under the state lock */
+/* the thread's current context, usable or not; NULL: none; call it under the state lock */
+sim_context *sim_current(void);
 /* A destructor of the host, to be called without locks. */
 typedef struct sim_end_of {
     void (*destroy)(void *);
@@ -367,12 +374,12 @@ typedef struct sim_end_of {
     struct sim_end_of *next;
 } sim_end_of;
 void sim_bury(sim_end_of *end); /* adds it to the list */
-void sim_bury_users(void);      /* calls those in the list; without locks */
+void sim_bury_users(void);      /* calls the users in the list; call it without locks */
 /* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
  * number. */
 bool sim_environment(const char *name, uint64_t *value);
-/* $KILN_SIM_JIT: after how many times code is compiled (vm_jit.h), 0: never; without it SIM_JIT_DEFAULT. False: as
- * above. */
+/* Returns $KILN_SIM_JIT, the number of runs after which code is compiled (vm_jit.h); 0 means never. Without the
+ * variable it is SIM_JIT_DEFAULT. False: as above. */
 enum { SIM_JIT_DEFAULT = 65536 };
 bool sim_jit_asked(uint32_t *threshold);
 /* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. Returns false, with a line on stderr, if one has an unknown word. */
@@ -383,14 +390,14 @@ bool sim_right_words(void);
 /* One side of a copy: a host pointer, an address of `context`, or either of them (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side {
     CUmemorytype type;
-    bool write; /* it is the target */
+    bool write; /* this side is the target */
     uint64_t address;
     sim_context *context;
 } sim_side;
-void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL: no such memory */
+void *sim_side_resolve(const sim_side *where, size_t bytes); /* returns NULL if there is no such memory */
 /* Informs the checks of a copy. */
 void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes);
-void sim_array_close(sim_context *context, sim_array *array); /* with its levels; its textures become stale */
+void sim_array_close(sim_context *context, sim_array *array); /* also closes its levels, and makes its textures stale */
 void sim_texture_close(sim_context *context, sim_texture *texture);
 /* Converts a format; false: not supported. */
 bool sim_format(CUarray_format format, vm_format *out);
@@ -399,7 +406,7 @@ CUresult sim_begin_device(CUdevice device, const void *out);
 /* check.c. Under both locks. */
 bool sim_check_wanted(void); /* requested by the environment */
 bool sim_check_open(sim_context *context);
-void sim_check_show(sim_context *context, bool leaks); /* to standard error, if requested by the environment */
+void sim_check_show(sim_context *context, bool leaks); /* prints to standard error if the environment requests it */
 /* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
 void sim_report(const struct vm_check *check);
 void sim_report_end(void);
@@ -418,26 +425,26 @@ bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: K
 /* The part of the device that works. */
 typedef enum sim_lane {
     SIM_LANE_KERNEL,    /* takes its share of the SMs */
-    SIM_LANE_TO_DEVICE, /* one at a time, as the next */
+    SIM_LANE_TO_DEVICE, /* one copy at a time, like the next lane */
     SIM_LANE_FROM_DEVICE,
     SIM_LANE_ON_DEVICE, /* a fill, or a copy within the device's memory */
     SIM_LANES
 } sim_lane;
 
-typedef struct sim_estimate { /* of one launch; all zero: none requested */
+typedef struct sim_estimate { /* the estimate of one launch; all zero: none was requested */
     struct vm_trace *trace;
     struct vm_cost *cost;
     uint32_t resident; /* blocks on an SM */
     uint64_t blocks, at_once;
     double shared; /* bytes of a block */
 } sim_estimate;
-typedef struct sim_timed { /* of one launch */
+typedef struct sim_timed { /* times of one launch */
     bool known;
     double seconds, overhead; /* overhead: of a launch that does nothing; a part of the seconds */
     const char *bound;
     vm_time_result result;
 } sim_timed;
-/* Before and after the launch. `at_once`: vm_time_launch. `wanted`: also if the thread has not asked. */
+/* Before and after the launch. `at_once`: vm_time_launch. `wanted`: also if the thread has not requested it. */
 void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
                          bool wanted, struct vm_watch *watch, sim_estimate *estimate);
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed);
@@ -457,12 +464,13 @@ typedef struct sim_entry {
 typedef struct
     sim_noted { /* a launch in the profile of a program, from before it until after it; all zero: not noted */
     struct sim_row *row;
-    bool estimated; /* this very launch is estimated */
+    bool estimated; /* true if this launch itself was estimated */
     struct vm_profile *counters;
 } sim_noted;
 struct sim_op;
 
-/* X(result, name, arguments): sim_NAME in programs/; its comment there says what it does. All need the state lock. */
+/* X(result, name, arguments): the function sim_NAME in programs/, where a comment describes it. All need the state
+ * lock. */
 #define SIM_PROGRAMS_CALLS(X)                                                                                          \
     /* captures (capture.c) */                                                                                         \
     X(CUresult, forbid, (sim_context * context))                                                                       \
@@ -511,6 +519,12 @@ void sim_programs_set(const sim_programs_table *table);
 #define SIM_PROGRAMS &sim_no_programs
 #endif
 extern const sim_programs_table sim_no_programs; /* alone.c */
+
+/* ---- names ---- */
+
+/* Returns a kernel's name in C++ as its source has it. The caller frees it. NULL: the name is not mangled, would become
+ * too long, or there is no demangler or memory. */
+char *sim_readable_name(const char *symbol);
 
 /* ---- queries and settings ---- */
 

@@ -439,7 +439,7 @@ CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute
     switch (attribute) {
     case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
     case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: *value = 1; break;
-    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: /* all are alike */
+    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: /* all pairs of devices have the same rank */
     case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: *value = 0; break;
     default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }

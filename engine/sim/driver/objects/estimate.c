@@ -8,7 +8,7 @@
 #include "vm_time.h"
 
 #define INSNS_MOST 400000u /* instructions of a launch that are recorded and replayed */
-#define WARP_LEAST 512u    /* at least this many per warp */
+#define WARP_LEAST 512u    /* least number of recorded instructions per warp */
 
 /* Per thread: an estimate belongs to the thread that requested it, not to the device. */
 typedef struct asking {

@@ -28,7 +28,7 @@ enum {
     ENTRY_FLAGS = 40,
     ENTRY_UNPACKED = 56
 };
-#define TEXT_MOST ((uint64_t)1 << 28) /* most bytes of one text, uncompressed */
+#define TEXT_MOST ((uint64_t)1 << 28) /* most bytes of one uncompressed text */
 
 bool sim_strict_target(void)
 {
@@ -317,11 +317,12 @@ static sim_image_result refuse_cubin(const char *name, kiln__text *log)
     return SIM_IMAGE_NO_BINARY;
 }
 
-/* Reads the sections with fat binaries of one object. */
+/* Reads the sections with fat binaries of one object. Thousands of section headers may name the same bytes, so that reading
+ * them would take memory and time without bound. Therefore the sections together must not be longer than the object. */
 static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name, int cc, bool lazy, kiln__text *log)
 {
     GElf_Ehdr header;
-    size_t names = 0;
+    size_t names = 0, left = 0;
     if (!gelf_getehdr(elf, &header)) {
         kiln__text_printf(log, "error   : '%s' is a damaged object\n", name);
         return SIM_IMAGE_INVALID;
@@ -332,6 +333,8 @@ static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name
     bool any = false;
     if (elf_getshdrstrndx(elf, &names) != 0)
         names = 0;
+    if (!elf_rawfile(elf, &left))
+        left = 0;
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
         GElf_Shdr shape;
         const char *title = gelf_getshdr(section, &shape) ? elf_strptr(elf, names, shape.sh_name) : NULL;
@@ -341,6 +344,12 @@ static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name
         if (!data || !data->d_buf)
             continue;
         any = true;
+        if (data->d_size > left) {
+            kiln__text_printf(log, "error   : '%s' is a damaged object: its sections are longer than the object\n",
+                              name);
+            return SIM_IMAGE_INVALID;
+        }
+        left -= data->d_size;
         sim_image_result result = read_fatbins(texts, data->d_buf, data->d_size, name, cc, lazy, log);
         worst = result == SIM_IMAGE_OK ? worst : result;
         if (worst == SIM_IMAGE_MEMORY)
@@ -462,7 +471,7 @@ static sim_image_result load_any(sim_texts *texts, const void *image, int cc, ki
     } wrapper;
     enum { PARTS_APART = 2 };
     static const unsigned char magic[] = {0xb1, 0x43, 0x62, 0x46};
-    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* its length is not known */
+    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* the length of an ELF file in memory is not known */
         return refuse_cubin("image", log);
     if (strncmp(image, (const char *)magic, sizeof magic) != 0)
         return read_any(texts, image, sim_image_extent(image), "image", cc, log);

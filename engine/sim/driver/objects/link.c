@@ -9,7 +9,7 @@ typedef struct sim_link {
     sim_object object;
     sim_jit jit;
     uint64_t nanoseconds;
-    kiln__text errors, notes; /* of all calls so far */
+    kiln__text errors, notes; /* the messages of all calls so far */
     sim_texts texts;
     ptx_input *inputs; /* parallel to the texts */
     size_t input_count, input_capacity;
@@ -101,7 +101,7 @@ static bool is_of_type(CUjitInputType type, const unsigned char *data, size_t si
 static CUresult add_input(sim_context *context, sim_link *link, CUjitInputType type, const void *data, size_t size,
                           const char *name, unsigned count, const CUjit_option *options, void **values)
 {
-    sim_jit jit; /* only checked: the logs go where cuLinkCreate said */
+    sim_jit jit; /* only checked: cuLinkCreate has determined where the logs go */
     char made[32];
     if (!link)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);

@@ -124,7 +124,7 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
                           (*ptx)->target, cc);
         result = CUDA_ERROR_INVALID_PTX;
     }
-    enum { NO_WAITING = 90 }; /* from this compute capability on kernels cannot wait for their launches */
+    enum { NO_WAITING = 90 }; /* from this compute capability on, kernels cannot wait for their launches */
     for (uint32_t f = 0; cc >= NO_WAITING && f < (*ptx)->function_count && result == CUDA_SUCCESS; f++)
         if (!(*ptx)->functions[f].defined && strcmp((*ptx)->functions[f].name, "cudaDeviceSynchronize") == 0) {
             kiln__text_printf(log,
@@ -279,7 +279,7 @@ void sim_module_close(sim_context *context, sim_module *module)
         kiln__free(sim_memory(), function->old_params);
         sim_object_free(context, function);
     }
-    if (context->order) /* its managed variables may be guarded */
+    if (context->order) /* the module's managed variables may be guarded */
         context->order_let(context);
     for (unsigned i = 0; module->image && i < sim_device_count(); i++) {
         const sim_module *heir = i != context->ordinal ? sim_module_on(i, module->image) : NULL;
@@ -417,7 +417,7 @@ static CUresult set_attribute(sim_function *function, CUfunction_attribute attri
             return CUDA_ERROR_INVALID_VALUE;
         function->dynamic_limit = value;
         return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent; -1: none */
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent; -1: no hint */
         if (value < -1 || value > 100)
             return CUDA_ERROR_INVALID_VALUE;
         function->carveout = value;

@@ -33,19 +33,19 @@ static struct {
     slot *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
-    uint32_t generation;               /* never reused, so that a stale handle cannot match a newer object */
-    unsigned count;                    /* of devices; 0: one, and a CUdevice is the index of a profile */
-    unsigned all;                      /* on the machine; 0: one */
-    unsigned places[SIM_DEVICES_MOST]; /* of the devices on the machine */
+    uint32_t generation;               /* never reused, so a stale handle cannot match a newer object */
+    unsigned count;                    /* number of devices; 0: one device, and a CUdevice is the index of a profile */
+    unsigned all;                      /* number of devices of the machine; 0: one */
+    unsigned places[SIM_DEVICES_MOST]; /* numbers of the devices on the machine */
     sim_context primary[SIM_DEVICES_MOST];
     unsigned primary_flags[SIM_DEVICES_MOST];
-    vm_group group;    /* if there are several devices */
-    sim_context *made; /* by cuCtxCreate */
+    vm_group group;    /* used if there are several devices */
+    sim_context *made; /* contexts of cuCtxCreate */
     sim_context homeless;
-    uint64_t serial;     /* of contexts */
-    uint64_t work_start; /* under `work` */
+    uint64_t serial;     /* serial number of the next context */
+    uint64_t work_start; /* under the `work` lock */
     unsigned outside;    /* threads that are in a host function */
-    pthread_cond_t idle; /* with `state`: such a thread has returned */
+    pthread_cond_t idle; /* with `state`: the host function's thread has returned */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
@@ -583,7 +583,7 @@ static void context_close(sim_context *context)
         if (object->kind == SIM_MODULE)
             sim_module_close(context, (sim_module *)object);
         else if (object->kind == SIM_FUNCTION) {
-            object = object->next; /* its module frees it */
+            object = object->next; /* its module frees the object */
             continue;
         } else if (object->kind == SIM_ARRAY)
             sim_array_close(context, (sim_array *)object);

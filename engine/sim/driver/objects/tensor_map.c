@@ -103,7 +103,7 @@ static bool check_memory(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 static bool check_inner(const kiln__tensor_map *map, kiln__tensor_field field, uint32_t count,
                         kiln__tensor_fault *fault)
 {
-    static const unsigned spans[] = {0, 32, 64, 128, 128, 128, 128}; /* by swizzle */
+    static const unsigned spans[] = {0, 32, 64, 128, 128, 128, 128}; /* indexed by swizzle */
     const unsigned bytes = is_spread(map->type) ? count : count * element_bits[map->type] / 8;
     if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE)
         return true;
@@ -129,7 +129,7 @@ static bool check_tiled(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 
 static bool check_im2col(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
-    static const int32_t most[] = {32767, 127, 15}; /* by rank, from 3 on */
+    static const int32_t most[] = {32767, 127, 15}; /* indexed by rank, from 3 on */
     const int32_t high = most[map->rank - 3], low = -high - 1;
     for (unsigned d = 0; d + 2 < map->rank; d++) {
         if (map->lower[d] < low || map->lower[d] > high)
@@ -228,7 +228,7 @@ static bool map_values(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32
             map->strides[d] = strides[d - 1];
     }
     if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE)
-        map->steps[0] = 1; /* it is ignored */
+        map->steps[0] = 1; /* this step is ignored */
     return true;
 }
 

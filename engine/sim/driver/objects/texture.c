@@ -225,7 +225,7 @@ CUresult sim_cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *
     const sim_array *array = NULL;
     CUresult result = image_of(context, resource, &t.image, &array);
     if (result == CUDA_SUCCESS && !t.image.surface)
-        result = CUDA_ERROR_INVALID_VALUE; /* its array does not allow it */
+        result = CUDA_ERROR_INVALID_VALUE; /* the array of the texture does not allow it */
     sim_texture *made = NULL;
     if (result == CUDA_SUCCESS)
         result = texture_make(context, &t, array, resource, &made);

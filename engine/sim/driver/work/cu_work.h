@@ -68,8 +68,8 @@ bool sim_right_window(const CUaccessPolicyWindow *window);
  * Functions about work that runs need both locks; the other ones need the state lock. */
 typedef struct sim_order sim_order;
 void sim_order_begin(sim_context *context, CUstream stream); /* Begins work in the stream. */
-/* Tells that the running work touches memory. `what` names the operation, "the host's copy"; its text must stay valid
- * until the order forgets the work. */
+/* Tells that the running work touches memory. `what` names the operation, such as "the host's copy". The text must stay
+ * valid until the order forgets the work. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
 void sim_order_end(sim_context *context);
 /* Calls a function of the host from the running work, without locks (sim_call_out()). */

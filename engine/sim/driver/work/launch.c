@@ -14,6 +14,12 @@ typedef struct shape {
     CUaccessPolicyWindow window; /* stored in a node only */
 } shape;
 
+/* The shape of a launch's clusters, and how many blocks and clusters the device runs at the same time. */
+typedef struct residence {
+    unsigned cluster[3];
+    uint64_t cluster_size, blocks_per_sm, clusters; /* clusters: on the device; 0 if they have one block */
+} residence;
+
 static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
                                                 CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
 static const CUdevice_attribute block_most[3] = {
@@ -21,8 +27,8 @@ static const CUdevice_attribute block_most[3] = {
 
 /* ---- checks ---- */
 
-/* Checks grid, block, shared memory and clusters of a launch against the device and the kernel. */
-static CUresult check_shape(const sim_function *function, const shape *launch)
+/* Checks grid, block, shared memory and clusters of a launch against the device and the kernel, and fills in `made`. */
+static CUresult check_shape(const sim_function *function, const shape *launch, residence *made)
 {
     const sim_profile *profile = sim_current_profile();
     uint64_t threads = 1, blocks = 1;
@@ -30,7 +36,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
         if (launch->grid[i] == 0 || launch->grid[i] > (unsigned)sim_profile_int(profile, grid_most[i]) ||
             launch->block[i] == 0 || launch->block[i] > (unsigned)sim_profile_int(profile, block_most[i]))
             return CUDA_ERROR_INVALID_VALUE;
-        threads *= launch->block[i]; /* at most 2^26: no overflow */
+        threads *= launch->block[i]; /* at most 2^26, so there is no overflow */
         blocks *= launch->grid[i];   /* at most 2^63 */
     }
     if (threads > (unsigned)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
@@ -43,12 +49,15 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
     if (function->resources.static_shared + launch->shared >
         (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    unsigned cluster[3] = {launch->cluster[0], launch->cluster[1], launch->cluster[2]};
-    SIM_TRY(sim_cluster_of(function, launch->grid, cluster));
-    const uint64_t size = (uint64_t)cluster[0] * cluster[1] * cluster[2];
+    memcpy(made->cluster, launch->cluster, sizeof made->cluster);
+    SIM_TRY(sim_cluster_of(function, launch->grid, made->cluster));
+    const uint64_t size = (uint64_t)made->cluster[0] * made->cluster[1] * made->cluster[2];
     const uint64_t per_sm = (uint64_t)sim_blocks_per_sm(function, threads, launch->shared);
     const uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    const uint64_t held = size > 1 ? size * sim_resident_clusters(per_sm, size) : sms * per_sm; /* blocks at once */
+    made->cluster_size = size;
+    made->blocks_per_sm = per_sm;
+    made->clusters = size > 1 ? sim_resident_clusters(per_sm, size) : 0;
+    const uint64_t held = size > 1 ? size * made->clusters : sms * per_sm; /* blocks at once */
     if (size > 1 && !held)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (launch->cooperative && blocks > held)
@@ -114,10 +123,11 @@ static CUresult get_result(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* Per thread: a limit belongs to the thread that sets it, not to the device. */
+/* Per thread: limits and the order of blocks belong to the thread that sets them, not to the device. */
 static _Thread_local struct {
     uint64_t deadline;
     const volatile int *stop;
+    uint64_t order;
 } limited;
 
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
@@ -126,8 +136,11 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
     limited.stop = stop;
 }
 
+void kiln__sim_order(uint64_t order) { limited.order = order; }
+
 /* Runs a kernel under the context's limits and observers, and records its fault. */
-static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch, const void *params)
+static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch,
+                           const residence *made, const void *params)
 {
     vm_launch what = {.module = function->module->vm,
                       .kernel = function->kernel,
@@ -135,29 +148,28 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
                       .params = params,
                       .cooperative = launch->cooperative,
                       .limits = context->limits,
+                      .order = limited.order,
                       .deadline = limited.deadline,
                       .stop = limited.stop};
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
     memcpy(what.block, launch->block, sizeof what.block);
-    memcpy(what.cluster, launch->cluster, sizeof what.cluster);
-    sim_cluster_of(function, launch->grid, what.cluster); /* which has been checked */
+    memcpy(what.cluster, made->cluster, sizeof what.cluster);
     struct vm_watch watch = {0};
     if (!sim_count_launch(context, function, &what, &watch))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (context->check)
         sim_order_time();
-    watch.checks = context->check ? &vm_check_hooks : NULL; /* before the estimate, which asks whether it is alone */
+    /* set before the estimate, which tests whether it is the only observer */
+    watch.checks = context->check ? &vm_check_hooks : NULL;
     sim_estimate estimate;
-    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    const uint32_t resident = (uint32_t)sim_blocks_per_sm(function, threads, launch->shared);
-    const uint64_t size = (uint64_t)what.cluster[0] * what.cluster[1] * what.cluster[2];
+    const uint32_t resident = (uint32_t)made->blocks_per_sm;
     sim_noted noted;
     sim_timed timed;
     sim_programs()->program_launch(function, resident, &what, &watch, &noted);
-    sim_estimate_launch(function, resident, size > 1 ? size * sim_resident_clusters(resident, size) : 0, &what,
-                        noted.estimated, &watch, &estimate);
+    sim_estimate_launch(function, resident, made->cluster_size * made->clusters, &what, noted.estimated, &watch,
+                        &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &vm_watch_hooks : NULL;
     vm_counters counters = {0};
@@ -175,7 +187,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (kind == VM_FAULT_STOPPED) /* the same */
+    if (kind == VM_FAULT_STOPPED) /* the same error */
         return CUDA_ERROR_TIMEOUT;
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;
@@ -220,7 +232,8 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
     op->what.kernel.kern = NULL;
     op->what.kernel.ctx = SIM_HANDLE(CUcontext, context);
     shape launch = get_shape(op);
-    SIM_TRY(check_shape(function, &launch));
+    residence made;
+    SIM_TRY(check_shape(function, &launch, &made));
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
     const ptx_function *source = &ptx->functions[function->kernel];
     size_t start = get_block_start(source);
@@ -250,11 +263,12 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
     shape launch = get_shape(op);
-    CUresult result = check_shape(function, &launch);
+    residence made;
+    CUresult result = check_shape(function, &launch, &made);
     const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
-    return result == CUDA_SUCCESS
-               ? run_launch(context, function, &launch, (const unsigned char *)op->owned + get_block_start(source))
-               : result;
+    return result == CUDA_SUCCESS ? run_launch(context, function, &launch, &made,
+                                               (const unsigned char *)op->owned + get_block_start(source))
+                                  : result;
 }
 
 /* Tells the checks why a launch was refused: a program with <<<>>> may never ask. */

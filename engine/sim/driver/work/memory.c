@@ -64,7 +64,7 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
 {
     sim_context *context;
     SIM_TRY(sim_begin_work(&context));
-    CUresult result = sim_programs()->forbid(context); /* also for NULL, which otherwise has no effect */
+    CUresult result = sim_programs()->forbid(context); /* also for NULL, for which the call has no other effect */
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
@@ -219,7 +219,7 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
             memset(line, (int)(value & 0xff), row);
         else
             for (size_t i = 0; i < row; i += size)
-                memcpy(line + i, &value, size); /* its low bytes: the host is little-endian, as the device is */
+                memcpy(line + i, &value, size); /* copies the low bytes, because host and device are little-endian */
     }
     sim_estimate_bytes(context, SIM_LANE_ON_DEVICE, "fill", (uint64_t)row * to->height);
     return CUDA_SUCCESS;

@@ -43,7 +43,7 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        sim_order_stream_waits(context, stream, NULL); /* it may have waited for any other stream */
+        sim_order_stream_waits(context, stream, NULL); /* the program's function may have waited for any other stream */
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
         sim_order_waited(context, stream); /* the host may read what they write */
 }

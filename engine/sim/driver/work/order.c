@@ -1,18 +1,18 @@
 /* order.c - the happens-before order of streams, for the checks.
  *
  * Work is done when it is enqueued, so concurrency of streams cannot be observed. It is computed with vector clocks. A
- * *lane* is a stream as the clocks see it. Its works are numbered from 1, and `known[lane]` is its vector clock: for
- * each lane, how many of its works happened before the lane's next work. Launches and copies that are not ordered and
- * touch the same memory, of which one writes, are a race.
+ * *lane* is a stream as the clocks see it. The works of a lane are numbered from 1. `known[lane]` is the vector clock
+ * of the lane: for each other lane, the number of that lane's works that happened before this lane's next work.
+ * Launches and copies that are not ordered and touch the same memory, of which one writes, are a race.
  *
  * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
  * like streams of one. The host is one more clock, for all of its threads: after a call that waits, everything that the
  * host enqueues later is ordered after the work that it has waited for. Knowledge that bypasses the driver (a kernel's
  * flag in mapped memory) is not seen. Nodes of one graph count as ordered.
  *
- * The life of a work: sim_order_begin() appends it, and it runs while `span.until` is UINT32_MAX. sim_order_touch()
- * adds its ranges. sim_order_end() closes its span. forget_works() removes it once the host knows it, because all later
- * work is then ordered after it. */
+ * The life of a work has four steps. First, sim_order_begin() appends the work; it runs while `span.until` is
+ * UINT32_MAX. Then sim_order_touch() adds its ranges, and sim_order_end() closes its span. Finally forget_works()
+ * removes the work when the host has waited for it, because all later work is then ordered after it. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ enum { LANES = 256, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };
 
 /* A launch, copy or fill that has begun. */
 typedef struct work {
-    uint32_t lane, number; /* its number among the works of its lane, from 1 */
+    uint32_t lane, number; /* number: index among the works of the lane, from 1 */
     vm_period span;
     const sim_context *context;
 } work;
@@ -44,14 +44,14 @@ typedef struct range { /* memory that a copy or a fill touches */
 /* The order of all checked contexts. */
 struct sim_order {
     unsigned users;                   /* contexts */
-    uint32_t lanes;                   /* lanes in use, from 1; destroyed streams keep theirs */
-    uint32_t done[LANES];             /* by lane: how many works have begun */
+    uint32_t lanes;                   /* number of lanes in use, from 1; lanes of destroyed streams stay in use */
+    uint32_t done[LANES];             /* by lane: number of works that have begun */
     uint32_t known[LANES + 1][LANES]; /* the vector clocks, by lane, and the host's */
-    const sim_context *owner[LANES];  /* by lane: its context, or NULL if that has ended */
-    bool legacy[LANES];               /* by lane: it is the legacy stream of its context */
-    bool blocking[LANES];             /* by lane: it and the legacy stream wait for each other */
+    const sim_context *owner[LANES];  /* by lane: its context, or NULL if the context has ended */
+    bool legacy[LANES];               /* by lane: this is the legacy stream of its context */
+    bool blocking[LANES];             /* by lane: this stream and the legacy stream wait for each other */
     bool vacant[LANES];               /* by lane: its stream was destroyed */
-    bool lost;                        /* too many streams: everything counts as ordered */
+    bool lost;                        /* there are too many streams, so everything counts as ordered */
     work *works;
     range *ranges;
     vm_period *spans; /* spans of works that are concurrent with the running work */
@@ -162,7 +162,7 @@ static void leave_order(sim_context *context)
     kiln__free(sim_memory(), o);
 }
 
-/* Resets the lanes of streams and the clocks of events, which are of earlier checks. */
+/* Resets the lanes of streams and the clocks of events, which belong to earlier checks. */
 static void forget_clocks(sim_context *context)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
@@ -299,7 +299,7 @@ static void join_host(sim_order *o, const uint32_t *known)
     join_clocks(host, known);
     if (now && host[now->lane] >= now->number)
         host[now->lane] = now->number - 1;
-    forget_works(o, NULL); /* all later work is ordered after these */
+    forget_works(o, NULL); /* all later work is ordered after these works */
 }
 
 void sim_order_waited(sim_context *context, CUstream stream)

@@ -20,7 +20,7 @@ enum { GUARDS = 256, LATE_MOST = 1000 };
 typedef struct guard {
     _Atomic uintptr_t first, end; /* whole pages; they stay when it is cleared */
     atomic_bool set;
-    _Atomic uintptr_t touched; /* where, if it has */
+    _Atomic uintptr_t touched; /* the address that the host touched; 0: none */
     _Atomic uintptr_t fired;   /* address of the code that touched it; 1: unknown; 0: nothing has touched it */
     atomic_uint late;          /* faults since it was cleared: of threads that touched it just before */
 } guard;
@@ -60,7 +60,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         uintptr_t first = atomic_load(&guards[i].first), end = atomic_load(&guards[i].end);
         if (address < first || address >= end)
             continue;
-        if (!atomic_load(&guards[i].set)) { /* if the memory is gone since, the fault is the program's own */
+        if (!atomic_load(&guards[i].set)) { /* if the memory no longer exists, the fault is the program's own */
             ours |= atomic_fetch_add(&guards[i].late, 1) < LATE_MOST;
             continue;
         }

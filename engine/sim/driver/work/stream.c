@@ -271,7 +271,7 @@ CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
 CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
 {
     sim_context *context;
-    SIM_TRY(sim_begin_work(&context)); /* after work of other threads */
+    SIM_TRY(sim_begin_work(&context)); /* after the work of other threads */
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);

@@ -73,7 +73,7 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
     return sim_cuGetProcAddress(name, function, version, flags, NULL);
 }
 
-/* Tables of undocumented functions: not supported. NVIDIA's runtime needs them; libcuda.so.1 says who asked. */
+/* Tables of undocumented functions: not supported. NVIDIA's runtime needs these symbols. */
 CUresult sim_cuGetExportTable(const void **table, const CUuuid *id)
 {
 #ifdef SIM_NVIDIA

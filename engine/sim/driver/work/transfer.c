@@ -9,7 +9,7 @@
 typedef struct corner {
     sim_side side;
     size_t x, y, z, pitch, rows; /* rows: of a slice; x and pitch in bytes */
-    size_t missing;              /* bytes from the first to the last, if not all of them are in memory */
+    size_t missing;              /* bytes from the first to the last; set only if some are not in memory */
 } corner;
 
 typedef struct box {
@@ -25,7 +25,7 @@ static unsigned char *locate(corner *at, const box *size)
         return NULL;
     if (at->pitch == 0 && size->height == 1 && at->y == 0)
         at->pitch = line;
-    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* it is not used then */
+    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* the number of rows is not used then */
         at->rows = 1;
     else if (at->rows < at->y || at->rows - at->y < size->height)
         return NULL;

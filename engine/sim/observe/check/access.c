@@ -7,33 +7,26 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "access_internal.h"
+#include "before_internal.h"
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "look_internal.h"
+#include "order_internal.h"
+#include "race_internal.h"
+#include "shadow_internal.h"
+#include "uninitialised_internal.h"
+#include "view_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_block.h"
+#include "vm_builtin.h"
+#include "vm_memory.h"
 
 #define CELL_BYTES_MOST ((size_t)1 << 31) /* limit for shadow cells of global memory; beyond it races may be missed */
 #define POISON32 0xa5a5a5a5u
 
-static const char *space_name(unsigned space)
-{
-    return space == PTX_SPACE_SHARED ? "shared" : space == PTX_SPACE_LOCAL ? "local" : "global";
-}
-
-/* Names the access for a message: "asynchronous write of 4 bytes". */
-static const char *access_name(vm_check *check, const vm_access *a)
-{
-    const char *what = a->kind & VM_ATOMIC ? "atomic" : a->kind & VM_WRITE ? "write" : "read";
-    return vm_check_print(check, "%s%s of %u byte%s", a->kind & VM_ASYNC ? "asynchronous " : "", what, a->bytes,
-                          a->bytes == 1 ? "" : "s");
-}
-
 /* ---- patterns ---- */
-
-void vm_parts_drop(vm_check *check, vm_pattern *p)
-{
-    for (unsigned k = 0; k < VM_CELLS; k++) {
-        kiln__free(check->mem, p->parts[k]);
-        p->parts[k] = NULL;
-    }
-}
 
 /* Groups the lanes by address: lanes with the same address share one entry. An open-addressing hash table with 64 slots
  * finds equal addresses. The result is cached in the pattern, unless a distance does not fit 32 bits. */
@@ -104,21 +97,6 @@ static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t ins
 
 /* ---- a finding ---- */
 
-kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
-                                   uint32_t lanes)
-{
-    kiln_check_finding *f = vm_check_find(k->w, kind, note, k->insn, other, lane, (unsigned)__builtin_popcount(lanes));
-    if (!f)
-        return NULL;
-    f->at.what = access_name(k->check, k->a);
-    f->space = space_name(k->a->space);
-    f->address = k->a->address[lane];
-    f->bytes = k->a->bytes;
-    if (k->a->space == PTX_SPACE_GLOBAL)
-        vm_check_label(k->check, k->w->runner->run->device, f);
-    return f;
-}
-
 /* ---- cells ---- */
 
 /* Returns true if two marks share a read slot: both of one warp (shared memory), or both of one block (global
@@ -183,6 +161,17 @@ static void publish_flag(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
+/* Orders the lanes of the warp that update one address by one atomic. The lanes do it one after the other, so that the
+ * last lane, which sees the whole count, may read the data that the other lanes wrote before their fence. This function
+ * does not know the last lane. Therefore all lanes are ordered behind the warp's last fence, as after __syncwarp()
+ * there. */
+static void order_updating_lanes(vm_look *k, uint32_t lanes)
+{
+    const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;
+    if (lanes & (lanes - 1) && k->a->kind & VM_ATOMIC && k->clock->full < fence)
+        k->clock->full = fence;
+}
+
 /* Checks one cell against one access of some lanes, and records the access there. `lane` is the first of the lanes;
  * `offset` is the cell's distance from the lane's address. */
 static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t lane, uint64_t offset)
@@ -208,8 +197,10 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
         vm_check_conflict(k, &c->r2, false, lanes, offset);
     c->w = me;
-    if (VM_UNLIKELY(k->strong && !k->quiet))
+    if (VM_UNLIKELY(k->strong && !k->quiet)) {
         publish_flag(k, c);
+        order_updating_lanes(k, lanes);
+    }
     if (VM_UNLIKELY(k->flight && !k->strong))
         vm_flight_write(k, c, &me);
 }
@@ -241,7 +232,7 @@ static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const v
             return false;
         g->constant[n] = k->now, g->constant_insn[n] = k->insn;
     }
-    vm_mark r1 = *me; /* as record_read() does */
+    vm_mark r1 = *me; /* like record_read() */
     if (g->r1.stamp[n] > limit) {
         vm_mark old = vm_mark_get(&g->r1, n), r2 = vm_mark_get(&g->r2, n);
         if (is_same_group(k, &old, me)) {
@@ -631,26 +622,13 @@ bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)
 
 /* ---- malloc and free in device code ---- */
 
-/* Remembers where a kernel has allocated memory, for findings about leaks. */
-void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address)
-{
-    vm_check *check = w->runner->run->device->check;
-    const vm_allocation *a = vm_allocation_of(w->runner->run->device, address);
-    if (!a || !a->shadow)
-        return;
-    vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
-    a->shadow->by_kernel = true;
-    vm_check_side_place(check, w->runner->run->launch->module, vm_insn_of(w, i), &a->shadow->made);
-    vm_check_side_thread(w, &me, &a->shadow->made);
-}
-
 /* Reports free() of an address that is not from malloc, or is freed twice, also by two lanes of one call. */
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
     vm_device *device = w->runner->run->device;
     uint64_t freed[VM_LANES] = {0};
-    if (call->builtin) /* it may write through pointers that it gets */
+    if (call->builtin) /* the builtin may write through pointers that it gets */
         vm_check_local_known(w, m);
     if (call->builtin != VM_BUILTIN_FREE + 1)
         return m;
@@ -681,39 +659,22 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
     return good;
 }
 
-/* ---- an instruction ---- */
-
-/* The entry from the interpreter: chooses the check by the instruction's kind. Plain loads and stores try the fast path
- * first. */
-uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
+bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
+                      unsigned kind, uint32_t flight)
 {
-    const vm_function *function = w->frame->function;
-    unsigned kind = function->module->check->kind[function->first_tally + i->insn];
-    if (kind == VM_SEE_NOTHING)
-        return m;
-    const ptx_insn *in = &function->ptx->insns[i->insn];
-    if (VM_UNLIKELY(kind & VM_SEE_REGISTERS)) {
-        kind &= ~VM_SEE_REGISTERS;
-        vm_check_registers(w, i, in, m);
-        if (kind == VM_SEE_NOTHING)
-            return m;
+    enum { PIECE = 16, MOST = 1 << 20 };
+    bool good = bytes <= MOST; /* if the count is too large, the instruction itself reports that */
+    if (space == PTX_SPACE_GENERIC) {
+        space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
+        address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
     }
-    if (function->module->check->async && kind != VM_SEE_ASYNC)
-        w->block->check->warps[w->index].spins = 0;
-    if ((kind == VM_SEE_LOAD || kind == VM_SEE_STORE || kind == (VM_SEE_LOAD | VM_SEE_SPECIAL | VM_SEE_CONSTANT)) &&
-        w->runner->run->device->check->quick && VM_LIKELY(vm_check_quick(w, i, m, kind)))
-        return m;
-    switch ((enum vm_check_see)kind) {
-    case VM_SEE_BARRIER: vm_check_barrier(w, i, m); return m;
-    case VM_SEE_FENCE: vm_check_fence(w, in); return m;
-    case VM_SEE_CALL: return vm_check_free_call(w, i, m);
-    case VM_SEE_ASYNC: return vm_check_async(w, i, in, m);
-    case VM_SEE_LOAD:
-    case VM_SEE_STORE:
-    case VM_SEE_ATOMIC:
-    case VM_SEE_COPY:
-    case VM_SEE_OTHER:
-    case VM_SEE_NOTHING: break;
+    for (uint64_t at = 0; good && at < bytes; at += PIECE) {
+        vm_access a = {.space = (uint8_t)space,
+                       .kind = (uint8_t)(kind | (flight ? VM_ASYNC : 0)),
+                       .lanes = 1u << lane,
+                       .bytes = (uint32_t)(bytes - at < PIECE ? bytes - at : PIECE)};
+        a.address[lane] = address + at;
+        good = vm_check_one(w, i, &a, flight);
     }
-    return vm_check_access(w, i, m, kind); /* a kind with VM_SEE_SPECIAL comes here too */
+    return good;
 }

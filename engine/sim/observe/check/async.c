@@ -2,29 +2,15 @@
  * are checked when it is issued. The copy then stays in flight (flight.c) until a thread has waited for it. */
 #include <string.h>
 
+#include "access_internal.h"
+#include "async_internal.h"
+#include "flight_internal.h"
+#include "mbarrier_internal.h"
+#include "order_internal.h"
+#include "product_internal.h"
+#include "view_internal.h"
 #include "vm_async.h"
 #include "vm_tensor.h"
-#include "vm_checks_internal.h"
-
-bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
-                      unsigned kind, uint32_t flight)
-{
-    enum { PIECE = 16, MOST = 1 << 20 };
-    bool good = bytes <= MOST; /* if it is too large, the instruction itself reports that */
-    if (space == PTX_SPACE_GENERIC) {
-        space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
-        address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
-    }
-    for (uint64_t at = 0; good && at < bytes; at += PIECE) {
-        vm_access a = {.space = (uint8_t)space,
-                       .kind = (uint8_t)(kind | (flight ? VM_ASYNC : 0)),
-                       .lanes = 1u << lane,
-                       .bytes = (uint32_t)(bytes - at < PIECE ? bytes - at : PIECE)};
-        a.address[lane] = address + at;
-        good = vm_check_one(w, i, &a, flight);
-    }
-    return good;
-}
 
 /* Returns the address that a lane gives for one side of a copy. */
 static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lane)
@@ -61,9 +47,9 @@ static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
         w->block->check->pushed[home->rank] = flight;
 }
 
-/* Returns true if a lane's bulk store has the same operands as the first lane's. Both write the same values to the same
- * place, as in CUTLASS, where a whole warp stores one tile. That is not a race: only the first lane counts as the
- * writer. */
+/* Returns true if a lane's bulk store has the same operands as the first lane's. Both copies write the same values to
+ * the same place, as in CUTLASS, where all lanes of a warp store the same tile. That is not a race: only the first lane
+ * counts as the writer. */
 static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, uint32_t lane, uint32_t first)
 {
     return !b->bar.space && !b->op && read_address(w, &b->to, lane) == read_address(w, &b->to, first) &&

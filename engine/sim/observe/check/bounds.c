@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "look_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_access.h"
+#include "vm_memory.h"
 
 /* Returns true if the function names the symbol. Shared variables of different kernels have the same offsets, so a
  * variable is this kernel's only if the kernel names it. */

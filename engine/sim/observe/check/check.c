@@ -1,11 +1,21 @@
-/* check.c - findings: each place once, with a count and the first example. Also the beginning and the end of a launch,
- * and findings about the host's own work. */
+/* check.c - makes, attaches and frees the checks of a device, begins a launch, and reports findings about the host's own
+ * work. The interpreter calls the checks through the hooks at the end of the file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "access_internal.h"
+#include "bounds_internal.h"
+#include "code_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "order_internal.h"
+#include "quick_internal.h"
+#include "shadow_internal.h"
+#include "streams_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 static const char none[] = "";
 
@@ -60,161 +70,30 @@ const kiln_check_finding *vm_check_at(const vm_check *check, size_t index) { ret
 uint64_t vm_check_dropped(const vm_check *check) { return check->dropped; }
 bool vm_check_starved(const vm_check *check) { return check->starved; }
 
-const char *vm_check_print(vm_check *check, const char *format, ...)
+/* The write lock of the device keeps its list of allocations still. Existing shadows of the same check are kept and
+ * emptied. */
+void vm_check_attach(vm_device *device, vm_check *check)
 {
-    char text[768];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = kiln__vformat(text, sizeof text, format, arguments);
-    va_end(arguments);
-    const char *kept = length < 0 ? NULL : kiln__arena_strdup(&check->arena, text);
-    return kept ? kept : none;
-}
-
-void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f)
-{
-    vm_labelled at;
-    if (!vm_labelled_at(device, f->address, &at))
-        return;
-    f->buffer = vm_check_print(check, "%s", at.name);
-    f->role = vm_check_print(check, "%s", at.role);
-    f->offset = at.offset;
-    f->buffer_bytes = at.bytes;
-}
-
-/* ---- places ---- */
-
-/* Returns a text like "in f, called at a.cu:12, in g, called at b.cu:7" for an inlined place. */
-static const char *describe_inlining(vm_check *check, const ptx_module *ptx, const ptx_loc *loc)
-{
-    enum { MOST = 16 };
-    kiln__text text = {.mem = check->mem};
-    for (unsigned k = 0; k < MOST && loc->inlined_at && loc->inlined_at < ptx->loc_count; k++) {
-        const ptx_loc *outer = &ptx->locs[loc->inlined_at];
-        const char *file = outer->file < ptx->file_count && ptx->files[outer->file] ? ptx->files[outer->file] : "?";
-        const char *name = strrchr(file, '/');
-        kiln__text_printf(&text, "%sin %s, called at %s:%u", k ? ", " : "",
-                          loc->inlined_from ? loc->inlined_from : "a function", name ? name + 1 : file, outer->line);
-        loc = outer;
+    pthread_rwlock_wrlock(&device->lock);
+    vm_check *before = device->check;
+    vm_bury(device); /* nothing runs, so freed memory needs no shadow */
+    for (size_t k = 0; k < device->live_count; k++) {
+        vm_allocation *a = device->live[k];
+        if (a->shadow && before != check) {
+            vm_shadow_free(before, a->shadow, a->bytes);
+            a->shadow = NULL;
+        }
+        if (a->shadow)
+            vm_shadow_renew(check, a->shadow, a->bytes);
+        else if (check)
+            /* NULL: memory ran out, and this allocation is not checked */
+            a->shadow = vm_shadow_new(check, a->bytes, true);
     }
-    const char *kept = text.length ? kiln__arena_strdup(&check->arena, kiln__text_get(&text)) : none;
-    kiln__text_free(&text);
-    return kept ? kept : none;
-}
-
-/* Looks for the function that holds the instruction, then for its line in the debug information. */
-void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
-{
-    const ptx_module *ptx = module->ptx;
-    side->file = side->inlined = side->text = none;
-    for (uint32_t f = 0; f < ptx->function_count; f++) {
-        size_t first = module->functions[f].first_tally;
-        if (insn < first || insn - first >= ptx->functions[f].insn_count)
-            continue;
-        const ptx_insn *in = &ptx->functions[f].insns[insn - first];
-        side->ptx_line = in->line;
-        if (in->loc == 0 || in->loc >= ptx->loc_count)
-            return;
-        const ptx_loc *loc = &ptx->locs[in->loc];
-        side->line = loc->line;
-        if (loc->file < ptx->file_count && ptx->files[loc->file])
-            side->file = vm_check_print(check, "%s", ptx->files[loc->file]);
-        side->inlined = describe_inlining(check, ptx, loc);
-        return;
-    }
-}
-
-/* Sets the coordinates of a thread from its number in the block. */
-static void set_thread(const vm_run_state *run, uint32_t number, unsigned out[3])
-{
-    const uint32_t *size = run->launch->block;
-    out[0] = number % size[0];
-    out[1] = number / size[0] % size[1];
-    out[2] = number / size[0] / size[1];
-}
-
-/* Sets the coordinates of a block from its number in the grid. */
-static void set_block(const vm_run_state *run, uint64_t number, unsigned out[3])
-{
-    const uint32_t *grid = run->launch->grid;
-    out[0] = (unsigned)(number % grid[0]);
-    out[1] = (unsigned)(number / grid[0] % grid[1]);
-    out[2] = (unsigned)(number / grid[0] / grid[1]);
-}
-
-void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side)
-{
-    set_block(w->runner->run, s->block, side->block);
-    set_thread(w->runner->run, s->who & VM_WHO, side->thread);
-    side->has_block = side->has_thread = 1;
-}
-
-/* ---- findings ---- */
-
-/* Returns the finding with that key, or a new one; `known` says which. Counts the finding as dropped and returns NULL
- * if there are VM_FOUND_MOST already. A linear search is enough for so few. */
-static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
-                             uint32_t other, bool *known)
-{
-    *known = true;
-    for (size_t k = 0; k < check->found_count; k++) {
-        vm_found *f = &check->found[k];
-        if (f->module == module && f->insn == insn && f->other == other && f->finding.kind == kind &&
-            f->finding.note == note)
-            return f;
-    }
-    *known = false;
-    if (check->found_count == VM_FOUND_MOST) {
-        check->dropped++;
-        return NULL;
-    }
-    vm_found *made = &check->found[check->found_count++];
-    *made = (vm_found){.module = module, .insn = insn, .other = other};
-    kiln_check_side empty = {.file = none, .inlined = none, .text = none};
-    made->finding = (kiln_check_finding){.kind = kind,
-                                         .note = note,
-                                         .kernel = none,
-                                         .message = none,
-                                         .at = empty,
-                                         .other = empty,
-                                         .space = none,
-                                         .allocation = none,
-                                         .buffer = none,
-                                         .role = none};
-    return made;
-}
-
-/* The key is the module, both instructions, the kind and the weight. Only a new finding gets texts. */
-kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
-                                  uint32_t lane, unsigned times)
-{
-    vm_check *check = w->runner->run->device->check;
-    const vm_module *module = w->runner->run->launch->module;
-    bool known;
-    vm_found *found = find_or_add(check, module, kind, note, insn, other, &known);
-    if (!found)
-        return NULL;
-    found->finding.count += times;
-    if (known)
-        return NULL;
-    kiln_check_finding *f = &found->finding;
-    f->kernel = vm_check_print(check, "%s", w->runner->run->kernel->ptx->name);
-    vm_check_side_place(check, module, insn, &f->at);
-    if (other != VM_NO_INSN)
-        vm_check_side_place(check, module, other, &f->other);
-    vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
-    vm_check_side_thread(w, &me, &f->at);
-    return f;
-}
-
-kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key)
-{
-    bool known;
-    vm_found *found = find_or_add(check, NULL, kind, note, (uint32_t)key, (uint32_t)(key >> 32), &known);
-    if (!found)
-        return NULL;
-    found->finding.count++;
-    return known ? NULL : &found->finding;
+    device->check = check;
+    device->hooks = check ? &vm_check_hooks : NULL;
+    if (check)
+        check->device = device;
+    pthread_rwlock_unlock(&device->lock);
 }
 
 /* ---- a launch ---- */
@@ -227,7 +106,7 @@ void vm_check_anew(vm_device *device, vm_check *check)
 }
 
 /* Analyses the module at its first launch, and remembers the launch for later findings. */
-bool vm_check_begin(vm_run_state *run)
+static bool vm_check_begin(vm_run_state *run)
 {
     vm_check *check = run->device->check;
     /* the analysis of the module is kept in the module */
@@ -244,38 +123,6 @@ bool vm_check_begin(vm_run_state *run)
     check->told = false;
     vm_check_tick(check);
     return true;
-}
-
-/* Reports a fault that has ended the launch. Memory faults were reported already as accesses out of bounds. */
-void vm_check_end(vm_run_state *run)
-{
-    vm_check *check = run->device->check;
-    const vm_fault *fault = run->family->fault;
-    if (check->told || fault->kind == VM_OK || fault->kind == VM_FAULT_MEMORY || fault->kind == VM_FAULT_STOPPED)
-        return;
-    bool known;
-    vm_found *found = find_or_add(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1,
-                                  &known);
-    if (!found)
-        return;
-    found->finding.count++;
-    if (known)
-        return;
-    kiln_check_finding *f = &found->finding;
-    f->kernel = vm_check_print(check, "%s", fault->kernel);
-    f->message = vm_check_print(check, "%s", fault->message);
-    f->at = (kiln_check_side){.what = "end of the launch",
-                              .file = vm_check_print(check, "%s", fault->file),
-                              .inlined = none,
-                              .text = none,
-                              .line = fault->file_line,
-                              .ptx_line = fault->ptx_line,
-                              .has_block = 1,
-                              .has_thread = 1};
-    memcpy(f->at.block, fault->block, sizeof f->at.block);
-    memcpy(f->at.thread, fault->thread, sizeof f->at.thread);
-    f->address = fault->address;
-    f->bytes = fault->bytes;
 }
 
 /* ---- the host's side ---- */
@@ -393,3 +240,37 @@ void vm_check_leaks(vm_device *device, bool all)
                                     a->bytes, a->base, a->shadow->by_kernel ? "a kernel" : "the host");
     }
 }
+
+/* ---- the hooks ---- */
+
+static vm_shadow *shadow_new(vm_device *device, uint64_t bytes, bool written)
+{
+    return vm_shadow_new(device->check, bytes, written);
+}
+static void shadow_free(vm_device *device, vm_shadow *shadow, uint64_t bytes)
+{
+    vm_shadow_free(device->check, shadow, bytes);
+}
+
+static const uint8_t *shown(const vm_runner *runner) { return runner->run->launch->module->check->kind; }
+
+const struct vm_hooks vm_check_hooks = {
+    .begin = vm_check_begin,
+    .end = vm_check_end,
+    .block_new = vm_check_block_new,
+    .block_free = vm_check_block_free,
+    .block_start = vm_check_block_start,
+    .block_end = vm_check_block_end,
+    .barrier = vm_check_open,
+    .stuck = vm_check_stuck,
+    .deadlock = vm_check_deadlock,
+    .children = vm_check_children,
+    .insn = vm_check_insn,
+    .shown = shown,
+    .met = vm_check_met,
+    .outside = vm_check_outside,
+    .malloced = vm_check_malloced,
+    .shadow_new = shadow_new,
+    .shadow_free = shadow_free,
+    .shadow_write = vm_shadow_write,
+};

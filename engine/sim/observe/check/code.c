@@ -2,7 +2,8 @@
  * can touch. */
 #include <string.h>
 
-#include "vm_checks_internal.h"
+#include "code_internal.h"
+#include "product_internal.h"
 
 static const unsigned char see_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) VM_SEE_##check,

@@ -7,6 +7,7 @@
  * number orders everything. */
 #include <string.h>
 
+#include "far_internal.h"
 #include "vm_checks_internal.h"
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -78,7 +79,7 @@ uint32_t vm_far_join(vm_check *check, uint32_t a, uint32_t b)
     if (!a || b == VM_FAR_ALL)
         return b;
     const vm_far *x = find_record(check, a), *y = find_record(check, b);
-    if (!x || !y) /* one record is too old: everything counts as ordered */
+    if (!x || !y) /* one of the records is too old, so everything counts as ordered */
         return VM_FAR_ALL;
     if (includes(x, y))
         return a;

@@ -7,13 +7,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "before_internal.h"
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "look_internal.h"
 #include "vm_checks_internal.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block of this place clear its
- * cells. */
+/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block that uses this place clear
+ * its cells. */
 vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = check_of(w);
@@ -34,12 +39,6 @@ vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint
                      .who = (uint16_t)(w->index * VM_LANES + (uint32_t)__builtin_ctz(lanes))};
     w->block->check->dirty = home->check->dirty = true;
     return f;
-}
-
-vm_flight *vm_flight_at(const vm_check *check, uint32_t id)
-{
-    vm_flight *f = check->flights && id > check->launch_flight ? &check->flights[id % VM_FLIGHTS] : NULL;
-    return f && f->id == id ? f : NULL;
 }
 
 void vm_flight_pend(vm_warp *w, const vm_flight *f)
@@ -65,67 +64,6 @@ const char *vm_flight_name(const vm_flight *f)
 }
 
 /* ---- when it is complete ---- */
-
-/* Returns true if the thread `who` waited at the time `when`, and that wait happened before the lane's access. */
-static bool waited_before(const vm_warp *w, const vm_flight *f, uint32_t who, uint32_t when, uint32_t lane)
-{
-    vm_mark s = {.stamp = when, .who = who, .block = f->block};
-    return when && vm_check_before(w, &s, lane, true);
-}
-
-/* Returns true if a wait by any warp of the warpgroup happened before the warp's access. One thread's wait is enough
- * for the whole warpgroup. */
-static bool product_is_complete(const vm_warp *w, const vm_flight *f)
-{
-    const vm_clock *c = clock_of(w);
-    const uint32_t first = f->who / VM_LANES & ~3u;
-    for (uint32_t k = 0; k < 4; k++) {
-        uint32_t v = first + k, when = f->done[k];
-        if (when && (v == w->index || when <= c->horizon || when <= c->know[v] || when <= c->more->part[v]))
-            return true;
-    }
-    return false;
-}
-
-/* The same for a product of another block of the cluster. */
-static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
-{
-    for (uint32_t k = 0; k < 4; k++)
-        if (f->done[k] && vm_check_far_done(w, f->block, (f->who / VM_LANES & ~3u) + k, VM_ALL, f->done[k]))
-            return true;
-    return false;
-}
-
-/* The order of the cases: operations of other blocks first, then by kind. A block of another cluster cannot see this
- * block's shared memory, so only bulk copies to global memory matter there. */
-bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
-{
-    const vm_flight *f = vm_flight_at(check_of(w), id);
-    if (!f)
-        return true;
-    /* the wait for the reads, or for the writes, of a STORE */
-    const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1];
-    if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && vm_check_is_near(w->block, f->block))
-        return far_product_is_complete(w, f);
-    if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_STORE && read && when &&
-        vm_check_is_near(w->block, f->block) &&
-        vm_check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
-        return true;
-    if (f->block != (uint32_t)w->block->number) /* writes of a bulk copy to global memory */
-        return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
-    if (!clock_of(w)->more)
-        return true;
-    switch ((vm_flight_kind)f->kind) {
-    case VM_FLIGHT_COPY:
-        if (f->waited >> by & 1 && waited_before(w, f, (f->who & ~31u) | by, f->done[0], lane))
-            return true;
-        return f->bound >> by & 1 && vm_view_knows(w, f->bar, f->phase, lane);
-    case VM_FLIGHT_LOAD: return vm_view_knows(w, f->bar, f->phase, lane);
-    case VM_FLIGHT_STORE: return waited_before(w, f, f->who, when, lane);
-    case VM_FLIGHT_WGMMA: return product_is_complete(w, f);
-    }
-    return true;
-}
 
 /* ---- groups ---- */
 
@@ -211,7 +149,7 @@ void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
     c->w.insn = k->flight;
 }
 
-/* Keeps two reading operations for each cell: this one, and the one before unless it is complete. */
+/* Keeps two reading operations for each cell: this operation, and the previous one unless it is complete. */
 void vm_flight_read(vm_look *k, vm_cell *c)
 {
     if (c->readers[0] == k->flight || c->readers[1] == k->flight)
@@ -252,13 +190,36 @@ void vm_check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
     }
 }
 
+/* Reports a product whose descriptor has another swizzle than the tensor map that filled the memory. Only bulk copies by
+ * tensor maps are compared: the swizzle of other writes is unknown. */
+static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
+{
+    static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};
+    const vm_flight *copy = vm_flight_at(k->check, s->insn);
+    if (!copy || copy->kind != VM_FLIGHT_LOAD || !copy->layout || copy->layout == reader->layout || k->told)
+        return;
+    k->told = true;
+    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_ASYNC, false, copy->insn, lane, 1u << lane);
+    if (!f)
+        return;
+    f->address += offset;
+    f->other.what = "copy by a tensor map";
+    vm_check_side_thread(k->w, s, &f->other);
+    f->allocation = vm_check_describe(k, lane);
+    f->message = vm_check_print(k->check,
+                                "the descriptor of a wgmma says swizzle %s, but the tensor map that filled shared "
+                                "address 0x%llx says %s, %s",
+                                names[(reader->layout - 1) & 3], (unsigned long long)f->address,
+                                names[(copy->layout - 1) & 3], f->allocation);
+}
+
 /* Copies in the generic proxy, marks of other operations and marks older than the block or the launch need no proxy
  * fence. Writes of other blocks of a cluster are not checked. */
 void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = vm_flight_at(k->check, k->flight);
     if (f && f->kind == VM_FLIGHT_WGMMA && s->who & VM_PENDING)
-        vm_check_layout(k, f, s, lane, offset);
+        check_layout(k, f, s, lane, offset);
     if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
         s->stamp <= k->check->launch || (k->shared && s->stamp <= k->home->check->base) ||
         (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) || vm_view_fenced(k->w, s, lane))
@@ -313,8 +274,8 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     return known;
 }
 
-/* Returns true if another block's last arrival at the mbarrier is ordered before the end of this block. It came in this
- * run; the question is whether it comes in every run. */
+/* Returns true if another block's last arrival at the mbarrier is ordered before the end of this block. The wait
+ * succeeded in this run. The check tells whether it succeeds in every run. */
 static bool arrival_came(const vm_block *block, uint32_t n)
 {
     const vm_bar *bar = &block->check->bars[n];

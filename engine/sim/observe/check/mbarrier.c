@@ -8,8 +8,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "access_internal.h"
+#include "before_internal.h"
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "look_internal.h"
+#include "mbarrier_internal.h"
+#include "order_internal.h"
+#include "view_internal.h"
 #include "vm_async.h"
 #include "vm_checks_internal.h"
+#include "vm_access.h"
+#include "vm_block.h"
+#include "vm_fault.h"
+#include "vm_path.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
@@ -153,8 +166,8 @@ static void complete_phases(vm_bar *bar)
     }
 }
 
-/* Adds arrivals and bytes to the current phase. `drop` lowers the number of arrivals of later phases; `expect`
- * announces bytes; `come` are bytes that came. */
+/* Adds arrivals and bytes to the current phase. `drop` lowers the number of arrivals of later phases. `expect`
+ * announces bytes. `come` is the number of bytes that came. */
 static void count_arrivals(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, uint64_t come)
 {
     /* if more arrive than are pending, a fault follows */
@@ -417,7 +430,7 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
         const uint32_t n = home ? vm_bar_find(home, address) : VM_BAR_NONE;
         vm_bar *bar = n == VM_BAR_NONE ? NULL : &home->check->bars[n];
         if (home && !bar && home->check->bar_count == VM_BARS)
-            vm_check_know_all(w); /* too many mbarriers: everything counts as ordered */
+            vm_check_know_all(w); /* there are too many mbarriers, so everything counts as ordered */
         if (!bar || !bar->live)
             continue; /* a fault follows */
         check_init(w, i, lane, bar, false);

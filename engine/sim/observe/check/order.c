@@ -9,7 +9,13 @@
  * but none is invented. */
 #include <string.h>
 
+#include "before_internal.h"
+#include "finding_internal.h"
+#include "order_internal.h"
+#include "shadow_internal.h"
+#include "view_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_collective.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 
@@ -19,20 +25,6 @@ static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 static uint32_t clock_length(const vm_block *block)
 {
     return VM_LANES + (block->cluster->size > 1 ? block->cluster->size : 0);
-}
-
-/* Recomputes `fast`: the minimum over all entries, or the horizon if that is later. A mark with a stamp of at most
- * `fast` is ordered before, whichever thread of the cluster made it. So most cells need one comparison. */
-void vm_check_refresh_fast(const vm_block *block, vm_clock *c)
-{
-    uint32_t least = c->full;
-    for (uint32_t v = 0; v < block->warp_count; v++)
-        if (&block->check->warps[v] != c)
-            least = c->know[v] < least ? c->know[v] : least;
-    for (uint32_t v = VM_LANES; v < clock_length(block); v++)
-        if (v - VM_LANES != block->rank)
-            least = c->know[v] < least ? c->know[v] : least;
-    c->fast = larger(least, c->horizon);
 }
 
 /* Allocates the state of a resident block: clocks, barriers, and the shadow of shared and local memory. */
@@ -113,76 +105,6 @@ void vm_check_children(vm_block *block)
         block->check->warps[k].horizon = now;
         vm_check_refresh_fast(block, &block->check->warps[k]);
     }
-}
-
-/* Returns the rank of a block in its cluster, or the cluster's size if it is not in the cluster. */
-static uint32_t get_rank(const vm_cluster *cluster, uint32_t number)
-{
-    uint32_t rank = 0;
-    while (rank < cluster->size && (uint32_t)cluster->blocks[rank]->number != number)
-        rank++;
-    return rank;
-}
-
-bool vm_check_is_near(const vm_block *block, uint32_t number)
-{
-    return number == (uint32_t)block->number ||
-           (block->cluster->size > 1 && get_rank(block->cluster, number) < block->cluster->size);
-}
-
-bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when)
-{
-    const vm_clock *c = &w->block->check->warps[w->index];
-    const uint32_t rank = get_rank(w->block->cluster, block);
-    return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
-           (c->more && (vm_far_knows(check_of(w), c->more->read[rank], warp, lanes, when) ||
-                        vm_far_knows(check_of(w), c->more->wrote[rank], warp, lanes, when)));
-}
-
-bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
-{
-    const vm_clock *c = &w->block->check->warps[w->index];
-    const uint32_t rank = get_rank(w->block->cluster, block);
-    return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
-           vm_far_any(check_of(w), c->more->read[rank], when);
-}
-
-/* The central question: is the mark's time covered by the entry of the lane's vector clock for the mark's thread? This
- * is the test epoch <= clock of FastTrack. The order of the cases: operations in flight, the horizon, earlier launches,
- * other blocks, several threads at once, other warps, and lanes of the own warp. */
-bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
-{
-    const vm_clock *c = &w->block->check->warps[w->index];
-    if (s->who & VM_PENDING)
-        return vm_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
-    if (s->stamp <= c->horizon)
-        return true;
-    if (!shared && s->stamp <= check_of(w)->launch)
-        return !vm_check_is_concurrent(check_of(w), s->stamp);
-    if (s->block != (uint32_t)w->block->number) {
-        const vm_cluster *cluster = w->block->cluster;
-        uint32_t rank = cluster->size > 1 ? get_rank(cluster, s->block) : cluster->size;
-        return rank < cluster->size &&
-               (s->stamp <= c->know[VM_LANES + rank] ||
-                (c->more && vm_far_knows(check_of(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
-                                         1u << s->who % VM_LANES, s->stamp)));
-    }
-    uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
-    bool many = s->who & VM_MANY;
-    if (many && !shared) /* several threads of the block, so at least one other thread */
-        return s->stamp <= c->synced;
-    if (warp != w->index)
-        return s->stamp <= c->know[warp] ||
-               (c->more && s->stamp <= c->more->part[warp] && c->more->lanes[warp] >> other & 1);
-    if (s->stamp <= c->full || (other == lane && !many))
-        return true;
-    if (!c->lanes)
-        return false;
-    const uint32_t *row = c->lanes + lane * VM_LANES;
-    uint32_t latest = 0;
-    for (uint32_t k = 0; k < VM_LANES && many; k++)
-        latest = larger(latest, row[k]);
-    return s->stamp <= (many ? latest : row[other]);
 }
 
 /* ---- lanes of a warp ---- */
@@ -297,7 +219,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
     check_masks(w, in, vm_insn_of(w, i), t->masks, m, t->lanes | m);
     for (uint32_t k = 0; in->op == PTX_OP_SHFL && k < t->count; k++)
         check_shuffle(w, &t->shares[k], t);
-    while (left) { /* each group of lanes with a common mask */
+    while (left) { /* for each group of lanes with a common mask */
         uint32_t first = (uint32_t)__builtin_ctz(left), group = (t->masks[first] & t->lanes) | 1u << first;
         vm_check_join_lanes(w, group);
         left &= ~group;
@@ -321,13 +243,13 @@ void vm_check_arrive(vm_warp *w, uint32_t id)
         vm_more_join(w->block, &w->block->check->gate_more[id], c->more);
 }
 
-/* Joins the warp's clock into the cluster's barrier. The other blocks get one entry for this whole block, not one for
- * each of its warps. */
+/* Joins the warp's clock into the cluster's barrier. The other blocks get a single entry for this whole block, not one
+ * entry per warp. */
 void vm_check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
     const vm_clock *c = &w->block->check->warps[w->index];
-    if (relaxed) { /* only what the warp has published with a fence */
+    if (relaxed) { /* joins only what the warp has published with a fence */
         for (uint32_t k = 0; k < cluster->size; k++) {
             vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
             gate->horizon = larger(gate->horizon, larger(c->released, c->released_cta));

@@ -2,8 +2,13 @@
  * name, and the registers that they use until a thread waits for them. */
 #include <string.h>
 
-#include "vm_matrix.h"
+#include "access_internal.h"
+#include "before_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "product_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_matrix.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
@@ -110,7 +115,7 @@ typedef struct use {
     const ptx_insn *in;
     const uint32_t *number;
     vm_reg *regs;
-    uint32_t insn, lane, flight; /* flight: the product whose operands they are */
+    uint32_t insn, lane, flight; /* flight: the product whose operands these registers are */
     bool writes, sums, told;
 } use;
 
@@ -185,7 +190,7 @@ static void take_register(void *user, uint32_t reg)
 {
     use *u = user;
     vm_reg *r = &u->regs[u->number[reg] - 1];
-    /* If the group has a fence, a compiler may have moved the access behind it: then only a note. */
+    /* If the group has a fence, a compiler may have moved the access across it. Then the finding is only a note. */
     const vm_clock *c = clock_of(u->w);
     if (r->touched)
         report_register(u, c->product_fence == c->products + 1, r->touched - 1, "access to a register",
@@ -213,7 +218,7 @@ static void take_operands(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
 
 /* ---- shared memory ---- */
 
-static uint8_t layout_of(uint64_t descriptor) /* as the swizzle of a tensor map, + 1 */
+static uint8_t layout_of(uint64_t descriptor) /* returns the swizzle in the encoding of a tensor map, + 1 */
 {
     return (uint8_t)((4 - (descriptor >> 62)) % 4 + 1);
 }
@@ -262,26 +267,4 @@ uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
         check_matrix(w, i, f, vm_r64(w, x->a)[0], x->a_across, w->index % 4 * 16, 16, 32);
     check_matrix(w, i, f, vm_r64(w, x->b)[0], x->b_across, 0, 8u * x->tiles, x->tile.sparse ? 64 : 32);
     return m;
-}
-
-/* Only bulk copies by tensor maps are compared: the swizzle of other writes is unknown. */
-void vm_check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
-{
-    static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};
-    const vm_flight *copy = vm_flight_at(k->check, s->insn);
-    if (!copy || copy->kind != VM_FLIGHT_LOAD || !copy->layout || copy->layout == reader->layout || k->told)
-        return;
-    k->told = true;
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_ASYNC, false, copy->insn, lane, 1u << lane);
-    if (!f)
-        return;
-    f->address += offset;
-    f->other.what = "copy by a tensor map";
-    vm_check_side_thread(k->w, s, &f->other);
-    f->allocation = vm_check_describe(k, lane);
-    f->message = vm_check_print(k->check,
-                                "the descriptor of a wgmma says swizzle %s, but the tensor map that filled shared "
-                                "address 0x%llx says %s, %s",
-                                names[(reader->layout - 1) & 3], (unsigned long long)f->address,
-                                names[(copy->layout - 1) & 3], f->allocation);
 }

@@ -9,6 +9,9 @@
  * that. */
 #include <string.h>
 
+#include "bounds_internal.h"
+#include "quick_internal.h"
+#include "shadow_internal.h"
 #include "vm_checks_internal.h"
 
 /* GNU vectors: a comparison sets all bits of an element, or none. */
@@ -35,7 +38,7 @@ INLINE bool any_lane(x8 v)
     return (w[0] | w[1] | w[2] | w[3]) != 0;
 #endif
 }
-/* Selects bit by bit: `yes` where the mask is set, otherwise `no`. */
+/* Selects bit by bit: Selects `yes` where the mask is set, otherwise `no`. */
 INLINE x8 choose(x8 mask, x8 yes, x8 no) { return (mask & yes) | (~mask & no); }
 /* Stores one field of the cells `in`. `whole`: all eight cells, so that the old values are not needed. */
 INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
@@ -70,8 +73,7 @@ typedef struct quick_access {
 
 enum { SAME = VM_WHO | VM_MANY }; /* the bits of `who` that must be equal for the same threads */
 
-/* Selects the marks that the very thread has made which makes this access, and no other thread: program order puts them
- * before it. */
+/* Selects the marks that only the accessing thread itself has made. Program order puts them before this access. */
 INLINE x8 own_marks(const quick_access *k, const vm_marks *m, x8 who)
 {
     const x8 old = load8(m->who);
@@ -149,7 +151,7 @@ INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool w
     if (VM_UNLIKELY(any_lane(bad)))
         bad &= ~own_marks(k, &g->w, who);
     if (shared)
-        bad |= in & (x8)(written <= k->base); /* never written */
+        bad |= in & (x8)(written <= k->base); /* these cells were never written */
     else if (k->read_only)
         bad |= in & (x8)(written > k->base);
     if (VM_UNLIKELY(any_lane(bad)))
@@ -166,7 +168,7 @@ INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool w
     const x8 near1 = find_near(k, &g->r1, fresh1, who, shared);
     const x8 fresh2 = fresh1 & ~near1 & (x8)(load8(g->r2.stamp) > k->limit);
     const x8 near2 = find_near(k, &g->r2, fresh2, who, shared), later = fresh1 & ~near1 & ~near2;
-    if (!any_lane(later ^ in)) { /* other groups read all of it: keep both marks */
+    if (!any_lane(later ^ in)) { /* other groups read all of it, so keep both marks */
         copy_marks(&g->r2, &g->r1, in, whole);
         record_marks(k, &g->r1, in, who, whole);
         return true;

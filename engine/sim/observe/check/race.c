@@ -4,7 +4,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "before_internal.h"
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "look_internal.h"
+#include "race_internal.h"
+#include "streams_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_access.h"
+#include "vm_block.h"
 
 /* Returns true if a plain store would write the value that is there already. Such a race is only a note. */
 static bool writes_same(const vm_look *k, uint32_t lane)
@@ -43,7 +52,7 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
     bool note = k->write && other_writes && !pending && writes_same(k, lane);
     const vm_launched *launch = earlier ? vm_check_launch_at(k->check, s->stamp) : NULL;
     const bool here = !earlier || (launch && launch->module == k->w->runner->run->launch->module->check->serial);
-    const uint32_t other = pending ? pending->insn : here ? s->insn : VM_NO_INSN; /* of this module */
+    const uint32_t other = pending ? pending->insn : here ? s->insn : VM_NO_INSN; /* an instruction of this module */
     kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, note, other, lane, 1u << lane);
     if (!f)
         return;

@@ -2,7 +2,9 @@
  * allocated at the first access. RACES.md has the layout. */
 #include <string.h>
 
+#include "shadow_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 static size_t page_count(uint64_t bytes) { return (size_t)((bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE); }
 
@@ -126,7 +128,7 @@ void vm_check_track(vm_device *device, uint64_t address)
 {
     uint64_t offset, bytes = 1;
     vm_shadow *shadow = device->check ? find_shadow(device, address, &offset, &bytes) : NULL;
-    if (shadow && !shadow->used) /* if memory runs out, it is not tracked */
+    if (shadow && !shadow->used) /* if memory runs out, the allocation is not tracked */
         shadow->used = kiln__calloc(device->check->mem, 2 * page_count(vm_allocation_of(device, address)->bytes),
                                     sizeof *shadow->used);
 }
@@ -151,62 +153,10 @@ void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t byt
             mark_unwritten(target, at + k, 1);
 }
 
-/* The write lock of the device keeps its list of allocations still. Existing shadows of the same check are kept and
- * emptied. */
-void vm_check_attach(vm_device *device, vm_check *check)
+void vm_parts_drop(vm_check *check, vm_pattern *p)
 {
-    pthread_rwlock_wrlock(&device->lock);
-    vm_check *before = device->check;
-    vm_bury(device); /* nothing runs: freed memory needs no shadow */
-    for (size_t k = 0; k < device->live_count; k++) {
-        vm_allocation *a = device->live[k];
-        if (a->shadow && before != check) {
-            vm_shadow_free(before, a->shadow, a->bytes);
-            a->shadow = NULL;
-        }
-        if (a->shadow)
-            vm_shadow_renew(check, a->shadow, a->bytes);
-        else if (check)
-            /* NULL: memory ran out, and this allocation is not checked */
-            a->shadow = vm_shadow_new(check, a->bytes, true);
+    for (unsigned k = 0; k < VM_CELLS; k++) {
+        kiln__free(check->mem, p->parts[k]);
+        p->parts[k] = NULL;
     }
-    device->check = check;
-    device->hooks = check ? &vm_check_hooks : NULL;
-    if (check)
-        check->device = device;
-    pthread_rwlock_unlock(&device->lock);
 }
-
-/* ---- the hooks ---- */
-
-static vm_shadow *shadow_new(vm_device *device, uint64_t bytes, bool written)
-{
-    return vm_shadow_new(device->check, bytes, written);
-}
-static void shadow_free(vm_device *device, vm_shadow *shadow, uint64_t bytes)
-{
-    vm_shadow_free(device->check, shadow, bytes);
-}
-
-static const uint8_t *shown(const vm_runner *runner) { return runner->run->launch->module->check->kind; }
-
-const struct vm_hooks vm_check_hooks = {
-    .begin = vm_check_begin,
-    .end = vm_check_end,
-    .block_new = vm_check_block_new,
-    .block_free = vm_check_block_free,
-    .block_start = vm_check_block_start,
-    .block_end = vm_check_block_end,
-    .barrier = vm_check_open,
-    .stuck = vm_check_stuck,
-    .deadlock = vm_check_deadlock,
-    .children = vm_check_children,
-    .insn = vm_check_insn,
-    .shown = shown,
-    .met = vm_check_met,
-    .outside = vm_check_outside,
-    .malloced = vm_check_malloced,
-    .shadow_new = shadow_new,
-    .shadow_free = shadow_free,
-    .shadow_write = vm_shadow_write,
-};

@@ -4,7 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "finding_internal.h"
+#include "streams_internal.h"
 #include "vm_checks_internal.h"
+#include "vm_memory.h"
 
 void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count)
 {
@@ -67,7 +70,8 @@ void vm_check_launched(vm_check *check, const vm_run_state *run)
     add_launch(check, run->kernel->ptx->name, check->launch, code->serial);
 }
 
-/* Inserts the other check's launches by time. Launches that the other check has only heard about are skipped. */
+/* Inserts the launches of the check `from` into the list of this check, by time. It skips launches that `from` itself
+ * got from another check in this way. */
 void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
 {
     size_t first = from->launch_count;
@@ -75,7 +79,8 @@ void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
         first--;
     for (size_t k = first; k < from->launch_count; k++) {
         const vm_launched *l = &from->launches[k];
-        if (l->module == 0 || l->after > span.until) /* the other check has it from a third one, or it is too late */
+        /* `from` got the launch from another check, or the launch is too late */
+        if (l->module == 0 || l->after > span.until)
             continue;
         if (!add_launch(check, l->kernel, l->after, 0))
             return;

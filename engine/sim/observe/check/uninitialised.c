@@ -4,6 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bounds_internal.h"
+#include "finding_internal.h"
+#include "look_internal.h"
+#include "uninitialised_internal.h"
 #include "vm_checks_internal.h"
 
 void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note)

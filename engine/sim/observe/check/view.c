@@ -3,6 +3,9 @@
  * clocks of order.c are joined. */
 #include <string.h>
 
+#include "before_internal.h"
+#include "far_internal.h"
+#include "view_internal.h"
 #include "vm_checks_internal.h"
 
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
@@ -166,7 +169,7 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
         join_part(w->block, &to->more, to->gate.know, w->index, now, lanes);
     join_more(w->block, &to->more, to->gate.know, c->more);
     for (size_t n = 0; n < w->block->check->bar_count; n++) {
-        uint32_t seen = c->more->seen[n]; /* only other lanes may know the last phase */
+        uint32_t seen = c->more->seen[n]; /* other lanes at most may know the last phase */
         to->more.seen[n] = larger(to->more.seen[n], seen && !(c->seen_lanes[n] & lanes) ? seen - 1 : seen);
     }
 }
@@ -234,15 +237,6 @@ void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
     vm_check_refresh_fast(w->block, c);
 }
 
-bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane)
-{
-    const vm_clock *c = clock_of(w);
-    if (bar >= VM_BARS)
-        return true;
-    uint32_t seen = c->more->seen[bar];
-    return seen > phase && (seen - 1 > phase || c->seen_lanes[bar] >> lane & 1);
-}
-
 /* ---- proxy fences ---- */
 
 /* The fence covers the thread's own writes so far and all writes that happened before it. Each thread keeps the times
@@ -260,24 +254,4 @@ void vm_view_fence(vm_warp *w, uint32_t m)
     for (uint32_t v = 0; v < w->block->warp_count; v++)
         c->more->fenced[v] = larger(c->more->fenced[v], v == w->index ? c->full : larger(c->know[v], c->more->part[v]));
     c->more->fenced_horizon = c->horizon;
-}
-
-/* A fence counts if the writing thread made it after the write and it happened before this access, or if a thread made
- * it that the write happened before. */
-bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
-{
-    const vm_clock *c = clock_of(w);
-    const uint32_t who = s->who & VM_WHO, *last = w->block->check->fences[who];
-    if (s->stamp <= c->more->fenced_horizon)
-        return true;
-    if (s->block != (uint32_t)w->block->number)
-        return false;
-    if (s->stamp <= c->more->fenced[who / VM_LANES] || s->stamp <= last[VM_FENCES])
-        return true;
-    for (unsigned n = 0; n < VM_FENCES; n++) {
-        vm_mark fence = {.stamp = last[n], .who = who, .block = s->block};
-        if (s->stamp <= last[n] && vm_check_before(w, &fence, lane, true))
-            return true;
-    }
-    return false;
 }

@@ -160,19 +160,20 @@ static inline vm_cell vm_cell_get(const vm_cells *cells, uint64_t n)
                      .published_cta = g->published_cta[n]};
 }
 
-/* The shadow memory of one allocation. The allocation owns it; the check's allocator holds it. */
+/* The shadow memory of one allocation. The allocation owns the shadow, and the check's allocator provides its memory.
+ */
 typedef struct vm_shadow {
-    uint64_t *written;  /* one bit per byte: something has written it; NULL: all bytes are written */
-    uint64_t unwritten; /* how many bytes nothing has written */
+    uint64_t *written;  /* one bit per byte, set if something has written the byte; NULL: all bytes are written */
+    uint64_t unwritten; /* number of bytes that nothing has written */
     vm_cells **pages;   /* one array of cells for each VM_SHADOW_PAGE bytes; NULL until a kernel touches the page */
     /* The times at which a kernel last read and last wrote each page. NULL without vm_check_track(). */
     uint32_t *used;
     uint32_t flagged;               /* the time of the last atomic, volatile or ordered write; needs `used` */
-    uint64_t row, pitch;            /* of cuMemAllocPitch: bytes of a row without and with padding; 0: no rows */
+    uint64_t row, pitch;            /* for cuMemAllocPitch: bytes of a row without and with padding; 0: no rows */
     unsigned shift;                 /* a cell covers 1 << shift bytes */
-    bool by_kernel;                 /* made by malloc in device code */
-    const struct vm_module *module; /* of the instruction `insn` that allocated it; only compared */
-    kiln_check_side made;           /* where a kernel has allocated it, if `by_kernel` */
+    bool by_kernel;                 /* allocated by malloc in device code */
+    const struct vm_module *module; /* module of the instruction `insn` that allocated it; only compared */
+    kiln_check_side made;           /* place of the allocation in a kernel, if `by_kernel` */
 } vm_shadow;
 #define VM_SHADOW_PAGE 4096u
 
@@ -186,11 +187,11 @@ typedef struct vm_check_code {
     uint32_t *owner;              /* by tally index: the only shared variable that the access can touch, + 1; or 0 */
     vm_check_local_piece *pieces; /* by tally index: the only local variable that the access can touch */
     unsigned shift;               /* no access is smaller than 1 << shift bytes */
-    bool async;                   /* it has asynchronous operations or mbarriers */
+    bool async;                   /* the module has asynchronous operations or mbarriers */
     /* numbers[function][register]: a number from 1 if products use the register or a copy of it, otherwise 0. NULL if
      * the function has no products. */
     uint32_t **numbers, reg_count;
-    uint32_t serial; /* the module's number among those that the check has seen, from 1; 0: not seen yet */
+    uint32_t serial; /* number of the module among those that the check has seen, from 1; 0: not seen yet */
 } vm_check_code;
 /* How an instruction is checked. */
 enum vm_check_see {
@@ -229,7 +230,7 @@ typedef struct vm_flight {
     uint16_t who; /* the thread that issued it; of a WGMMA the first thread of the group's first warp */
     uint8_t kind;
     uint8_t layout; /* the swizzle of the tensor map or descriptor, + 1; 0: neither */
-    bool generic;   /* it is not in the asynchronous proxy */
+    bool generic;   /* not in the asynchronous proxy */
 } vm_flight;
 
 /* A register that a product uses. */
@@ -259,7 +260,7 @@ typedef struct vm_more {
     /* By rank of another block: the number of a record (vm_far), or 0. `wrote`: accesses in the record happened before.
      * `read`: only reads in the record count as ordered, so that what they have read may be overwritten. */
     uint32_t wrote[VM_CLUSTER_MOST], read[VM_CLUSTER_MOST];
-    uint32_t seen[VM_BARS]; /* by mbarrier: how many phases are known to be complete */
+    uint32_t seen[VM_BARS]; /* by mbarrier: number of phases that are known to be complete */
 } vm_more;
 /* The length of a vector clock: an entry for each warp of the block, then one for each block of the cluster, by
  * rank. */
@@ -268,12 +269,12 @@ typedef struct vm_more {
  * entry t for a set of threads means: accesses of these threads with a stamp of at most t happened before this warp's
  * next access. */
 typedef struct vm_clock {
-    uint32_t fast;    /* any thread of the cluster; vm_check_refresh_fast() derives it from the other fields */
+    uint32_t fast;    /* for any thread of the cluster; vm_check_refresh_fast() derives it from the other fields */
     uint32_t horizon; /* any thread of the grid */
     uint32_t full;    /* the warp's own entry in its vector clock */
-    uint32_t synced;  /* when the warp last synchronised with any thread */
+    uint32_t synced;  /* time at which the warp last synchronised with any thread */
     uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
-    uint32_t know[VM_KNOWN];         /* by warp and by block of the cluster */
+    uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
     /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
     uint32_t *lanes;
     /* how many cp.async groups and how many bulk groups each lane has committed; `products`: how many groups of
@@ -324,16 +325,17 @@ typedef struct vm_check_block {
     uint32_t base; /* the time at which the block started; an older mark in its cells comes from an earlier block */
     unsigned shift;
     vm_clock *warps;
-    vm_gate gates[VM_BARRIERS + 1]; /* by barrier of the block; the last one is what the cluster's barrier gives it */
+    /* by barrier of the block; the last one has the clock that the cluster's barrier publishes */
+    vm_gate gates[VM_BARRIERS + 1];
     /* a copy of the last gate, made when the cluster's barrier opened; warps may wait later */
     vm_gate opened;
-    vm_cells *cells; /* of shared memory */
+    vm_cells *cells; /* cells of shared memory */
     size_t cell_count;
     uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has no local memory */
     size_t local_words;
     /* The rest is used only if the module has something asynchronous. */
-    vm_more *gate_more;                /* by barrier, beside `gates` */
-    vm_more *more;                     /* by warp */
+    vm_more *gate_more;                /* indexed by barrier, like `gates` */
+    vm_more *more;                     /* indexed by warp */
     uint32_t (*fences)[VM_FENCES + 1]; /* by thread: the times of its last fence.proxy.async, the latest first */
     vm_bar *bars;
     size_t bar_count, bar_capacity;

@@ -1,7 +1,7 @@
 /* class.c - translates the classes of opcodes in ptx_trait.h to the classes of counters in kiln.h. */
 #include "vm_count.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; no default */
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; there is no default */
 
 static bool is_half(unsigned type)
 {

@@ -4,7 +4,10 @@
 
 #include "vm_count.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each class needs a case; no default */
+size_t vm_tally_count(const vm_module *module) { return module->tally_count; }
+size_t vm_tally_first(const vm_module *module, uint32_t function) { return module->functions[function].first_tally; }
+
+#pragma GCC diagnostic error "-Wswitch" /* each class needs a case; there is no default */
 
 enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 }; /* powers of two: a sector has 32 bytes, a line 128 */
 

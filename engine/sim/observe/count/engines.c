@@ -7,8 +7,8 @@ enum { SECTOR = 5, WHOLE_MASK = 0xffff };
 
 /* ---- tensor cores ---- */
 
-/* Returns the operations of a product: a multiplication and an addition for each stored element pair. Of a sparse
- * matrix, only stored elements are multiplied. */
+/* Returns the operations of a product: a multiplication and an addition for each stored element pair. If a matrix is
+ * sparse, only the stored elements are multiplied. */
 static uint64_t count_matrix_operations(const vm_matrix *x, unsigned tiles)
 {
     uint64_t products = (uint64_t)x->m * x->n * x->k * tiles * (x->quads ? 4 : 1);

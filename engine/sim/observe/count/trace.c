@@ -4,7 +4,7 @@
 
 #include "vm_trace.h"
 
-#define WORDS_MOST ((size_t)1 << 24) /* of a warp */
+#define WORDS_MOST ((size_t)1 << 24) /* most words of a warp's trace */
 
 struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block)
 {
@@ -88,7 +88,7 @@ static uint32_t get_wavefronts(const vm_access *a, uint32_t bytes)
             uint32_t bank = word % VM_LANES, k = 0;
             while (k < used[bank] && k < 8 && seen[bank][k] != word)
                 k++;
-            if (k == used[bank] || k == 8) { /* beyond 8 different words all count as different */
+            if (k == used[bank] || k == 8) { /* more than 8 different words are all counted as different */
                 if (k < 8)
                     seen[bank][k] = word;
                 used[bank]++;
@@ -218,7 +218,7 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
 
 /* A loop that waits for a phase runs as often as the order of warps here makes it. So when it comes to its test again,
  * the trace is cut back to the state before the previous test. */
-enum { LOOP_MOST = 16 }; /* instructions of such a loop */
+enum { LOOP_MOST = 16 }; /* most instructions of such a loop */
 
 static void cut_back(vm_trace_warp *t, uint32_t at)
 {
@@ -296,7 +296,7 @@ bool vm_trace_enough(const vm_block *block)
 {
     const struct vm_watch *watch = block->runner->run->launch->watch;
     if (!block->trace || !watch->trace->only || block->number == watch->trace->blocks[0].number ||
-        block->runner->run->cluster_size > 1) /* the others of the cluster need it */
+        block->runner->run->cluster_size > 1) /* the other blocks of the cluster need it */
         return false;
     for (uint32_t k = 0; k < block->warp_count; k++)
         if (block->warps[k].path_count > 0 && !block->trace[k].closed)

@@ -1,5 +1,6 @@
 /* trace_engine.c - records bulk copies and operations on mbarriers. Copies are complete here when they are issued.
  * Their record says in which phase of which mbarrier they complete, so that the replay can complete them later. */
+#include "vm_access.h"
 #include "vm_tensor.h"
 #include "vm_trace.h"
 
@@ -23,15 +24,15 @@ static uint32_t add_phase(const kiln_allocator *mem, vm_trace_block *b)
     return (uint32_t)++b->phase_count;
 }
 
-/* The mbarrier with its phases up to now; NULL: there is none in this block, or no memory to note it. Each of its
- * operations comes here before it is done, so that at most one phase has ended since the last one. */
+/* The mbarrier with its phases up to now; NULL: there is none in this block, or no memory to note it. This function is
+ * called before each operation of the mbarrier, so at most one phase has ended since the previous call. */
 static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     vm_trace_block *b = find_block(w);
     const kiln_allocator *mem = get_trace(w)->mem;
     address -= space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0;
     if (address >= VM_SHARED_WINDOW && address / VM_SHARED_WINDOW != w->block->rank + 1)
-        return NULL; /* another block's of the cluster */
+        return NULL; /* the mbarrier belongs to another block of the cluster */
     address %= VM_SHARED_WINDOW;
     int parity = vm_mbarrier_parity(w, i, lane, PTX_SPACE_SHARED, address);
     if (parity < 0)
@@ -96,14 +97,14 @@ static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lan
     return side->addr32 ? (uint32_t)address : address;
 }
 
-/* The blocks of a multicast, one bit each; of other copies the own one. */
+/* Returns the blocks of a multicast, one bit per block. For other copies this is the block itself. */
 static uint32_t get_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 {
     return slot ? vm_r32(w, slot)[lane] & 0xffff : 1u << w->block->rank;
 }
 
 typedef struct copy {
-    size_t at; /* of its record */
+    size_t at; /* place of its record */
     uint32_t kind, phase, blocks;
     uint64_t bytes;
 } copy;
@@ -120,7 +121,7 @@ static void end_copy(vm_trace_warp *t, const copy *c)
 {
     if (t->failed || t->count <= c->at)
         return;
-    if (t->closed) { /* it is not whole */
+    if (t->closed) { /* the trace is not complete */
         t->count = c->at + 1;
         return;
     }
@@ -158,7 +159,7 @@ static void record_bulk(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
         c.bytes += bytes * c.blocks;
         if (bytes <= VM_SHARED_WINDOW && memory->space == PTX_SPACE_GLOBAL)
             add_bytes(w, t, &c, read_address(w, memory, lane), bytes);
-        if (b->bar.space && !c.phase && blocks >> w->block->rank & 1) /* of several lanes the first one's */
+        if (b->bar.space && !c.phase && blocks >> w->block->rank & 1) /* the first lane of several */
             c.phase = count_contribution(w, open_bar(w, i, lane, b->bar.space, read_address(w, &b->bar, lane)));
     }
     end_copy(t, &c);

@@ -6,8 +6,8 @@
 #include "vm_watch.h"
 
 /* The counters of one module. An instruction is found by vm_tally_first(module, function) + its index in the PTX
- * function. Counts of several launches add up in it. `executed` and `lanes` of all instructions are in `tally`; other
- * counts of an instruction (accesses, branches, barriers) are in its site, if it can have any. Kernels that a counted
+ * function. Counts of several launches add up in it. `tally` has the counts `executed` and `lanes` of all instructions.
+ * If an instruction can have other counts (accesses, branches, barriers), its site has them. Kernels that a counted
  * kernel launches are counted with it. */
 #define VM_NO_SITE UINT32_MAX
 typedef struct vm_profile {
@@ -16,7 +16,7 @@ typedef struct vm_profile {
     size_t insn_count, site_count;
     vm_tally *tally;
     uint32_t *site_of; /* index of an instruction's site, or VM_NO_SITE */
-    bool *joined;      /* by site: an atomic that counts lanes on one address together */
+    bool *joined;      /* one per site: an atomic counts lanes with one address together */
     kiln_counters *sites;
 } vm_profile;
 vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module); /* NULL: out of memory. All zero. */

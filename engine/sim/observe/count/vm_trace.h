@@ -14,11 +14,11 @@
 
 #define VM_TRACE_LINE_BYTES 128u
 #define VM_TRACE_LINES(word) ((word)&127u)
-#define VM_TRACE_WAVEFRONTS(word) ((word) >> 7 & 127u) /* of shared memory, 32 banks of 4 bytes */
+#define VM_TRACE_WAVEFRONTS(word) ((word) >> 7 & 127u) /* wavefronts of shared memory, with 32 banks of 4 bytes */
 #define VM_TRACE_MEETING(word) ((word) >> 14 & 63u)    /* lanes of an atomic at its most used address */
 #define VM_TRACE_MERGED (1u << 20)                     /* the first load of its group does it: see vm_traced */
 #define VM_TRACE_LOCAL (1u << 21)
-#define VM_TRACE_COUNTED (1u << 22) /* after the lines, for each: an atomic's passes in the L2 */
+#define VM_TRACE_COUNTED (1u << 22) /* after the lines, for each line: an atomic's passes in the L2 */
 #define VM_TRACE_ENGINE (1u << 31)
 #define VM_TRACE_REST(word) ((word) >> 4 & 0x7ffffffu) /* words that follow in an engine's record */
 #define VM_TRACE_SIZE(word)                                                                                            \
@@ -30,9 +30,9 @@
 /* The kinds of an engine's record. The first word has the kind and how many words follow. Phases of mbarriers are
  * numbered within a block, from 1; 0 means no phase. */
 enum {
-    VM_ENGINE_NOTHING, /* it did nothing: it tests a phase that is not complete, or has no lane */
+    VM_ENGINE_NOTHING, /* the operation did nothing: it tests an incomplete phase, or has no lane */
     VM_ENGINE_COPY,    /* the phase in which it completes, bytes in shared memory, blocks that get them, then lines */
-    VM_ENGINE_STORE,   /* the same, from shared to global memory */
+    VM_ENGINE_STORE,   /* the same from shared to global memory */
     VM_ENGINE_ARRIVE,  /* phase */
     VM_ENGINE_WAIT     /* phase that is complete */
 };
@@ -41,8 +41,8 @@ enum {
 
 /* How an instruction is recorded, and which loads of shared memory are combined if they are aligned. */
 typedef struct vm_traced {
-    bool memory; /* its accesses are recorded */
-    bool engine; /* by an engine's record */
+    bool memory; /* the accesses of the instruction are recorded */
+    bool engine; /* an engine's record describes the instruction */
     bool atomic;
     bool merge_lead;                  /* the first of several combined loads */
     uint8_t merge_index, merge_count; /* merge_count 1: not combined */
@@ -51,7 +51,7 @@ typedef struct vm_traced {
 /* The state of a trace before a test of a phase that was not complete, so that the trace can be cut back to it. */
 typedef struct vm_trace_mark {
     bool valid;
-    uint32_t insn, next, left; /* left: how many instructions the growing run had */
+    uint32_t insn, next, left; /* left: number of instructions that the growing run had */
     size_t count, run;
     uint64_t traced;
 } vm_trace_mark;
@@ -78,17 +78,17 @@ typedef struct vm_trace_bar {
 /* A traced block. */
 typedef struct vm_trace_block {
     vm_trace_bar *bars;
-    uint32_t *phases; /* by phase - 1: how many recorded arrivals and copies complete in it */
+    uint32_t *phases; /* by phase - 1: number of recorded arrivals and copies that complete in the phase */
     size_t bar_count, bar_capacity, phase_count, phase_capacity;
     uint64_t number;
-    bool whole; /* it ran to its end, so `issued` is complete */
+    bool whole; /* the warp ran to its end, so `issued` is complete */
     bool done;
 } vm_trace_block;
 
 /* The traced blocks of a launch, in ascending order. */
 struct vm_trace {
     const kiln_allocator *mem;
-    const vm_traced *insns; /* by vm_tally_first(), `stride` bytes apart */
+    const vm_traced *insns; /* indexed by vm_tally_first(), `stride` bytes apart */
     size_t stride;
     const vm_launch *launch; /* the launch that is traced; launches by its kernels are not */
     uint32_t block_count, warps_per_block;

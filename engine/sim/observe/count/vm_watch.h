@@ -37,7 +37,7 @@ size_t vm_tally_first(const vm_module *module, uint32_t function);
 
 /* The observers of a launch (vm_launch.watch), and their results. */
 struct vm_watch {
-    vm_tally *tally;               /* vm_tally_count() of them, added to; NULL: not counted */
+    vm_tally *tally;               /* vm_tally_count() elements, to which counts are added; NULL: not counted */
     const struct vm_hooks *checks; /* hooks of the checks, if attached to the device, on one host thread; or NULL */
     struct vm_profile *profile;    /* vm_count.h, added to when the launch ends; NULL: not counted */
     /* Called before every instruction that accesses memory, with its accesses; and for every block that has ended.

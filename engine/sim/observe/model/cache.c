@@ -153,7 +153,7 @@ struct vm_footprint {
     struct {
         uint32_t line;
         double hits;
-    } busy[BUSY_LINES]; /* of atomics: lines, by a hash; the first one keeps its slot */
+    } busy[BUSY_LINES]; /* lines of atomics, by a hash; the first line keeps its slot */
     double hottest;
 };
 

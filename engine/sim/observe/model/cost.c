@@ -5,7 +5,7 @@
 #include "vm_cost.h"
 #include "vm_schedule.h"
 
-#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h has its case, and there is no default */
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; there is no default */
 
 #define MODULE_MOST (1u << 20) /* instructions of a module that is timed */
 #define ANY_REGISTER UINT32_MAX
@@ -17,8 +17,8 @@ typedef struct builder {
     const ptx_function *f;
     const sim_model *model;
     bool *wide;       /* by register: all 64 bits of it are used */
-    uint32_t *uses;   /* by register: how often it is read */
-    uint32_t *writer; /* by register: the one instruction that writes it, or ANY_REGISTER */
+    uint32_t *uses;   /* by register: number of reads */
+    uint32_t *writer; /* by register: the only instruction that writes it, or ANY_REGISTER */
     bool failed;
 } builder;
 
@@ -37,7 +37,7 @@ static const unsigned char result_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) RESULT_##result,
 #include "effects.def"
 };
-enum { VM_ACT_GROUP = 255 }; /* by the operation: act_of_group() */
+enum { VM_ACT_GROUP = 255 }; /* the operation decides: act_of_group() */
 static const unsigned char act_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) VM_ACT_##act,
 #include "effects.def"
@@ -116,7 +116,7 @@ static bool find_uses(builder *b, const kiln_allocator *mem)
     if (!b->wide || !b->uses || !b->writer)
         return false;
     for (size_t r = 0; r < count; r++)
-        b->writer[r] = ANY_REGISTER - 1; /* none yet */
+        b->writer[r] = ANY_REGISTER - 1; /* no writer yet */
     for (uint32_t k = 0; k < b->f->insn_count; k++)
         visit_registers(b, k, count_use);
     for (unsigned pass = 0; pass < 8; pass++) /* a mark that is missed costs one instruction too few */
@@ -251,7 +251,7 @@ static bool is_taken_in(const builder *b, uint32_t k)
 /* ---- tensor cores ---- */
 
 typedef struct tensor {
-    double fma;        /* of one warp's instruction */
+    double fma;        /* operations of one warp's instruction */
     unsigned operands; /* bytes in shared memory, of one warp */
 } tensor;
 
@@ -268,7 +268,8 @@ static tensor tensor_of(const ptx_insn *in)
     const ptx_shape shape = ptx_shape_of(in);
     bool group = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP;
     bool sparse = in->op == PTX_OP_MMA_SP || in->op == PTX_OP_MMA_SP_ORDERED || in->op == PTX_OP_WGMMA_SP;
-    bool quads = !group && shape.m == 8 && factor_type(in) == PTX_F16 && shape.n == 8; /* one for each eight lanes */
+    /* one product for each eight lanes */
+    bool quads = !group && shape.m == 8 && factor_type(in) == PTX_F16 && shape.n == 8;
     double columns = group ? 8.0 * in->tiles : shape.n, depth = sparse ? shape.k / 2.0 : shape.k;
     tensor t = {.fma = shape.m * columns * depth * (quads ? 4 : 1)};
     if (group) { /* 16 rows of A, and a quarter of B, which the four warps read together */

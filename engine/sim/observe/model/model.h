@@ -5,7 +5,7 @@
 
 /* X(member, key of a profile, least, most). Lanes and bytes are per clock and SM unless noted. */
 #define SIM_MODEL_MAP(X)                                                                                               \
-    X(schedulers, "warp_schedulers", 1, 16) /* of an SM; each issues one instruction a clock */                        \
+    X(schedulers, "warp_schedulers", 1, 16) /* schedulers of an SM; each issues one instruction per clock */           \
     X(fp32, "fp32_lanes", 1, 1024)          /* add, multiply, fused multiply-add */                                    \
     X(fp64, "fp64_lanes", 1, 1024)                                                                                     \
     X(fp16, "fp16_lanes", 1, 2048)   /* results; a packed instruction makes two */                                     \
@@ -15,7 +15,7 @@
     X(load_store, "load_store_lanes", 1, 1024) /* addresses */                                                         \
     X(shuffle, "shuffle_lanes", 1, 1024)                                                                               \
     /* fused multiply-adds of the tensor cores, dense; with fp32 sums (int8: int32) unless fp16 is named twice */      \
-    X(tensor_fp16, "tensor_fp16_fma", 0, 65536) /* and bf16 */                                                         \
+    X(tensor_fp16, "tensor_fp16_fma", 0, 65536) /* also for bf16 */                                                    \
     X(tensor_fp16_fp16, "tensor_fp16_fp16_fma", 0, 65536)                                                              \
     X(tensor_tf32, "tensor_tf32_fma", 0, 65536)                                                                        \
     X(tensor_fp8, "tensor_fp8_fma", 0, 65536)                                                                          \
@@ -23,40 +23,40 @@
     X(tensor_int8, "tensor_int8_fma", 0, 65536)                                                                        \
     X(tensor_fp64, "tensor_fp64_fma", 0, 65536)                                                                        \
     X(tensor_latency, "tensor_latency", 0, 1000)   /* clocks from the end of a product until its result can be used */ \
-    X(mma_share, "mma_sync_efficiency", 0.01, 1)   /* of these rates, reached by mma.sync and wmma */                  \
-    X(wgmma_share, "wgmma_efficiency", 0.01, 1)    /* and by wgmma */                                                  \
-    X(bulk_latency, "bulk_copy_latency", 0, 10000) /* of a bulk copy, more than of a load */                           \
+    X(mma_share, "mma_sync_efficiency", 0.01, 1)   /* share of these rates that mma.sync and wmma reach */             \
+    X(wgmma_share, "wgmma_efficiency", 0.01, 1)    /* share of these rates that wgmma reaches */                       \
+    X(bulk_latency, "bulk_copy_latency", 0, 10000) /* additional latency of a bulk copy compared with a load */        \
     X(alu_latency, "alu_latency", 1, 1000)         /* clocks until a result can be used */                             \
     X(fp64_latency, "fp64_latency", 1, 1000)                                                                           \
     X(special_latency, "sfu_latency", 1, 1000)                                                                         \
     X(shuffle_latency, "shuffle_latency", 1, 1000)                                                                     \
-    X(branch_latency, "branch_latency", 0, 1000)               /* until the instruction after a branch */              \
-    X(barrier_latency, "barrier_latency", 0, 1000)             /* from the last warp's arrival */                      \
-    X(code_bytes, "instruction_cache_bytes", 1024, 1e9)        /* of an SM; an instruction has 16 bytes */             \
-    X(code_rate, "instruction_fetch_bytes_per_clock", 1, 4096) /* on a miss */                                         \
+    X(branch_latency, "branch_latency", 0, 1000)               /* clocks until the instruction after a branch */       \
+    X(barrier_latency, "barrier_latency", 0, 1000)             /* clocks after the last warp's arrival */              \
+    X(code_bytes, "instruction_cache_bytes", 1024, 1e9)        /* cache of an SM; an instruction has 16 bytes */       \
+    X(code_rate, "instruction_fetch_bytes_per_clock", 1, 4096) /* rate after a miss */                                 \
     X(shared_latency, "shared_latency", 1, 10000)                                                                      \
     X(shared_bytes, "shared_bytes_per_clock", 1, 4096)                                                                 \
-    X(l1_bytes, "l1_bytes", 0, 16777216) /* shared memory is a part of it */                                           \
+    X(l1_bytes, "l1_bytes", 0, 16777216) /* includes shared memory */                                                  \
     X(l1_latency, "l1_latency", 1, 10000)                                                                              \
     X(l1_lines, "l1_lines_per_clock", 0.01, 64) /* tags of 128 bytes that are looked up */                             \
     X(l2_latency, "l2_latency", 1, 10000)                                                                              \
-    X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)     /* one SM may get */                                          \
-    X(l2_bytes, "l2_bytes_per_clock", 1, 65536)          /* of the whole device */                                     \
-    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536)    /* the same, of bulk copies */                                \
-    X(l2_writes, "l2_write_sectors_per_clock", 1, 65536) /* of the whole device */                                     \
+    X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)     /* largest rate of one SM */                                  \
+    X(l2_bytes, "l2_bytes_per_clock", 1, 65536)          /* rate of the whole device */                                \
+    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536)    /* the same for bulk copies */                                \
+    X(l2_writes, "l2_write_sectors_per_clock", 1, 65536) /* rate of the whole device */                                \
     X(l2_atomics, "l2_atomics_per_clock", 1, 65536)      /* sectors, of the whole device */                            \
-    X(atomic_clocks, "atomic_clocks", 0.1, 1000)         /* from one to the next in a slice of the L2 */               \
+    X(atomic_clocks, "atomic_clocks", 0.1, 1000)         /* clocks between two atomics in a slice of the L2 */         \
     X(dram_latency, "dram_latency", 1, 10000)                                                                          \
     X(dram_rate, "dram_gb_per_second", 1, 1000000)                                                                     \
-    X(dram_share, "dram_efficiency", 0.01, 1) /* of that, reached by long copies */                                    \
+    X(dram_share, "dram_efficiency", 0.01, 1) /* share of this rate that long copies reach */                          \
     X(dram_granule, "dram_access_bytes", 32, 1024)                                                                     \
-    X(block_clocks, "clocks_per_block", 0, 10000) /* of the whole device, from the start of one to the next */         \
-    X(launch, "launch_microseconds", 0, 10000)    /* of a kernel that does nothing */
+    X(block_clocks, "clocks_per_block", 0, 10000) /* for the whole device: clocks between the starts of two blocks */  \
+    X(launch, "launch_microseconds", 0, 10000)    /* time of a kernel that does nothing */
 
 /* Figures of the link between host and device, for copies in the timeline of a program (timeline.h). A kernel's
  * estimate does not use them. A profile may leave them out. X(member, key, least, most, default) */
 #define SIM_LINK_MAP(X)                                                                                                \
-    X(host_rate, "host_gb_per_second", 0.01, 100000, 31.5) /* each way; PCIe 4.0, 16 lanes */                          \
+    X(host_rate, "host_gb_per_second", 0.01, 100000, 31.5) /* in each direction; PCIe 4.0, 16 lanes */                 \
     X(host_share, "host_efficiency", 0.01, 1, 0.9)         /* the share that packets of 256 bytes leave for data */
 
 /* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).

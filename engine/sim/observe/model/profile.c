@@ -31,7 +31,7 @@ typedef enum figure_use {
 
 typedef struct figure {
     const char *key;
-    double least, most, usual; /* usual: 0: it is required */
+    double least, most, usual; /* usual: the default; 0: the figure is required */
 } figure;
 static const figure figures[] = {
 #define SIM_X(key, least, most) {#key, least, most, 0},
@@ -46,7 +46,7 @@ static const figure figures[] = {
 };
 
 typedef struct reader {
-    const char *name; /* of the text, for messages */
+    const char *name; /* name of the text, for messages */
     unsigned line;
     double values[KILN__COUNT(figures)];
     bool set[KILN__COUNT(figures)];

@@ -16,10 +16,10 @@ typedef struct scheduler {
     vm_cost *cost;
     const ptx_function *f;
     const sim_model *model;
-    uint32_t first;       /* of the function in cost->insns */
+    uint32_t first;       /* index of the function's first instruction in cost->insns */
     uint32_t *low, *high; /* by instruction, insn_count + 1: first and last branch that leads there */
     /* by register */
-    uint32_t *writer, *reader; /* of this region: position + 1; readers are a list */
+    uint32_t *writer, *reader; /* position + 1 in this region; readers are a list */
     uint32_t *stamp;           /* the region in which they are valid */
     uint32_t round;
     /* of a region */
@@ -86,7 +86,7 @@ static bool can_join(const scheduler *s, uint32_t k, uint32_t first)
 /* Returns the place one past the last instruction of the region that starts at `first`. */
 static uint32_t find_region_end(scheduler *s, uint32_t first)
 {
-    uint32_t k = first, until = 0; /* until: joined branches lead no further than this */
+    uint32_t k = first, until = 0; /* until: the farthest target of the joined branches */
     for (; k < s->f->insn_count; k++) {
         if (k > first && !is_inside(s, k, first))
             return k;
@@ -167,7 +167,7 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         while (count > 2 && (count & (count - 1))) /* 2 or 4 */
             count--;
         if (count < 2 || low + count <= GROUP - 1)
-            continue; /* this one would not be among them */
+            continue; /* this instruction does not belong to the region */
         for (uint32_t n = 0; n < count; n++) {
             vm_cost_insn *member = &s->cost->insns[s->first + at[low + n]];
             member->traced.merge_index = (uint8_t)n;
@@ -286,7 +286,7 @@ static bool find_dependences(scheduler *s, uint32_t first, uint32_t count)
             ok = add_dependence(s, c->leader - s->first - first, k);
         if (c->act == VM_ACT_BRANCH)
             for (uint32_t n = k > WINDOW ? k - WINDOW : 0; ok && n < k; n++)
-                ok = add_dependence(s, n, k); /* it ends the region */
+                ok = add_dependence(s, n, k); /* the instruction ends the region */
     }
     return ok && order_memory(s, first, count);
 }

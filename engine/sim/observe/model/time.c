@@ -20,7 +20,7 @@ enum { GROUPS = 16 }; /* the limit on groups that are open at the same time */
 /* Asynchronous work that a warp has started, in groups. */
 typedef struct queue {
     uint32_t open, count;
-    uint32_t at[GROUPS]; /* by number modulo GROUPS: when each of the last groups is complete */
+    uint32_t at[GROUPS]; /* by number modulo GROUPS: the clock at which each of the last groups is complete */
 } queue;
 
 /* A resident warp and its position in its trace. */
@@ -28,10 +28,10 @@ typedef struct warp {
     const vm_trace_warp *trace;
     uint32_t slot;           /* the place of its block */
     size_t at;               /* words of the trace: the next run */
-    uint32_t insn, left;     /* of the run: the next instruction, how many are left */
-    uint32_t round;          /* of its block, in the upper bits: see vm_cache.h */
+    uint32_t insn, left;     /* next instruction of the run, and number of instructions left */
+    uint32_t round;          /* round of its block, in the upper bits (see vm_cache.h) */
     const vm_region *region; /* NULL: to be filled */
-    uint32_t position;       /* in the region's order */
+    uint32_t position;       /* position in the region's order */
     /* By position in the region: the index of its record in the trace + 2; 1: it has no record; 0: it did not run. */
     uint32_t *executed;
     uint32_t *ready;         /* by register: the clock at which it can be read */
@@ -51,7 +51,8 @@ typedef struct block_slot {
     uint32_t next_warp;
     uint32_t block;
     bool used;
-    uint32_t *left, *complete; /* By phase - 1 of mbarriers: how many arrivals are missing, and when all had come. */
+    /* by phase - 1 of mbarriers: number of missing arrivals, and the clock at which all had come */
+    uint32_t *left, *complete;
 } block_slot;
 
 /* The state of the SM. Fields that end in _free are the clocks at which a unit or queue is free again. */
@@ -64,14 +65,14 @@ struct replay {
     warp *warps;
     block_slot *slots;
     double unit_free[16][VM_UNITS];
-    uint32_t now[16], best[16], soonest[16]; /* by scheduler: its clock, the warp that goes next, and when */
+    uint32_t now[16], best[16], soonest[16]; /* by scheduler: its clock, the warp that issues next, and when */
     /* dirty: best and soonest must be computed again. vacant: a slot is free */
     bool dirty[16], vacant;
     double memory_free;                      /* the load/store unit of the SM */
     double engine_free;                      /* shared memory, for tensor cores and bulk copies */
     double l2_free, write_free, dram_free;   /* reads and writes are independent in the L2 */
     double l2_bytes, copy_bytes, dram_bytes; /* bytes of a clock that this SM may have: loads, bulk copies, memory */
-    double active;                           /* how many SMs share with it */
+    double active;                           /* number of SMs that share with this one */
     double started;                          /* the clock at which the device last started a block for this SM */
     vm_cache *cache, *code;
     double code_free;
@@ -79,7 +80,7 @@ struct replay {
     uint64_t issued, traffic_l2, traffic_dram;
     double unit_busy[VM_UNITS], shared_busy; /* clocks, of all schedulers */
     uint32_t first_round;                    /* the clock at which as many blocks were done as there are slots */
-    uint32_t done;                           /* how many blocks are done */
+    uint32_t done;                           /* number of blocks that have ended */
     uint32_t finished, half_time;
     uint64_t half; /* instructions after which half_time is taken */
     bool cold;
@@ -90,15 +91,15 @@ struct replay {
 /* Returns the first whole clock at or after a time. */
 static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
-/* Returns when sectors arrive from the L2, or on a miss from memory. `blocks`: how many blocks a bulk copy goes to; 0:
- * it is a load. */
+/* Returns when sectors arrive from the L2, or on a miss from memory. `blocks`: the number of blocks that a bulk copy
+ * writes to; 0 means that it is a load. */
 static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
     double *way = write ? &r->write_free : &r->l2_free;
     double clocks = write ? count / r->model->l2_writes * r->active
                           : count * 32.0 / (blocks ? r->copy_bytes : r->l2_bytes);
-    if (blocks > 1) /* of a multicast each SM gets as many bytes from the others */
+    if (blocks > 1) /* in a multicast each SM gets as many bytes from the others */
         clocks = fmax(clocks, blocks * count * 32.0 / r->model->l2_bytes_sm);
     *way = (*way > now ? *way : now) + clocks;
     r->traffic_l2 += count * 32u;
@@ -461,7 +462,8 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
         find_next_insn(r, &r->warps[slot * r->warps_per_block + k], now);
 }
 
-/* Returns when all queues are empty: the end of the launch waits for stores and unused loads, a warp does not. */
+/* Returns the clock at which all queues are empty. The end of the launch waits for stores and unused loads, but a warp
+ * does not wait for them. */
 static uint32_t get_drain_end(const replay *r, uint32_t now)
 {
     double last = fmax(fmax(r->l2_free, r->write_free), fmax(r->dram_free, r->memory_free));
@@ -576,7 +578,7 @@ static void start_blocks(replay *r)
     for (uint32_t p = 0; p < r->places && r->blocks_left; p++) {
         if (r->slots[p].used)
             continue;
-        uint32_t now = 0; /* when its last warp ended */
+        uint32_t now = 0; /* the clock at which the last warp ended */
         for (uint32_t k = 0; k < r->warps_per_block; k++) {
             uint32_t at = r->warps[p * r->warps_per_block + k].free;
             now = at > now ? at : now;
@@ -761,7 +763,7 @@ static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *lau
     on_sm = on_sm > 1 ? on_sm : 1;
     uint32_t places = launch->resident < on_sm ? launch->resident : (uint32_t)ceil(on_sm);
     uint32_t rounds = longer > 1.001 ? 1 : ROUNDS;
-    if (on_sm <= (double)places * rounds) { /* all of them, one after the other */
+    if (on_sm <= (double)places * rounds) { /* all blocks run, one after the other */
         double clocks = replay_blocks(mem, launch, places, (uint32_t)ceil(on_sm), NULL, result);
         result->clocks = clocks * longer;
         return clocks >= 0;

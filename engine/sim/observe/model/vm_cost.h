@@ -46,7 +46,7 @@ typedef struct vm_cost_insn {
     uint8_t issue; /* machine instructions; 0: the compiler removes it */
     vm_traced traced;
     bool joined;            /* a branch inside of a region */
-    uint8_t queue, pending; /* for COMMIT and WAIT */
+    uint8_t queue, pending; /* only COMMIT and WAIT use these */
     bool open;              /* WAIT: also for work that is not committed */
     bool reading;           /* WAIT: only until stores have read shared memory */
     uint16_t latency;
@@ -60,7 +60,7 @@ typedef struct vm_cost_insn {
  * become predicates. */
 typedef struct vm_region {
     uint32_t first, count;
-    uint32_t order; /* in vm_cost.order, count of them */
+    uint32_t order; /* place in vm_cost.order, with `count` instructions */
 } vm_region;
 
 /* The costs of a module on a device, and the order of its regions. */
@@ -68,7 +68,7 @@ typedef struct vm_cost {
     const kiln_allocator *mem;
     uint32_t insn_count, region_count, register_count, longest; /* longest: instructions of a region */
     size_t operand_count, operand_capacity, region_capacity;
-    vm_cost_insn *insns; /* by vm_tally_first() */
+    vm_cost_insn *insns; /* indexed by vm_tally_first() */
     vm_region *regions;
     uint32_t *order, *registers;
     uint32_t *place; /* by instruction: number of machine instructions before it */

@@ -10,8 +10,8 @@ typedef struct vm_time_launch {
     const sim_model *model;
     const struct vm_trace *trace;
     const vm_cost *cost;
-    vm_device *device;    /* for the allocations behind the lines */
-    uint64_t block_count; /* of the whole launch */
+    vm_device *device;    /* finds the allocations behind the lines */
+    uint64_t block_count; /* blocks of the whole launch */
     uint32_t resident;    /* resident blocks per SM */
     uint64_t at_once;     /* blocks of whole clusters that are resident on the device; 0: no clusters */
     double shared_bytes;  /* per block, including the system's part */

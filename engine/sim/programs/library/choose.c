@@ -60,7 +60,7 @@ static void choose_profile(void)
     char path[PATH_MAX], name[64];
     if (!wanted || !*wanted || kiln__sim_profile(wanted))
         return;
-    if (strncmp(wanted, "sim:", 4) == 0) /* as kiln's option --device has it */
+    if (strncmp(wanted, "sim:", 4) == 0) /* the form of kiln's option --device */
         wanted += 4;
     const char *slash = strrchr(wanted, '/'), *base = slash ? slash + 1 : wanted;
     size_t length = strcspn(base, ".");
@@ -89,7 +89,7 @@ static void choose_profile(void)
 
 /* ---- how many, and which ---- */
 
-static unsigned all = 1; /* on the machine */
+static unsigned all = 1; /* number of devices of the machine */
 
 static bool count_all(void)
 {

@@ -26,7 +26,7 @@ static bool read_device(unsigned index, device *to)
            nvmlSystemGetDriverVersion(to->driver, sizeof to->driver) == NVML_SUCCESS;
 }
 
-/* One value of --query-gpu; false: it is not known. */
+/* Prints one value of --query-gpu. Returns false if the name is unknown. */
 static bool put_field(const device *of, const char *field, size_t length, unsigned count, const char *unit)
 {
     static const char *const names[] = {"index",          "name",       "gpu_name",    "uuid",         "gpu_uuid",

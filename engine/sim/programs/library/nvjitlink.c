@@ -57,7 +57,7 @@ typedef struct jit_link {
     int cc; /* 90 */
     char **options;
     uint32_t option_count;
-    compiler lto; /* for LTO-IR */
+    compiler lto; /* the compiler of LTO-IR */
     unsigned added;
     sim_texts texts;
     kiln__text errors;
@@ -258,7 +258,7 @@ result nvJitLinkAddData(jit_link *link, int type, const void *data, size_t size,
         return INVALID_INPUT;
     }
     sim_image_result got = sim_image_read(&link->texts, data, size, name, link->cc, &link->errors);
-    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* what is missing is reported later */
+    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* a missing symbol is reported later */
         return SUCCESS;
     return image_result(got);
 }

@@ -14,7 +14,7 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
-static const char nvml_version[] = "13.580.00", driver_version[] = "580.00"; /* as of CUDA 13.0 */
+static const char nvml_version[] = "13.580.00", driver_version[] = "580.00"; /* versions of CUDA 13.0 */
 
 static __typeof__(kiln_sim_device_at) *device_at;
 static __typeof__(cuDriverGetVersion) *get_version;
@@ -30,7 +30,7 @@ static void load(void)
     memcpy(&device_at, &found, sizeof found);
 }
 
-static nvml_result ready(void)
+static nvml_result check_ready(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     kiln_sim_device first;
@@ -42,14 +42,14 @@ static nvml_result ready(void)
 static nvml_result find(const nvml_device *device, kiln_sim_device *to)
 {
     uintptr_t number = (uintptr_t)device;
-    nvml_result result = ready();
+    nvml_result result = check_ready();
     if (result != NVML_SUCCESS)
         return result;
     return number > 0 && number <= UINT_MAX && device_at((unsigned)number - 1, to) ? NVML_SUCCESS
                                                                                    : NVML_INVALID_ARGUMENT;
 }
 
-static nvml_result put(char *to, unsigned length, const char *text)
+static nvml_result copy_text(char *to, unsigned length, const char *text)
 {
     if (!to)
         return NVML_INVALID_ARGUMENT;
@@ -59,12 +59,12 @@ static nvml_result put(char *to, unsigned length, const char *text)
     return NVML_SUCCESS;
 }
 
-PUBLIC nvml_result nvmlInit_v2(void) { return ready(); }
+PUBLIC nvml_result nvmlInit_v2(void) { return check_ready(); }
 
 PUBLIC nvml_result nvmlInitWithFlags(unsigned flags)
 {
     (void)flags;
-    return ready();
+    return check_ready();
 }
 
 PUBLIC nvml_result nvmlShutdown(void) { return NVML_SUCCESS; }
@@ -83,13 +83,16 @@ PUBLIC const char *nvmlErrorString(nvml_result result)
     return "Unknown Error";
 }
 
-PUBLIC nvml_result nvmlSystemGetDriverVersion(char *to, unsigned length) { return put(to, length, driver_version); }
+PUBLIC nvml_result nvmlSystemGetDriverVersion(char *to, unsigned length)
+{
+    return copy_text(to, length, driver_version);
+}
 
-PUBLIC nvml_result nvmlSystemGetNVMLVersion(char *to, unsigned length) { return put(to, length, nvml_version); }
+PUBLIC nvml_result nvmlSystemGetNVMLVersion(char *to, unsigned length) { return copy_text(to, length, nvml_version); }
 
 PUBLIC nvml_result nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
-    nvml_result result = ready();
+    nvml_result result = check_ready();
     if (result != NVML_SUCCESS || !version)
         return result != NVML_SUCCESS ? result : NVML_INVALID_ARGUMENT;
     return get_version(version) == CUDA_SUCCESS ? NVML_SUCCESS : NVML_NOT_FOUND;
@@ -98,7 +101,7 @@ PUBLIC nvml_result nvmlSystemGetCudaDriverVersion_v2(int *version)
 PUBLIC nvml_result nvmlDeviceGetCount_v2(unsigned *count)
 {
     kiln_sim_device found;
-    nvml_result result = ready();
+    nvml_result result = check_ready();
     if (result != NVML_SUCCESS || !count)
         return result != NVML_SUCCESS ? result : NVML_INVALID_ARGUMENT;
     for (*count = 0; device_at(*count, &found);)
@@ -134,7 +137,7 @@ PUBLIC nvml_result nvmlDeviceGetName(nvml_device *device, char *to, unsigned len
 {
     kiln_sim_device found;
     nvml_result result = find(device, &found);
-    return result == NVML_SUCCESS ? put(to, length, found.name) : result;
+    return result == NVML_SUCCESS ? copy_text(to, length, found.name) : result;
 }
 
 PUBLIC nvml_result nvmlDeviceGetUUID(nvml_device *device, char *to, unsigned length)
@@ -149,7 +152,7 @@ PUBLIC nvml_result nvmlDeviceGetUUID(nvml_device *device, char *to, unsigned len
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%02x",
                          i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
                          (unsigned char)found.uuid.bytes[i]);
-    return put(to, length, text);
+    return copy_text(to, length, text);
 }
 
 PUBLIC nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device **device)

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As nvrtc.h has them; the header of one version would be for both. */
+/* The types of nvrtc.h. They are declared here, because the header of one version would have to serve for both
+ * versions. */
 typedef int result;
 typedef void *program;
 enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INTERNAL_ERROR = 11 };
@@ -66,9 +67,10 @@ static void *open_at(const char *path)
     return NULL;
 }
 
-/* NVRTC opens libnvrtc-builtins by its name alone when it first compiles, and fails with 7 where the loader does not find
- * that. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader does not search. A library that is open
- * already is found by its name, so it is opened here by its path. Where it is not beside NVRTC the loader may know it. */
+/* NVRTC opens libnvrtc-builtins by its name alone when it first compiles, and fails with 7 where the loader does not
+ * find that. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader does not search. A library that
+ * is open already is found by its name, so it is opened here by its path. If the file is not beside NVRTC, the loader
+ * may find it. */
 static void open_builtins(result (*version)(int *, int *))
 {
     Dl_info info;

@@ -9,7 +9,7 @@ struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, e
 typedef struct special {
     enum cudaChannelFormatKind kind;
     CUarray_format format;
-    unsigned char bits, channels; /* of its channel descriptor */
+    unsigned char bits, channels; /* from its channel descriptor */
 } special;
 
 static const special specials[] = {

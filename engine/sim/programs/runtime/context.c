@@ -17,7 +17,7 @@ static primary primaries[DEVICES_MOST];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local struct {
     int device;
-    CUcontext context; /* what was made current here */
+    CUcontext context; /* the context that this function made current */
     unsigned resets;
 } thread;
 

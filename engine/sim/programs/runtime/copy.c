@@ -263,7 +263,7 @@ size_t kiln__rt_element(CUarray array)
     return bytes[d.Format] * (size_t)d.NumChannels;
 }
 
-static size_t array_row(CUarray array) /* in bytes */
+static size_t array_row(CUarray array) /* returns the bytes of a row */
 {
     CUDA_ARRAY3D_DESCRIPTOR d;
     return CU(cuArray3DGetDescriptor)(&d, array) == CUDA_SUCCESS ? d.Width * kiln__rt_element(array) : 0;
@@ -434,7 +434,7 @@ cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const
                                  cudaStream_t stream)
 {
     (void)attributes, (void)indices, (void)attribute_count;
-    RT_NEED(to && from && bytes && stream); /* not in the default stream */
+    RT_NEED(to && from && bytes && stream); /* not allowed in the default stream */
     cudaError_t error = cudaSuccess;
     for (size_t i = 0; i < count && error == cudaSuccess; i++)
         error = copy(to[i], from[i], bytes[i], cudaMemcpyDefault, true, stream);

@@ -4,7 +4,7 @@
 static _Thread_local cudaError_t last;
 
 /* Tells whether an error makes the context useless. Such an error is reported until the device is reset. */
-static bool lasts(cudaError_t error)
+static bool is_sticky(cudaError_t error)
 {
     switch ((int)error) {
     case cudaErrorECCUncorrectable:
@@ -23,14 +23,14 @@ static bool lasts(cudaError_t error)
 
 cudaError_t kiln__rt_record(cudaError_t error)
 {
-    if (error != cudaSuccess && !lasts(last))
+    if (error != cudaSuccess && !is_sticky(last))
         last = error;
     return error;
 }
 
 cudaError_t kiln__rt_result(CUresult result) { return kiln__rt_record((cudaError_t)result); }
 
-int kiln__rt_absent(void); /* what absent.c calls, which cannot include the header */
+int kiln__rt_absent(void); /* called by absent.c, which cannot include the header */
 int kiln__rt_absent(void) { return (int)kiln__rt_record(cudaErrorNotSupported); }
 
 void kiln__rt_forget(void) { last = cudaSuccess; }
@@ -40,7 +40,7 @@ cudaError_t cudaPeekAtLastError(void) { return last; }
 cudaError_t cudaGetLastError(void)
 {
     cudaError_t error = last;
-    if (!lasts(error))
+    if (!is_sticky(error))
         last = cudaSuccess;
     return error;
 }

@@ -4,7 +4,7 @@
 
 #include "runtime.h"
 
-static CUcontext here(void)
+static CUcontext current_context(void)
 {
     CUcontext context = NULL;
     CU(cuCtxGetCurrent)(&context);
@@ -81,8 +81,9 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernel
 static cudaError_t add_copy(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count,
                             cudaError_t error, const CUDA_MEMCPY3D *c)
 {
-    return error != cudaSuccess ? kiln__rt_record(error)
-                                : kiln__rt_result(CU(cuGraphAddMemcpyNode)(node, graph, after, count, c, here()));
+    return error != cudaSuccess
+               ? kiln__rt_record(error)
+               : kiln__rt_result(CU(cuGraphAddMemcpyNode)(node, graph, after, count, c, current_context()));
 }
 
 /* In an instance of the graph, or in the graph itself. */
@@ -90,7 +91,7 @@ static cudaError_t set_copy(cudaGraphExec_t exec, cudaGraphNode_t node, cudaErro
 {
     if (error != cudaSuccess)
         return kiln__rt_record(error);
-    return kiln__rt_result(exec ? CU(cuGraphExecMemcpyNodeSetParams)(exec, node, c, here())
+    return kiln__rt_result(exec ? CU(cuGraphExecMemcpyNodeSetParams)(exec, node, c, current_context())
                                 : CU(cuGraphMemcpyNodeSetParams)(node, c));
 }
 
@@ -163,8 +164,8 @@ _Static_assert(sizeof(struct cudaHostNodeParams) == sizeof(CUDA_HOST_NODE_PARAMS
 cudaError_t cudaGraphAddMemsetNode(ADDED, const struct cudaMemsetParams *params)
 {
     RT_ENTER();
-    return kiln__rt_result(
-        CU(cuGraphAddMemsetNode)(node, graph, after, dependencies, (const CUDA_MEMSET_NODE_PARAMS *)params, here()));
+    return kiln__rt_result(CU(cuGraphAddMemsetNode)(node, graph, after, dependencies,
+                                                    (const CUDA_MEMSET_NODE_PARAMS *)params, current_context()));
 }
 
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
@@ -172,7 +173,7 @@ cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 {
     RT_ENTER();
     return kiln__rt_result(
-        CU(cuGraphExecMemsetNodeSetParams)(exec, node, (const CUDA_MEMSET_NODE_PARAMS *)params, here()));
+        CU(cuGraphExecMemsetNodeSetParams)(exec, node, (const CUDA_MEMSET_NODE_PARAMS *)params, current_context()));
 }
 
 /* ---- nodes of any type ---- */
@@ -198,11 +199,11 @@ static cudaError_t node_of(const struct cudaGraphNodeParams *from, CUgraphNodePa
         if (error == cudaSuccess) {
             memset(&to->memcpy, 0, sizeof to->memcpy);
             to->memcpy.copyParams = c;
-            to->memcpy.copyCtx = here();
+            to->memcpy.copyCtx = current_context();
         }
         break;
-    case cudaGraphNodeTypeMemset: to->memset.ctx = here(); break;
-    case cudaGraphNodeTypeConditional: to->conditional.ctx = here(); break;
+    case cudaGraphNodeTypeMemset: to->memset.ctx = current_context(); break;
+    case cudaGraphNodeTypeConditional: to->conditional.ctx = current_context(); break;
     default: break;
     }
     return error;
@@ -253,5 +254,5 @@ cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle,
 {
     RT_ENTER();
     return kiln__rt_result(
-        CU(cuGraphConditionalHandleCreate)((CUgraphConditionalHandle *)handle, graph, here(), value, flags));
+        CU(cuGraphConditionalHandleCreate)((CUgraphConditionalHandle *)handle, graph, current_context(), value, flags));
 }

@@ -11,7 +11,7 @@
 typedef struct loaded {
     CUcontext context;
     CUlibrary library;
-    cudaError_t error; /* of loading, which is not tried again */
+    cudaError_t error; /* the result of loading, which is not tried again */
     struct loaded *next;
 } loaded;
 
@@ -33,8 +33,8 @@ typedef struct entry {
     size_t size;
     void **pointer; /* MANAGED: the host's pointer to the variable */
     CUcontext context;
-    CUfunction function; /* in `context` */
-    struct entry *next;  /* of the binary */
+    CUfunction function; /* the function in `context` */
+    struct entry *next;  /* next entry of the binary */
 } entry;
 
 typedef struct slot {
@@ -65,7 +65,7 @@ static bool insert(const void *key, entry *value)
         if (!grown)
             return false;
         for (size_t i = 0; i < table_size; i++)
-            if (table[i].value) /* what was removed has a key alone */
+            if (table[i].value) /* a removed entry has only a key */
                 grown[place(grown, size, table[i].key)] = table[i];
         free(table);
         table = grown;
@@ -137,7 +137,7 @@ static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
     /* A kernel may be launched for the first time while a stream is captured. */
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     CU(cuThreadExchangeStreamCaptureMode)(&mode);
-    CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED}; /* so that devices have managed variables in common */
+    CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED}; /* so that all devices share managed variables */
     void *yes[] = {(void *)(uintptr_t)1};
     CUresult result = CU(cuLibraryLoadData)(&made->library, of->image, options, values, 2, kept, yes, 1);
     CU(cuThreadExchangeStreamCaptureMode)(&mode);
@@ -153,7 +153,7 @@ static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
     return made->error;
 }
 
-static cudaError_t current(CUcontext *context)
+static cudaError_t get_current(CUcontext *context)
 {
     cudaError_t error = kiln__rt_enter();
     return error != cudaSuccess ? error : (cudaError_t)CU(cuCtxGetCurrent)(context);
@@ -176,7 +176,7 @@ static cudaError_t resolve(entry *e, CUcontext context, CUkernel *kernel)
 cudaError_t kiln__rt_kernel(const void *symbol, CUkernel *kernel)
 {
     CUcontext context;
-    cudaError_t error = current(&context);
+    cudaError_t error = get_current(&context);
     if (error != cudaSuccess)
         return error;
     pthread_mutex_lock(&lock);
@@ -191,7 +191,7 @@ cudaError_t kiln__rt_function(const void *symbol, CUfunction *function)
 {
     CUcontext context;
     CUkernel kernel;
-    cudaError_t error = current(&context);
+    cudaError_t error = get_current(&context);
     if (error != cudaSuccess)
         return error;
     pthread_mutex_lock(&lock);
@@ -217,7 +217,7 @@ cudaError_t kiln__rt_variable(const void *symbol, CUdeviceptr *address, size_t *
 {
     CUcontext context;
     CUlibrary library;
-    cudaError_t error = current(&context);
+    cudaError_t error = get_current(&context);
     if (error != cudaSuccess)
         return error;
     pthread_mutex_lock(&lock);
@@ -393,7 +393,7 @@ char __cudaInitModule(void **handle)
 {
     CUcontext context;
     CUlibrary library;
-    cudaError_t error = current(&context);
+    cudaError_t error = get_current(&context);
     if (error == cudaSuccess) {
         pthread_mutex_lock(&lock);
         binary *of = find_binary(handle);

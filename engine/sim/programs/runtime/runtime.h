@@ -32,11 +32,11 @@ extern rt_driver kiln__rt_driver;
 #define CU(name) (kiln__rt_driver.name)
 
 cudaError_t kiln__rt_load(void);         /* the driver, initialised; once a process */
-void *kiln__rt_symbol(const char *name); /* of the driver's library, or NULL */
+void *kiln__rt_symbol(const char *name); /* a symbol of the driver's library, or NULL */
 
 /* ---- errors ---- */
 
-cudaError_t kiln__rt_record(cudaError_t error); /* as the thread's last error; returns it */
+cudaError_t kiln__rt_record(cudaError_t error); /* stores the error as the thread's last error, and returns it */
 cudaError_t kiln__rt_result(CUresult result);   /* the same for a result of the driver */
 void kiln__rt_forget(void);                     /* after a reset: clears the thread's last error, also a lasting one */
 
@@ -64,16 +64,16 @@ int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* 0: unk
 
 /* ---- what the program registered ---- */
 
-cudaError_t kiln__rt_function(const void *symbol, CUfunction *function); /* in the current context */
+cudaError_t kiln__rt_function(const void *symbol, CUfunction *function); /* the function in the current context */
 cudaError_t kiln__rt_kernel(const void *symbol, CUkernel *kernel);
 cudaError_t kiln__rt_variable(const void *symbol, CUdeviceptr *address, size_t *size);
-const void *kiln__rt_symbol_of(CUfunction function); /* what the program calls it, or the handle itself */
+const void *kiln__rt_symbol_of(CUfunction function); /* the program's symbol of the function, or the handle itself */
 cudaError_t kiln__rt_known(CUkernel kernel);         /* a handle that may be used where a symbol is expected */
-void kiln__rt_unload(CUcontext context);             /* what was loaded into it */
+void kiln__rt_unload(CUcontext context);             /* unloads everything that was loaded into the context */
 
 /* ---- copies, arrays ---- */
 
-size_t kiln__rt_element(CUarray array); /* its size in bytes; 0: error */
+size_t kiln__rt_element(CUarray array); /* size of an element in bytes; 0: error */
 cudaError_t kiln__rt_copy3d(const struct cudaMemcpy3DParms *from, CUDA_MEMCPY3D *copy);
 void kiln__rt_params3d(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *to);
 cudaError_t kiln__rt_copy1d(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *copy);

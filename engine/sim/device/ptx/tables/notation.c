@@ -15,7 +15,8 @@ bool ptx_since_compile(const char *text, size_t length, ptx_since *since)
     return since->target >= 10 && length == (since->kind != 0);
 }
 
-/* The bits of the suffix of `size` characters, which may end in "@90". */
+/* Sets the bit of a suffix in *slot. The suffix has `size` characters and may end in "@90", the first target that has
+ * it. Returns false if it is malformed. */
 static bool compile_suffix(const char *text, size_t size, ptx_slot *slot)
 {
     const char *at = memchr(text, '@', size);
@@ -88,7 +89,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
         end = bar;
     }
     if (text == end) {
-        pattern->type = PTX_PRED; /* p, and the kinds that have none */
+        pattern->type = PTX_PRED; /* p, and the kinds without a type */
         return strchr("pltcoT", pattern->kind) != NULL;
     }
     if (*text == 'w') {

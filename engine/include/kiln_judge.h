@@ -1,0 +1,75 @@
+/* kiln_judge.h - a verdict on a kernel that somebody else, or a program, wrote.
+ *
+ * Experimental: everything in this header may change in any version, also after 1.0. All other rules are the same as
+ * in kiln.h. engine/judge/README.md explains the trials, and engine/judge/THREATS.md the tricks that they find. */
+#ifndef KILN_JUDGE_H
+#define KILN_JUDGE_H
+
+#include "kiln.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a verdict says. X(name, word in the JSON, exit code of the command, text). The values never change. */
+#define KILN_JUDGED_MAP(X)                                                                                             \
+    X(PASS, "pass", 0, "no trial found a fault")                                                                       \
+    X(COMPILE, "compile", 9, "the candidate does not compile")                                                         \
+    X(FORBIDDEN, "forbidden", 6, "the candidate uses something that a kernel must not use")                            \
+    X(LAUNCH, "launch", 11, "the candidate cannot be launched as the spec launches it")                                \
+    X(TIMEOUT, "timeout", 10, "the candidate does not end in time")                                                    \
+    X(UNSAFE, "unsafe", 12, "the candidate does something undefined")                                                  \
+    X(OUTSIDE, "outside", 12, "the candidate uses memory outside of its buffers")                                      \
+    X(INPUT, "input", 14, "the candidate changes an input")                                                            \
+    X(UNWRITTEN, "unwritten", 14, "the candidate leaves elements of an output unwritten")                              \
+    X(WRONG, "wrong", 14, "the candidate gives a wrong answer")                                                        \
+    X(STATE, "state", 14, "the answer or the work depends on earlier calls")                                           \
+    X(TOO_FAST, "too-fast", 14, "the candidate is faster than the device can do the work")                             \
+    X(UNDECIDED, "undecided", 18, "the budget ended before all trials had run")
+typedef enum kiln_judged {
+#define KILN_X(name, word, code, text) KILN_JUDGED_##name,
+    KILN_JUDGED_MAP(KILN_X)
+#undef KILN_X
+        KILN_JUDGED_KINDS
+} kiln_judged;
+/* Return the word and the text of a kind; "" for an unknown kind. */
+KILN_API const char *kiln_judged_word(kiln_judged kind);
+KILN_API const char *kiln_judged_text(kiln_judged kind);
+
+typedef struct kiln_judge_options {
+    size_t size;                /* sizeof(kiln_judge_options); every zero member means its default */
+    const char *variant;        /* the variant whose launch the candidate takes; NULL: the first contender */
+    const kiln_setting *params; /* any subset of its params, by name */
+    size_t param_count;
+    /* Sizes, contents and orders follow from the seed. The same seed gives the same verdict. */
+    uint64_t seed;
+    double budget;       /* seconds after which no further trial begins; 0: 60 */
+    double launch_limit; /* the time limit of one trial's kernels, in seconds; 0: 20 */
+} kiln_judge_options;
+
+typedef struct kiln_judgement kiln_judgement;
+
+/* Judges a kernel: compiles the `length` bytes of CUDA source `text` in place of the source of a variant of `spec`,
+ * runs trials on the engine's device, and makes a verdict.
+ *
+ * `name` is the name of the source in messages. A candidate that does not compile, crashes the compiler or gives wrong
+ * answers is no error: the function returns KILN_OK, and the verdict says so. Errors are faults of the spec, of the
+ * options or of the machine. Free *verdict with kiln_judgement_free(). With KILN_SANDBOX the calling process gives up its
+ * rights before the first trial, as in kiln_plan_run(). Only one thread at a time may judge with one engine, and no other
+ * plan of the engine may be in use. A kernel that faults on a simulated device ends the device's context. The engine then
+ * makes a new one, and plans that were open before are lost. */
+KILN_API kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
+                                const char *name, const kiln_judge_options *options, kiln_judgement **verdict,
+                                kiln_error **error);
+KILN_API void kiln_judgement_free(kiln_judgement *verdict);
+/* Returns the kind of the verdict, a kiln_judged; -1 if `verdict` is NULL. */
+KILN_API int kiln_judgement_kind(const kiln_judgement *verdict);
+/* Return the verdict as JSON (engine/judge/verdict.schema.json), and as a page for people. Both texts end with a newline
+ * and belong to the verdict; "" if `verdict` is NULL. */
+KILN_API const char *kiln_judgement_json(const kiln_judgement *verdict);
+KILN_API const char *kiln_judgement_page(const kiln_judgement *verdict);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

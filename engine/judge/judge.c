@@ -1,0 +1,366 @@
+/* judge.c - kiln_judge(): the order of the trials, the search for a smaller failing case, and who is to blame.
+ *
+ * Every trial has its own seed, made from the caller's seed, the phase and its number. So the verdict does not depend on
+ * which trials ran before, and a failing case can be repeated alone. */
+#include <string.h>
+
+#include "judge_internal.h"
+
+#define BUDGET 60.0
+#define LAUNCH_LIMIT 20.0
+
+/* ---- opening ---- */
+
+/* Makes a copy of the spec in which the candidate's text is the source of the variant. */
+static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length, kiln_error **error)
+{
+    const kiln_spec *spec = judge->spec;
+    const char *variant = judge->options.variant;
+    if (spec->from_t1)
+        return kiln__fail(judge->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "%s: a T1 file has no references, so nothing can be "
+                          "judged",
+                          spec->path);
+    if (spec->verify_count == 0)
+        return kiln__fail(judge->mem, error, KILN_ERROR_SPEC, "%s: a judge needs references: the spec has no 'verify'",
+                          spec->path);
+    if (memchr(text, '\0', length))
+        return kiln__fail(judge->mem, error, KILN_ERROR_ARGUMENT, "%s is not a text: it contains a zero byte",
+                          judge->name);
+    KILN__TRY(kiln_spec_parse(judge->engine, spec->file.text, spec->file.length, spec->path, &judge->own, error));
+    size_t at = kiln_spec_variant_first(judge->own);
+    if (variant) {
+        const int found = kiln_spec_variant_find(judge->own, variant);
+        if (found < 0)
+            return kiln__fail(judge->mem, error, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'", spec->name, variant);
+        at = (size_t)found;
+    }
+    kiln__variant *own = &judge->own->variants[at];
+    const char *path, *source = own->source ? own->source : judge->own->source;
+    KILN__TRY(kiln__engine_find_source(judge->engine, spec->folder, source ? source : "", &judge->arena, &path, error));
+    own->source_folder = kiln__arena_folder(&judge->arena, path);
+    own->source_text = kiln__arena_strndup(&judge->arena, text, length);
+    own->source = judge->name;
+    judge->variant = own;
+    return own->source_text && own->source_folder ? KILN_OK : kiln__fail_memory(error);
+}
+
+/* Opens the plans that the judge trusts: the variant with its own source, and the variants that are references. */
+static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
+{
+    const kiln_spec *spec = judge->spec;
+    const kiln_choice choice = {
+        .variant = judge->variant->name, .params = judge->options.params, .param_count = judge->options.param_count};
+    const size_t count = spec->verify_count;
+    judge->references = kiln__arena_alloc(&judge->arena, (count + 1) * sizeof *judge->references);
+    judge->expected = kiln__arena_alloc(&judge->arena, (count + 1) * sizeof *judge->expected);
+    judge->allowed = kiln__arena_alloc(&judge->arena, (count + 1) * sizeof *judge->allowed);
+    if (!judge->references || !judge->expected || !judge->allowed || !kiln__judge_read_ranges(judge))
+        return kiln__fail_memory(error);
+    KILN__TRY(kiln_plan_open(judge->engine, spec, &choice, &judge->original, error));
+    for (size_t v = 0; v < count; v++) {
+        const kiln__verify *verify = &spec->verify[v];
+        const kiln_choice other = {.variant = verify->name};
+        if (verify->against != KILN__AGAINST_VARIANT)
+            continue;
+        if (verify->param_count)
+            return kiln__fail(judge->mem, error, KILN_ERROR_UNSUPPORTED,
+                              "the reference of '%s' has params: a judge takes the defaults of a variant",
+                              verify->buffer);
+        judge->references[v].variant = kiln__spec_variant(spec, verify->name);
+        KILN__TRY(kiln_plan_open(judge->engine, spec, &other, &judge->references[v].plan, error));
+    }
+    judge->buffer_count = judge->variant->buffer_count;
+    judge->buffers = kiln__arena_alloc(&judge->arena, (judge->buffer_count + 1) * sizeof *judge->buffers);
+    judge->places = kiln__arena_alloc(&judge->arena, (judge->buffer_count + 1) * sizeof *judge->places);
+    return judge->buffers && judge->places ? KILN_OK : kiln__fail_memory(error);
+}
+
+/* Compiles and loads the candidate. If that fails, the fault tells it. */
+static kiln_status open_candidate(kiln__judge *judge, kiln_error **error)
+{
+    const kiln_choice choice = {
+        .variant = judge->variant->name, .params = judge->options.params, .param_count = judge->options.param_count};
+    kiln_error *why = NULL;
+    kiln_status status = kiln_plan_open(judge->engine, judge->own, &choice, &judge->candidate, &why);
+    if (status == KILN_OK)
+        return kiln__judge_read_code(judge) ? KILN_OK : kiln__fail_memory(error);
+    if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_COMPILER || status == KILN_ERROR_INTERRUPTED) {
+        if (error)
+            *error = why;
+        else
+            kiln_error_free(why);
+        return status;
+    }
+    judge->fault.kind = status == KILN_ERROR_TIMEOUT   ? KILN_JUDGED_TIMEOUT
+                        : status == KILN_ERROR_REFUSED ? KILN_JUDGED_FORBIDDEN
+                                                       : KILN_JUDGED_COMPILE;
+    judge->fault.message = kiln__judge_print(judge, "%s", kiln_error_message(why));
+    kiln_error_free(why);
+    return KILN_OK;
+}
+
+/* ---- trials ---- */
+
+static bool is_late(kiln__judge *judge)
+{
+    if (kiln__seconds_since(judge->begun) < judge->options.budget)
+        return false;
+    judge->late = true;
+    return true;
+}
+
+/* Returns true if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
+ * can do, and the fault is not held against the candidate. */
+static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *trial, bool *fails, kiln_error **error)
+{
+    kiln__judge_fault fault;
+    bool fits;
+    KILN__TRY(kiln__judge_try(judge, trial, true, &fault, &fits, error));
+    *fails = fault.kind != KILN_JUDGED_PASS;
+    if (*fails)
+        kiln__judge_note(judge, kiln__judge_print(judge, "the variant's own source fails in a trial too (%s): %s",
+                                                  kiln_judged_word(fault.kind), fault.message));
+    return KILN_OK;
+}
+
+/* Runs the failed case with another value of one size. *same is set if the candidate has the same kind of fault, and the
+ * variant's own source passes. Otherwise the case keeps its value. */
+static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *same, kiln_error **error)
+{
+    const int64_t now = judge->failed.ranged[at];
+    kiln__judge_fault fault;
+    bool fits, fails = false;
+    judge->failed.ranged[at] = value;
+    KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
+    *same = fits && fault.kind == judge->fault.kind;
+    if (*same && !judge->broken)
+        KILN__TRY(ask_original(judge, &judge->failed, &fails, error));
+    *same = *same && !fails;
+    if (*same)
+        judge->fault = fault;
+    else
+        judge->failed.ranged[at] = now;
+    return KILN_OK;
+}
+
+/* Searches for smaller sizes with the same fault. Each size is first tried at its least values, and then bisected: most
+ * faults show at all sizes above some size. */
+static kiln_status shrink(kiln__judge *judge, kiln_error **error)
+{
+    enum { LEAST = 4 };
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const kiln__judge_range *range = &judge->ranges[i];
+        const int64_t m = range->multiple;
+        int64_t low = range->from - 1; /* no fault up to here */
+        for (unsigned k = 0; !judge->broken && !is_late(judge); k++) {
+            const int64_t high = judge->failed.ranged[i], first = k < LEAST && range->from < k ? k : range->from;
+            int64_t value = ((k < LEAST ? first : low + (high - low) / 2) + m - 1) / m * m;
+            bool same;
+            if (value >= high)
+                value = high - m;
+            if (value <= low || value < range->from) {
+                if (k < LEAST)
+                    continue;
+                break;
+            }
+            KILN__TRY(try_size(judge, i, value, &same, error));
+            if (same && k < LEAST)
+                break; /* the value before is known to have no fault */
+            low = same ? low : value;
+        }
+    }
+    return KILN_OK;
+}
+
+/* Runs one trial, and decides whether its fault is the candidate's. */
+static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
+{
+    const size_t findings = judge->finding_count;
+    kiln__judge_fault fault;
+    bool fits, fails = false;
+    KILN__TRY(trial->phase == KILN__JUDGE_PHASE_CALLS ? kiln__judge_calls(judge, trial, &fault, &fits, error)
+                                                      : kiln__judge_try(judge, trial, false, &fault, &fits, error));
+    judge->skipped += !fits;
+    judge->ran[trial->phase] += fits;
+    judge->classes[trial->class] += fits;
+    if (fault.kind == KILN_JUDGED_PASS)
+        return KILN_OK;
+    if (!judge->broken && fault.kind != KILN_JUDGED_STATE && fault.kind != KILN_JUDGED_LAUNCH &&
+        fault.kind != KILN_JUDGED_COMPILE && fault.kind != KILN_JUDGED_FORBIDDEN)
+        KILN__TRY(ask_original(judge, trial, &fails, error));
+    if (fails) {
+        judge->unsettled++;
+        judge->finding_count = findings;
+        return KILN_OK;
+    }
+    judge->fault = fault;
+    judge->failed = *trial;
+    if (trial->phase == KILN__JUDGE_PHASE_CHECKS && fault.kind == KILN_JUDGED_WRONG) {
+        /* two runs tell a wrong element from one that is not written */
+        judge->failed.checked = false;
+        KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
+        judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
+        judge->fault = fault.kind == KILN_JUDGED_PASS ? judge->fault : fault;
+    }
+    const bool of_code = judge->fault.kind == KILN_JUDGED_COMPILE || judge->fault.kind == KILN_JUDGED_FORBIDDEN;
+    return trial->phase == KILN__JUDGE_PHASE_CALLS || judge->broken || of_code ? KILN_OK : shrink(judge, error);
+}
+
+/* How many trials a phase has, and how large they may be. */
+static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, uint64_t *most)
+{
+    bool moves = false;
+    for (size_t i = 0; i < judge->spec->assumption_count; i++)
+        moves = moves || judge->spec->assumptions[i].align < 256;
+    *most = (uint64_t)1 << (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS ? 12 : 17);
+    const unsigned sets = judge->range_count ? UINT32_MAX : (unsigned)judge->spec->size_set_count;
+    unsigned count = 0;
+    switch (phase) {
+    case KILN__JUDGE_PHASE_CHECKS: count = judge->simulated ? 6 : 0; break;
+    case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + 7 : 42;
+    case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
+    case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
+    case KILN__JUDGE_PHASE_CALLS: count = 3; break;
+    case KILN__JUDGE_PHASE_TIMES:
+    case KILN__JUDGE_PHASE_COUNT: break;
+    }
+    return count < sets ? count : sets;
+}
+
+/* Makes trial `number` of a phase. */
+static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned number, uint64_t most,
+                       kiln__judge_trial *trial)
+{
+    kiln__random random = {kiln__random_mix(judge->options.seed + 1) ^ kiln__random_mix(1000u * phase + number)};
+    unsigned like = number;
+    trial->phase = phase;
+    trial->class = KILN__JUDGE_FILL;
+    trial->order = trial->shift = 0;
+    trial->checked = judge->simulated && (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS);
+    if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2)
+        trial->class = (kiln__judge_class)(number % KILN__JUDGE_CLASS_COUNT);
+    if (phase == KILN__JUDGE_PHASE_ORDERS) {
+        trial->order = number == 0 ? 1 : kiln__random_next(&random) | 2;
+        like = 3 + number;
+    }
+    if (phase == KILN__JUDGE_PHASE_ALIGNMENTS) {
+        trial->shift = 1 + number;
+        like = 2 + number % 5;
+    }
+    if (phase == KILN__JUDGE_PHASE_CALLS)
+        like = 2 + 2 * number;
+    if (!kiln__judge_class_fits(judge, trial->class))
+        trial->class = KILN__JUDGE_FILL;
+    kiln__judge_draw_sizes(judge, &random, like, most, trial);
+    if (!judge->range_count)
+        trial->set = number % judge->spec->size_set_count;
+    trial->seed = kiln__random_next(&random);
+}
+
+static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
+{
+    kiln__judge_trial trial = {0};
+    trial.ranged = kiln__arena_alloc(&judge->arena, (judge->range_count + 1) * sizeof *trial.ranged);
+    if (!trial.ranged)
+        return kiln__fail_memory(error);
+    for (int p = 0; p < KILN__JUDGE_PHASE_COUNT; p++) {
+        uint64_t most;
+        const unsigned count = count_trials(judge, (kiln__judge_phase)p, &most);
+        for (unsigned i = 0; i < count && judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge); i++) {
+            make_trial(judge, (kiln__judge_phase)p, i, most, &trial);
+            KILN__TRY(run_one(judge, &trial, error));
+            if (judge->broken && judge->fault.kind == KILN_JUDGED_PASS)
+                return kiln__fail(judge->mem, error, KILN_ERROR_DEVICE,
+                                  "the device failed while the spec's own kernels ran");
+        }
+    }
+    if (judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge))
+        KILN__TRY(kiln__judge_time(judge, &judge->fault, error));
+    if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0)) {
+        judge->fault.kind = KILN_JUDGED_UNDECIDED;
+        judge->fault.message = judge->late ? "the budget ended before all trials had run"
+                                           : "no sizes of the spec are small enough for this device";
+    }
+    return KILN_OK;
+}
+
+/* ---- the public function ---- */
+
+static void close_judge(kiln__judge *judge)
+{
+    kiln_plan_close(judge->candidate);
+    for (size_t v = 0; judge->references && v < judge->spec->verify_count; v++)
+        kiln_plan_close(judge->references[v].plan);
+    kiln_plan_close(judge->original);
+    kiln_spec_free(judge->own);
+    kiln__judge_drop_globals(judge);
+    kiln__free(judge->mem, judge->code.globals);
+    kiln__free(judge->mem, judge->code.constants);
+    kiln__free(judge->mem, judge->findings);
+    kiln__free(judge->mem, judge->notes);
+    kiln__arena_free(&judge->arena);
+}
+
+/* Opens, compiles, gives up rights, runs the trials and concludes, with the context current. */
+static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln_judgement **verdict,
+                       kiln_error **error)
+{
+    KILN__TRY(copy_spec(judge, text, length, error));
+    KILN__TRY(open_trusted(judge, error));
+    KILN__TRY(open_candidate(judge, error));
+    if (judge->fault.kind == KILN_JUDGED_PASS && judge->code.forbidden) {
+        judge->fault.kind = KILN_JUDGED_FORBIDDEN;
+        judge->fault.message = judge->code.forbidden;
+    }
+    if (judge->fault.kind == KILN_JUDGED_PASS) {
+        const kiln__sandbox want = {0};
+        KILN__TRY(kiln__engine_nvrtc(judge->engine, error)); /* a size that is a macro needs another compile */
+        KILN__TRY(kiln__engine_sandbox(judge->engine, judge->spec, &want, error));
+        KILN__TRY(run_phases(judge, error));
+    }
+    kiln_judgement *made = kiln__judge_conclude(judge);
+    if (!made)
+        return kiln__fail_memory(error);
+    *verdict = made;
+    return KILN_OK;
+}
+
+kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length, const char *name,
+                       const kiln_judge_options *given, kiln_judgement **verdict, kiln_error **error)
+{
+    kiln_judge_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS(engine->mem, error, text);
+    KILN__NEEDS_TEXT(engine->mem, error, name);
+    KILN__NEEDS(engine->mem, error, verdict);
+    KILN__TAKE(engine->mem, error, "options", given, &options);
+    KILN__NEEDS_NUMBER(engine->mem, error, options.budget);
+    KILN__NEEDS_NUMBER(engine->mem, error, options.launch_limit);
+    KILN__NEEDS_SETTINGS(engine->mem, error, options.params, options.param_count);
+    if (options.budget == 0)
+        options.budget = BUDGET;
+    if (options.launch_limit == 0)
+        options.launch_limit = LAUNCH_LIMIT;
+    CUcontext previous;
+    kiln__judge judge = {.engine = engine,
+                         .mem = engine->mem,
+                         .arena.mem = engine->mem,
+                         .spec = spec,
+                         .options = options,
+                         .name = name,
+                         .sized_set = SIZE_MAX,
+                         .begun = kiln__now_ns()};
+    kiln_status status = kiln__engine_enter(engine, &previous, error);
+    if (status != KILN_OK)
+        return status;
+    judge.simulated = engine->info.simulated != 0;
+    status = run(&judge, text, length, verdict, error);
+    close_judge(&judge);
+    kiln__engine_leave(engine, previous);
+    /* A fault ends the context. The next judgement gets a new one, as far as the context is the engine's own. */
+    if (judge.broken && judge.simulated && engine->owns_context)
+        kiln__engine_renew(engine, NULL);
+    return status;
+}

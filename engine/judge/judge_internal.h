@@ -1,0 +1,207 @@
+/* judge_internal.h - declarations that the files of judge/ share. */
+#ifndef KILN_JUDGE_INTERNAL_H
+#define KILN_JUDGE_INTERNAL_H
+
+#include "kiln_judge.h"
+#include "kiln_sim.h"
+#include "plan.h"
+#include "random.h"
+
+/* ---- what the code of the candidate tells (code.c) ---- */
+
+/* A variable of the candidate's module in global memory. */
+typedef struct kiln__judge_global {
+    const char *name;
+    CUdeviceptr address; /* 0: the driver does not find it */
+    size_t bytes;
+    unsigned char *initial; /* its content after loading; NULL: not known */
+    unsigned char *before;  /* its content before a call */
+} kiln__judge_global;
+typedef struct kiln__judge_code {
+    int64_t *constants; /* integers that instructions of the kernel name, each once, ascending */
+    size_t constant_count, constant_capacity;
+    kiln__judge_global *globals;
+    size_t global_count, global_capacity;
+    CUmodule module;       /* the code that was read: another size may be compiled anew */
+    const char *forbidden; /* the reason why no trial runs; NULL: none */
+    char digest[33];       /* the digest of the PTX */
+} kiln__judge_code;
+
+/* ---- contents (contents.c) ---- */
+
+/* How the elements of inputs are drawn. X(name, word, description) */
+#define KILN__JUDGE_CLASSES(X)                                                                                         \
+    X(FILL, "fill", "the distribution of the spec")                                                                    \
+    X(TIES, "ties", "few different values")                                                                            \
+    X(EDGES, "edges", "the two ends of the range")                                                                     \
+    X(SPREAD, "spread", "magnitudes of all sizes")                                                                     \
+    X(CANCEL, "cancel", "pairs that nearly cancel each other")                                                         \
+    X(ONE_HOT, "one-hot", "one value everywhere except at a few elements")                                             \
+    X(SPECIAL, "special", "NaN, infinities, -0 and denormals among others")
+typedef enum kiln__judge_class {
+#define KILN_X(name, word, about) KILN__JUDGE_##name,
+    KILN__JUDGE_CLASSES(KILN_X)
+#undef KILN_X
+        KILN__JUDGE_CLASS_COUNT
+} kiln__judge_class;
+const char *kiln__judge_class_word(kiln__judge_class of);
+
+/* ---- trials ---- */
+
+/* The parts of a judgement, in the order in which they run. X(name, word, description) */
+#define KILN__JUDGE_PHASES(X)                                                                                          \
+    X(CHECKS, "checks", "small sizes under all checks of the simulated device")                                        \
+    X(ANSWERS, "answers", "many sizes and contents, each with two poisons")                                            \
+    X(ORDERS, "orders", "blocks in other orders")                                                                      \
+    X(ALIGNMENTS, "alignments", "buffers at every alignment that the contract allows")                                 \
+    X(CALLS, "calls", "several calls in the same memory")                                                              \
+    X(TIMES, "times", "the time, or an estimate of it")
+typedef enum kiln__judge_phase {
+#define KILN_X(name, word, about) KILN__JUDGE_PHASE_##name,
+    KILN__JUDGE_PHASES(KILN_X)
+#undef KILN_X
+        KILN__JUDGE_PHASE_COUNT
+} kiln__judge_phase;
+const char *kiln__judge_phase_word(kiln__judge_phase phase);
+
+typedef struct kiln__judge_trial {
+    kiln__judge_phase phase;
+    int64_t *ranged;         /* the values of the sizes that have a range, in the order of judge->ranges */
+    size_t set;              /* the size set that has the values of all other sizes */
+    kiln__judge_class class; /* the class of all inputs */
+    uint64_t seed;           /* the seed of contents, guards and poison */
+    uint64_t order;          /* the order of blocks, as in kiln__sim_order() */
+    uint64_t shift;          /* decides how far each buffer is moved; 0: not at all */
+    bool checked;
+} kiln__judge_trial;
+
+/* The fault that a trial found. */
+typedef struct kiln__judge_fault {
+    kiln_judged kind;   /* KILN_JUDGED_PASS: none */
+    const char *buffer; /* NULL: not known */
+    uint64_t element, wrong, of;
+    char index[96], expected[40], got[40];
+    const char *message; /* one sentence or more, in the judge's arena */
+} kiln__judge_fault;
+
+/* A finding of the checks. All texts are in the judge's arena. */
+typedef struct kiln__judge_finding {
+    const char *kind, *message, *file, *text, *kernel, *buffer;
+    unsigned line;
+    uint64_t count;
+    bool note;
+} kiln__judge_finding;
+
+typedef struct kiln__judge_range {
+    const char *name;
+    int64_t from, to, multiple;
+} kiln__judge_range;
+
+/* The memory of one buffer during a trial. */
+typedef struct kiln__judge_place {
+    CUdeviceptr base, at; /* base: of the allocation, which has guard zones around the buffer */
+    size_t total, lead;   /* lead: bytes before the buffer */
+    kiln_array content;   /* data NULL: the buffer has no content, and gets poison */
+    unsigned char *image; /* what is written before a call: guards, then content or poison, then guards */
+    unsigned char *got;   /* what is read after it */
+    unsigned char *first; /* `got` of the first of two runs */
+} kiln__judge_place;
+
+typedef struct kiln__judge_plan { /* the plan of a variant that is the reference of some output */
+    const kiln__variant *variant;
+    kiln_plan *plan;
+} kiln__judge_plan;
+
+typedef struct kiln__judge {
+    kiln_engine *engine;
+    const kiln_allocator *mem;
+    kiln__arena arena;
+    const kiln_spec *spec; /* the caller's */
+    kiln_spec *own;        /* a copy whose variant has the candidate's text */
+    const kiln__variant *variant;
+    kiln_judge_options options;
+    const char *name;
+    uint64_t begun;
+    bool simulated;
+    kiln_plan *candidate, *original; /* original: the same variant with its own source */
+    kiln__judge_plan *references;    /* for each verify entry; plan NULL: a host function or a file makes it */
+    kiln__judge_code code;
+    kiln__judge_range *ranges;
+    size_t range_count;
+    /* of the trial that is being run */
+    kiln__once_buffer *buffers;
+    kiln__judge_place *places;
+    size_t buffer_count;
+    kiln__once_expected *expected; /* one entry for each verify entry */
+    double **allowed; /* for each verify entry the allowed error of each element; NULL: the comparison is exact */
+    int64_t *sized;   /* the sizes that the plans have now; NULL: none yet */
+    size_t sized_set;
+    bool broken; /* the context is lost: nothing can run any more */
+    /* results */
+    kiln__judge_fault fault;
+    kiln__judge_trial failed;
+    kiln__judge_finding *findings;
+    size_t finding_count, finding_capacity;
+    const char **notes;
+    size_t note_count, note_capacity;
+    unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
+    unsigned classes[KILN__JUDGE_CLASS_COUNT];
+    uint64_t largest; /* elements of all buffers */
+    bool late;        /* trials were left out because the budget ended */
+    struct kiln__judge_times {
+        bool known, measured, against_known;
+        double seconds, low, high, against, roofline;
+        const char *device, *sizes;
+    } times;
+} kiln__judge;
+
+/* words.c. The first one returns the text of `format`, in the judge's arena. */
+const char *kiln__judge_print(kiln__judge *judge, const char *format, ...) KILN__PRINTF(2, 3);
+void kiln__judge_note(kiln__judge *judge, const char *text);
+
+/* code.c: reads the PTX of the candidate, if it was not read yet. Returns false if memory runs out. */
+bool kiln__judge_read_code(kiln__judge *judge);
+void kiln__judge_drop_globals(kiln__judge *judge);
+/* Gives the variables of the module the contents that they had after loading. */
+void kiln__judge_reset_globals(const kiln__judge *judge);
+
+/* sizes.c */
+/* Reads the ranges of the spec. Returns false if memory runs out. */
+bool kiln__judge_read_ranges(kiln__judge *judge);
+/* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
+void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
+                            kiln__judge_trial *trial);
+/* Writes "N=33 M=1". */
+void kiln__judge_print_sizes(const kiln__judge *judge, const kiln__judge_trial *trial, kiln__text *out);
+/* All sizes of a trial, in the arena; *count gets their number. NULL: no memory. */
+kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *trial, size_t *count);
+
+/* contents.c: makes the content of a buffer. content->data is NULL for a buffer without content. The caller frees it. */
+kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
+                                kiln_array *content, kiln_error **error);
+/* True if some input can have contents of this class. */
+bool kiln__judge_class_fits(const kiln__judge *judge, kiln__judge_class class);
+const kiln__assumption *kiln__judge_assumption(const kiln__judge *judge, const char *name);
+
+/* expect.c: computes the expected outputs for the contents of the trial, and how far each element may be off. */
+kiln_status kiln__judge_expect(kiln__judge *judge, const kiln__judge_trial *trial, kiln_error **error);
+void kiln__judge_drop_expected(kiln__judge *judge);
+/* Compares what was read from the device. */
+void kiln__judge_compare(kiln__judge *judge, kiln__judge_fault *fault);
+
+/* trial.c. A status other than KILN_OK means that the judge itself failed. */
+/* Runs one trial of the candidate, or of the original. *fault tells what it found. *fits is false if the spec's
+ * constraints exclude these sizes. */
+kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original, kiln__judge_fault *fault,
+                            bool *fits, kiln_error **error);
+/* The trial of several calls in one memory. */
+kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
+                              kiln_error **error);
+
+/* times.c */
+kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error);
+
+/* verdict.c: makes the texts. NULL: no memory. */
+kiln_judgement *kiln__judge_conclude(kiln__judge *judge);
+
+#endif

@@ -1,0 +1,141 @@
+/* sizes.c - the sizes of trials: edges, primes, neighbours of powers of two and of the numbers in the candidate's code.
+ *
+ * A kernel that is right at one size only, or wrong at one, usually names that size. So the integers of the PTX are
+ * drawn as sizes too, with their neighbours. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "judge_internal.h"
+
+static const int64_t usual[] = {0,   1,   2,    3,    5,    7,    8,    13,   16,   17,   31,   32,   33,  61,  63,
+                                64,  65,  97,   100,  127,  128,  129,  191,  255,  256,  257,  300,  511, 512, 513,
+                                521, 777, 1000, 1021, 1023, 1024, 1025, 2047, 2048, 2049, 4093, 4096, 4097};
+
+bool kiln__judge_read_ranges(kiln__judge *judge)
+{
+    const kiln_spec *spec = judge->spec;
+    judge->ranges = kiln__arena_alloc(&judge->arena, (spec->assumption_count + 1) * sizeof *judge->ranges);
+    judge->sized = kiln__arena_alloc(&judge->arena, (spec->assumption_count + 1) * sizeof *judge->sized);
+    for (size_t i = 0; judge->ranges && i < spec->assumption_count; i++) {
+        const kiln__assumption *a = &spec->assumptions[i];
+        if (a->of_size && a->has_from)
+            judge->ranges[judge->range_count++] = (kiln__judge_range){a->name, (int64_t)a->from, (int64_t)a->to,
+                                                                      (int64_t)a->multiple};
+    }
+    return judge->ranges && judge->sized;
+}
+
+/* Moves a number into the range, to a multiple, and below the limit. */
+static int64_t clamp(const kiln__judge_range *range, int64_t value, uint64_t most)
+{
+    const int64_t m = range->multiple, first = (range->from + m - 1) / m * m;
+    int64_t last = range->to / m * m;
+    if ((uint64_t)last > most)
+        last = (int64_t)(most / (uint64_t)m) * m;
+    value = (value + m - 1) / m * m;
+    if (value > last)
+        value = last;
+    return value < first ? first : value;
+}
+
+static int64_t draw_one(const kiln__judge *judge, kiln__random *random, const kiln__judge_range *range, uint64_t most)
+{
+    const uint64_t kind = kiln__random_below(random, 10);
+    int64_t value;
+    if (kind < 4) {
+        value = usual[kiln__random_below(random, KILN__COUNT(usual))];
+    } else if (kind < 7 && judge->code.constant_count) {
+        value = judge->code.constants[kiln__random_below(random, judge->code.constant_count)];
+        value += (int64_t)kiln__random_below(random, 3) - 1;
+    } else { /* uniform in the number of binary digits */
+        unsigned bits = 1;
+        while (bits < 40 && (uint64_t)1 << bits < most && (int64_t)1 << bits < range->to)
+            bits++;
+        value = (int64_t)kiln__random_below(random, (uint64_t)1 << (1 + kiln__random_below(random, bits)));
+    }
+    if (value < 0 || (uint64_t)value > most || value > range->to) /* a size that does not fit */
+        value = (int64_t)kiln__random_below(random, most < 64 ? most + 1 : 64);
+    return clamp(range, value, most);
+}
+
+/* The numbers of the code that fit the range, the largest first, each with its two neighbours: number 0 is the largest one.
+ * Returns false if there are fewer. */
+static bool take_constant(const kiln__judge *judge, const kiln__judge_range *range, unsigned number, uint64_t most,
+                          int64_t *value)
+{
+    static const int step[] = {0, 1, -1};
+    unsigned left = number / 3;
+    for (size_t i = judge->code.constant_count; i-- > 0;) {
+        const int64_t c = judge->code.constants[i];
+        if (c <= 1 || c < range->from || c > range->to || (uint64_t)c > most || left--)
+            continue;
+        *value = clamp(range, c + step[number % 3] * range->multiple, most);
+        return true;
+    }
+    return false;
+}
+
+/* Trials 0 to 3 have fixed sizes: the least ones, ones, a mixture of small odd ones, and the largest that fit. In the
+ * phase of answers, every second later trial has a number of the candidate's code as one of its sizes. */
+void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
+                            kiln__judge_trial *trial)
+{
+    static const int64_t odd[] = {33, 17, 45, 7};
+    uint64_t left = most;
+    const size_t count = judge->range_count;
+    const size_t first = count ? (size_t)kiln__random_below(random, count) : 0;
+    trial->set = judge->spec->size_set_count ? (size_t)kiln__random_below(random, judge->spec->size_set_count) : 0;
+    for (size_t n = 0; n < count; n++) {
+        const size_t i = (first + n) % count; /* each size comes first sometimes, and may then be large */
+        const kiln__judge_range *range = &judge->ranges[i];
+        int64_t value;
+        switch (number) {
+        case 0: value = range->from; break;
+        case 1: value = 1; break;
+        case 2: value = odd[i % KILN__COUNT(odd)]; break;
+        case 3: value = n ? 5 : range->to; break;
+        default:
+            if (trial->phase != KILN__JUDGE_PHASE_ANSWERS || n || number % 2 ||
+                !take_constant(judge, range, (number - 4) / 2, left, &value))
+                value = draw_one(judge, random, range, left);
+        }
+        trial->ranged[i] = clamp(range, value, left);
+        if (trial->ranged[i] > 1)
+            left /= (uint64_t)trial->ranged[i];
+        left = left ? left : 1;
+    }
+}
+
+/* Returns true if the spec has a range for the size. The size sets have the values of all other sizes. */
+static bool is_ranged(const kiln__judge *judge, const char *name, size_t *at)
+{
+    for (*at = 0; *at < judge->range_count; ++*at)
+        if (strcmp(judge->ranges[*at].name, name) == 0)
+            return true;
+    return false;
+}
+
+kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *trial, size_t *count)
+{
+    const kiln__settings *set = &judge->spec->size_sets[trial->set].settings;
+    kiln_setting *sizes = kiln__calloc(judge->mem, set->count + 1, sizeof *sizes);
+    for (size_t i = 0, at; sizes && i < set->count; i++) {
+        sizes[i] = set->items[i];
+        if (is_ranged(judge, set->items[i].name, &at))
+            sizes[i].value = (kiln_value){.kind = KILN_INT, .as.i = trial->ranged[at]};
+    }
+    *count = set->count;
+    return sizes;
+}
+
+void kiln__judge_print_sizes(const kiln__judge *judge, const kiln__judge_trial *trial, kiln__text *out)
+{
+    const kiln__settings *set = &judge->spec->size_sets[trial->set].settings;
+    for (size_t i = 0, at; i < set->count; i++) {
+        kiln__text_printf(out, "%s%s=", i ? " " : "", set->items[i].name);
+        if (is_ranged(judge, set->items[i].name, &at))
+            kiln__text_printf(out, "%" PRId64, trial->ranged[at]);
+        else
+            kiln__value_print(out, set->items[i].value);
+    }
+}

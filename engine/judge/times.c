@@ -1,0 +1,109 @@
+/* times.c - the time of the candidate beside another variant: measured on a GPU, estimated by a simulated device with a
+ * model of times. A simulated device without one gives no time. */
+#include <math.h>
+#include <string.h>
+
+#include "judge_internal.h"
+
+enum { ELEMENTS_MOST = 1 << 22, ELEMENTS_MOST_GPU = 1 << 28 };
+#define FASTER 1.05 /* a measured time that is shorter than the bound by more than clocks and events explain */
+
+/* Chooses the size set with the most elements that are not too many, by its number. *found is false if all sets are too large. */
+static kiln_status choose_set(kiln__judge *judge, size_t *set, bool *found, kiln_error **error)
+{
+    uint64_t best = 0;
+    const uint64_t most = judge->simulated ? ELEMENTS_MOST : ELEMENTS_MOST_GPU;
+    *found = false;
+    for (size_t s = 0; s < judge->spec->size_set_count; s++) {
+        const kiln__settings *settings = &judge->spec->size_sets[s].settings;
+        uint64_t elements = 0;
+        kiln_error *why = NULL;
+        kiln_status status = kiln_plan_resize(judge->original, settings->items, settings->count, &why);
+        kiln_error_free(why);
+        if (status == KILN_ERROR_MEMORY)
+            return kiln__fail_memory(error);
+        if (status != KILN_OK)
+            continue; /* outside of the constraints */
+        KILN__TRY(kiln__once_buffers(judge->original, judge->buffers, error));
+        for (size_t i = 0; i < judge->buffer_count; i++)
+            elements += judge->buffers[i].elements;
+        if (elements <= most && elements >= best) {
+            best = elements;
+            *set = s;
+            *found = true;
+        }
+    }
+    return KILN_OK;
+}
+
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. */
+static kiln_status time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
+                             kiln_error **error)
+{
+    const kiln__settings *settings = &judge->spec->size_sets[set].settings;
+    const kiln_run_options options = {.size = sizeof options,
+                                      .flags = judge->simulated ? KILN_RUN_NO_VERIFY : KILN_RUN_FLUSH_L2,
+                                      .budget = judge->simulated ? 0 : 0.5,
+                                      .sample_timeout = judge->options.launch_limit};
+    kiln_error *why = NULL;
+    *result = NULL;
+    kiln_status status = kiln_plan_resize(plan, settings->items, settings->count, &why);
+    if (status == KILN_OK)
+        status = kiln_plan_run(plan, &options, result, &why);
+    if (status == KILN_OK)
+        return KILN_OK;
+    *result = NULL;
+    if (judge->engine->driver.cuCtxSynchronize_() != CUDA_SUCCESS)
+        judge->broken = true;
+    if (status == KILN_ERROR_MEMORY) {
+        kiln_error_free(why);
+        return kiln__fail_memory(error);
+    }
+    kiln__judge_note(judge, kiln__judge_print(judge, "no time: %s", kiln_error_message(why)));
+    kiln_error_free(why);
+    return KILN_OK;
+}
+
+/* Times the candidate, and then the variant's own source, at a size set that fits the device. *fault is set if a
+ * measured time is shorter than the peaks of the device allow. If there is no time, a note says why. */
+kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
+{
+    const kiln__simulator *simulator = judge->engine->driver.simulator;
+    const kiln_result *own, *other;
+    size_t set = 0;
+    bool found;
+    if (simulator && !simulator->has_model()) {
+        kiln__judge_note(judge, "no time: this simulated device has no model of times");
+        return KILN_OK;
+    }
+    judge->sized_set = SIZE_MAX;
+    KILN__TRY(choose_set(judge, &set, &found, error));
+    if (!found) {
+        kiln__judge_note(judge, "no time: every size set is too large for this device");
+        return KILN_OK;
+    }
+    KILN__TRY(time_plan(judge, judge->candidate, set, &own, error));
+    if (!own || judge->broken)
+        return KILN_OK;
+    judge->times = (struct kiln__judge_times){.known = own->measured || own->estimated,
+                                              .measured = own->measured != 0,
+                                              .seconds = own->seconds,
+                                              .low = own->seconds_low,
+                                              .high = own->seconds_high,
+                                              .roofline = own->roofline,
+                                              .device = judge->engine->info.id,
+                                              .sizes = judge->spec->size_sets[set].name};
+    KILN__TRY(time_plan(judge, judge->original, set, &other, error));
+    if (other && (other->measured || other->estimated)) {
+        judge->times.against_known = true;
+        judge->times.against = other->seconds;
+    }
+    judge->ran[KILN__JUDGE_PHASE_TIMES]++;
+    if (judge->times.measured && judge->times.roofline > FASTER) {
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_TOO_FAST};
+        fault->message = kiln__judge_print(
+            judge, "%.3g s is %.2f times as fast as the peaks of the device allow for the spec's flops and bytes",
+            judge->times.seconds, judge->times.roofline);
+    }
+    return KILN_OK;
+}

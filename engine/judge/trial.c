@@ -1,0 +1,606 @@
+/* trial.c - one trial: memory with guard zones, contents, a run, and the evidence in the memory afterwards.
+ *
+ * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before the
+ * first run and their complements before the second. An element that still has both patterns was never written, and a
+ * kernel that reads any of these bytes computes from two different numbers. Under the checks of the simulated device a
+ * buffer is one exact allocation instead, so that the checks see its ends, and the kernel runs once. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "judge_internal.h"
+
+enum { GUARD = 1024 }; /* bytes of a guard zone */
+
+/* ---- memory ---- */
+
+static void free_places(kiln__judge *judge)
+{
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        kiln__judge_place *p = &judge->places[i];
+        if (p->base && !judge->broken)
+            judge->engine->driver.cuMemFree_(p->base);
+        if (p->content.data)
+            kiln__array_free(judge->mem, &p->content);
+        kiln__free(judge->mem, p->image);
+        kiln__free(judge->mem, p->got);
+        kiln__free(judge->mem, p->first);
+        *p = (kiln__judge_place){0};
+    }
+}
+
+/* Returns by how many bytes a trial moves a buffer: a multiple of its alignment and of its elements. In trial n, from 1 on,
+ * buffer n - 1 alone stays, so that a kernel which looks at the address of one buffer takes all for aligned. Later trials
+ * move each buffer at random. */
+static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial, size_t buffer)
+{
+    const kiln__once_buffer *b = &judge->buffers[buffer];
+    const kiln__assumption *a = b->of_spec ? kiln__judge_assumption(judge, b->buffer->name) : NULL;
+    const size_t align = a ? (size_t)a->align : 256, size = kiln__type_bytes(b->type);
+    const uint64_t by = trial->shift == 0                     ? 0
+                        : trial->shift <= judge->buffer_count ? trial->shift != buffer + 1
+                                                              : kiln__random_mix(64 * trial->shift + buffer) % 8;
+    return (size_t)by * (align > size ? align : size) % 256;
+}
+
+/* Allocates and binds the memory of all buffers. */
+static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial,
+                                 kiln_error **error)
+{
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        kiln__judge_place *p = &judge->places[i];
+        const kiln__once_buffer *b = &judge->buffers[i];
+        const size_t guard = trial->checked ? 0 : GUARD;
+        p->lead = trial->checked ? 0 : GUARD + get_shift(judge, trial, i);
+        p->total = p->lead + (size_t)b->bytes + guard;
+        p->image = kiln__alloc(judge->mem, p->total + 1);
+        p->got = kiln__alloc(judge->mem, (size_t)b->bytes + 1);
+        p->first = kiln__alloc(judge->mem, (size_t)b->bytes + 1);
+        if (!p->image || !p->got || !p->first)
+            return kiln__fail_memory(error);
+        if (b->bytes == 0)
+            continue;
+        CUresult result = judge->engine->driver.cuMemAlloc_(&p->base, p->total);
+        if (result != CUDA_SUCCESS) {
+            p->base = 0;
+            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "memory for buffer %s",
+                                     b->buffer->name);
+        }
+        p->at = p->base + p->lead;
+        KILN__TRY(kiln_plan_bind(plan, b->buffer->name, p->at, (size_t)b->bytes, error));
+    }
+    return KILN_OK;
+}
+
+/* Writes random bytes; `pass` 1 has the complements of `pass` 0. */
+static void write_pattern(unsigned char *to, size_t bytes, uint64_t seed, unsigned pass)
+{
+    kiln__random random = {seed};
+    for (size_t i = 0; i < bytes; i += 8) {
+        const uint64_t word = kiln__random_next(&random) ^ (pass ? UINT64_MAX : 0);
+        memcpy(to + i, &word, bytes - i < 8 ? bytes - i : 8);
+    }
+}
+
+/* Writes the memory before a call. `again`: scratch memory with a fill keeps what the call before left there. */
+static kiln_status write_buffers(kiln__judge *judge, const kiln__judge_trial *trial, unsigned pass, bool again,
+                                 kiln_error **error)
+{
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        kiln__judge_place *p = &judge->places[i];
+        const kiln__once_buffer *b = &judge->buffers[i];
+        if (b->bytes == 0 || (again && !b->of_spec && p->content.data))
+            continue;
+        write_pattern(p->image, p->total, kiln__random_mix(trial->seed + 77 * i), pass);
+        if (p->content.data)
+            memcpy(p->image + p->lead, p->content.data, (size_t)b->bytes);
+        CUresult result = judge->engine->driver.cuMemcpyHtoD_(p->base, p->image, p->total);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "writing buffer %s",
+                                     b->buffer->name);
+        if (trial->checked && !p->content.data)
+            judge->engine->driver.simulator->check_forget(p->at, b->bytes);
+    }
+    return KILN_OK;
+}
+
+static void note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault)
+{
+    *fault = (kiln__judge_fault){.kind = KILN_JUDGED_OUTSIDE, .buffer = b->buffer->name};
+    fault->message = offset < 0 ? kiln__judge_print(judge, "memory %" PRId64 " bytes before %s was written", -offset,
+                                                    b->buffer->name)
+                                : kiln__judge_print(judge, "memory %" PRId64 " bytes after the end of %s was written",
+                                                    offset, b->buffer->name);
+}
+
+static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
+{
+    const kiln__once_buffer *b = &judge->buffers[i];
+    kiln__change change = {0};
+    kiln__array_changed(b->buffer->name, &judge->places[i].content, judge->places[i].got, 0, b->elements, &change);
+    *fault = (kiln__judge_fault){.kind = KILN_JUDGED_INPUT, .buffer = b->buffer->name, .wrong = change.count};
+    fault->of = b->elements;
+    fault->message = kiln__judge_print(judge, "%s", change.text);
+}
+
+/* Reads all buffers, and looks at guard zones and inputs. */
+static kiln_status read_buffers(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        kiln__judge_place *p = &judge->places[i];
+        const kiln__once_buffer *b = &judge->buffers[i];
+        if (b->bytes == 0)
+            continue;
+        unsigned char *all = kiln__alloc(judge->mem, p->total);
+        if (!all)
+            return kiln__fail_memory(error);
+        CUresult result = judge->engine->driver.cuMemcpyDtoH_(all, p->base, p->total);
+        const size_t behind = p->lead + (size_t)b->bytes;
+        if (result == CUDA_SUCCESS)
+            memcpy(p->got, all + p->lead, (size_t)b->bytes);
+        for (size_t k = p->lead; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k-- > 0;)
+            if (all[k] != p->image[k])
+                note_outside(judge, b, (int64_t)k - (int64_t)p->lead, fault);
+        for (size_t k = behind; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k < p->total; k++)
+            if (all[k] != p->image[k])
+                note_outside(judge, b, (int64_t)(k - behind), fault);
+        kiln__free(judge->mem, all);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading buffer %s",
+                                     b->buffer->name);
+        if (fault->kind == KILN_JUDGED_PASS && b->keeps && p->content.data &&
+            memcmp(p->got, p->content.data, (size_t)b->bytes) != 0)
+            note_input(judge, i, fault);
+    }
+    return KILN_OK;
+}
+
+/* ---- findings of the checks ---- */
+
+typedef struct listener {
+    kiln__judge *judge;
+    kiln__judge_fault *fault;
+    bool original; /* findings about the original are not kept */
+    bool state;    /* an uninitialised read of a variable of the module is state */
+} listener;
+
+static const kiln__judge_global *find_global(const kiln__judge *judge, uint64_t address)
+{
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        const kiln__judge_global *g = &judge->code.globals[i];
+        if (g->address && address >= g->address && address < g->address + g->bytes)
+            return g;
+    }
+    return NULL;
+}
+
+/* The text of kiln_check_text(), which belongs to a room that this one does not use. */
+static const char *get_kind(kiln_check_kind kind)
+{
+    static const char *const texts[] = {
+#define KILN_X(name, text) text,
+        KILN_CHECK_MAP(KILN_X)
+#undef KILN_X
+    };
+    return (unsigned)kind < KILN_CHECK_KINDS ? texts[kind] : "";
+}
+
+static const char *get_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void note_finding(listener *l, const kiln_check_finding *f)
+{
+    kiln__judge *judge = l->judge;
+    for (size_t i = 0; i < judge->finding_count; i++)
+        if (judge->findings[i].line == f->at.line && strcmp(judge->findings[i].kind, get_kind(f->kind)) == 0)
+            return; /* the same place at other sizes */
+    if (l->original)
+        return;
+    if (!kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
+                    sizeof *judge->findings)) {
+        judge->arena.failed = true; /* reported when the verdict is made */
+        return;
+    }
+    judge->findings[judge->finding_count++] =
+        (kiln__judge_finding){.kind = get_kind(f->kind),
+                              .message = kiln__judge_print(judge, "%s", f->message),
+                              .file = kiln__judge_print(judge, "%s", get_base_name(f->at.file ? f->at.file : "")),
+                              .text = kiln__judge_print(judge, "%s", f->at.text ? f->at.text : ""),
+                              .kernel = kiln__judge_print(judge, "%s", f->kernel),
+                              .buffer = kiln__judge_print(judge, "%s", f->buffer),
+                              .line = f->at.line,
+                              .count = f->count,
+                              .note = f->note != 0};
+}
+
+static int on_finding(void *user, const kiln_check_finding *f)
+{
+    listener *l = user;
+    kiln__judge_fault *fault = l->fault;
+    const kiln__judge_global *global = l->state && f->kind == KILN_CHECK_UNINITIALISED
+                                           ? find_global(l->judge, f->address)
+                                           : NULL;
+    note_finding(l, f);
+    /* the checks only note a read of a word that is unwritten in part, such as a counter of which one byte has changed */
+    if ((f->note && !global) || fault->kind != KILN_JUDGED_PASS)
+        return 0;
+    *fault = (kiln__judge_fault){.kind = global ? KILN_JUDGED_STATE : KILN_JUDGED_UNSAFE};
+    if (*f->buffer)
+        fault->buffer = kiln__judge_print(l->judge, "%s", f->buffer);
+    fault->message =
+        global
+            ? kiln__judge_print(l->judge, "a call reads the variable '%s', which an earlier call has written (line %u)",
+                                global->name, f->at.line)
+            : kiln__judge_print(l->judge, "%s (line %u): %s", get_kind(f->kind), f->at.line, f->message);
+    return 0;
+}
+
+/* ---- a run ---- */
+
+/* Turns a failed run into a fault of the kernel. Returns the status of a failure that is not the kernel's. */
+static kiln_status take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
+                                kiln_error **error)
+{
+    kiln_judged kind = KILN_JUDGED_PASS;
+    if (status == KILN_ERROR_TIMEOUT)
+        kind = KILN_JUDGED_TIMEOUT;
+    else if (status == KILN_ERROR_DEVICE)
+        kind = KILN_JUDGED_UNSAFE;
+    else if (status == KILN_ERROR_LAUNCH || status == KILN_ERROR_ARGUMENT || status == KILN_ERROR_DEVICE_MEMORY ||
+             status == KILN_ERROR_SPEC)
+        kind = KILN_JUDGED_LAUNCH;
+    if (judge->engine->driver.cuCtxSynchronize_() != CUDA_SUCCESS)
+        judge->broken = true;
+    if (kind == KILN_JUDGED_PASS) {
+        if (error)
+            *error = why;
+        else
+            kiln_error_free(why);
+        return status;
+    }
+    if (fault->kind == KILN_JUDGED_PASS)
+        *fault = (kiln__judge_fault){.kind = kind, .message = kiln__judge_print(judge, "%s", kiln_error_message(why))};
+    kiln_error_free(why);
+    return KILN_OK;
+}
+
+/* Runs the steps once over memory that is written, and reads it. */
+static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, listener *l,
+                            kiln_error **error)
+{
+    const kiln__simulator *simulator = judge->engine->driver.simulator;
+    const kiln_run_options options = {.check = on_finding, .check_user = l};
+    kiln_error *why = NULL;
+    if (simulator)
+        simulator->order(trial->order);
+    kiln_status status = kiln__once_run(plan, judge->options.launch_limit, &why);
+    if (simulator)
+        simulator->order(0);
+    /* The findings describe a fault better than the driver's error does, but not a time limit. */
+    const bool late = status == KILN_ERROR_TIMEOUT;
+    if (late)
+        status = take_failure(judge, status, why, l->fault, error);
+    if (trial->checked)
+        kiln__plan_end_checks(plan, &options);
+    if (status != KILN_OK)
+        return take_failure(judge, status, why, l->fault, error);
+    if (late)
+        return KILN_OK;
+    return read_buffers(judge, l->fault, error);
+}
+
+/* Notes the first element of an output that neither of the two runs has written. */
+static void find_unwritten(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault)
+{
+    for (size_t v = 0; v < judge->spec->verify_count && fault->kind == KILN_JUDGED_PASS; v++) {
+        size_t i = 0;
+        while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
+            i++;
+        const kiln__once_buffer *b = &judge->buffers[i];
+        kiln__judge_place *p = &judge->places[i];
+        const size_t size = kiln__type_bytes(b->type);
+        uint64_t count = 0, first = 0;
+        if (p->content.data || b->bytes == 0)
+            continue;
+        write_pattern(p->image, p->total, kiln__random_mix(trial->seed + 77 * i), 0);
+        for (uint64_t e = 0; e < b->elements; e++) {
+            bool same = true;
+            for (size_t k = 0; k < size && same; k++) {
+                const unsigned char poison = p->image[p->lead + e * size + k];
+                same = p->first[e * size + k] == poison && p->got[e * size + k] == (unsigned char)~poison;
+            }
+            if (same && count++ == 0)
+                first = e;
+        }
+        if (!count)
+            continue;
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_UNWRITTEN, .buffer = b->buffer->name, .element = first};
+        fault->wrong = count;
+        fault->of = b->elements;
+        fault->message = kiln__judge_print(
+            judge, "%" PRIu64 " of %" PRIu64 " elements of %s are never written, the first is number %" PRIu64, count,
+            b->elements, b->buffer->name, first);
+    }
+}
+
+/* Gives all plans the sizes of the trial. *fits is false if a constraint of the spec excludes them. If the candidate is
+ * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
+static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
+                              kiln_error **error)
+{
+    size_t count;
+    const size_t bytes = judge->range_count * sizeof *judge->sized;
+    *fits = true;
+    if (judge->sized_set == trial->set && memcmp(judge->sized, trial->ranged, bytes) == 0)
+        return kiln__once_buffers(judge->candidate, judge->buffers, error);
+    judge->sized_set = SIZE_MAX;
+    kiln_setting *sizes = kiln__judge_sizes(judge, trial, &count);
+    if (!sizes)
+        return kiln__fail_memory(error);
+    kiln_error *why = NULL;
+    kiln_status status = kiln_plan_resize(judge->original, sizes, count, &why);
+    const bool trusted = status == KILN_OK;
+    if (trusted)
+        status = kiln_plan_resize(judge->candidate, sizes, count, &why);
+    const bool refused = trusted && status != KILN_OK && status != KILN_ERROR_MEMORY;
+    for (size_t v = 0; status == KILN_OK && v < judge->spec->verify_count; v++)
+        if (judge->references[v].plan)
+            status = kiln_plan_resize(judge->references[v].plan, sizes, count, &why);
+    kiln__free(judge->mem, sizes);
+    if (refused) {
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_COMPILE};
+        fault->message = kiln__judge_print(judge, "%s", kiln_error_message(why));
+        kiln_error_free(why);
+        return KILN_OK;
+    }
+    if (status != KILN_OK && status != KILN_ERROR_MEMORY) { /* the spec's own variants cannot have these sizes */
+        *fits = false;
+        kiln_error_free(why);
+        return KILN_OK;
+    }
+    kiln_error_free(why);
+    if (status != KILN_OK)
+        return kiln__fail_memory(error);
+    judge->sized_set = trial->set;
+    if (bytes)
+        memcpy(judge->sized, trial->ranged, bytes);
+    if (!kiln__judge_read_code(judge)) /* a size may be a macro, and then the code is another one */
+        return kiln__fail_memory(error);
+    if (judge->code.forbidden)
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_FORBIDDEN, .message = judge->code.forbidden};
+    return kiln__once_buffers(judge->candidate, judge->buffers, error);
+}
+
+static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, uint64_t seed, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        kiln__judge_place *p = &judge->places[i];
+        if (p->content.data)
+            kiln__array_free(judge->mem, &p->content);
+        p->content.data = NULL;
+        KILN__TRY(kiln__judge_content(judge, i, class, kiln__random_mix(seed + i), &p->content, error));
+    }
+    return KILN_OK;
+}
+
+/* Returns false if the trial would take too long here. Notes the largest number of elements otherwise. */
+static bool is_small(kiln__judge *judge)
+{
+    enum { ELEMENTS_MOST = 1 << 20 };
+    const double flops_most = judge->simulated ? 0x1p21 : 0x1p40;
+    uint64_t elements = 0;
+    for (size_t i = 0; i < judge->buffer_count; i++)
+        elements += judge->buffers[i].elements;
+    if (elements > ELEMENTS_MOST || kiln__once_flops(judge->original) > flops_most)
+        return false;
+    if (elements > judge->largest)
+        judge->largest = elements;
+    return true;
+}
+
+static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan, kiln_error **error)
+{
+    return trial->checked ? kiln__plan_begin_checks(plan, error) : KILN_OK;
+}
+
+/* Computes the expected answer. *fits is false if a host function refuses these sizes and contents as a reference. */
+static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
+{
+    kiln_error *why = NULL;
+    kiln_status status = kiln__judge_expect(judge, trial, &why);
+    if (status == KILN_ERROR_HOST_FUNCTION) {
+        *fits = false;
+        kiln_error_free(why);
+        return KILN_OK;
+    }
+    if (status == KILN_OK)
+        return KILN_OK;
+    if (error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return status;
+}
+
+/* The two runs of a trial, or the one under checks. */
+static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, bool original,
+                             kiln__judge_fault *fault, bool *fits, kiln_error **error)
+{
+    listener l = {.judge = judge, .fault = fault, .original = original};
+    const unsigned passes = trial->checked ? 1 : 2;
+    KILN__TRY(make_contents(judge, trial->class, trial->seed, error));
+    KILN__TRY(expect_answer(judge, trial, fits, error));
+    if (!*fits)
+        return KILN_OK;
+    KILN__TRY(place_buffers(judge, plan, trial, error));
+    for (unsigned pass = 0; pass < passes && fault->kind == KILN_JUDGED_PASS; pass++) {
+        kiln__judge_reset_globals(judge); /* state is the matter of kiln__judge_calls() */
+        KILN__TRY(begin_checks(trial, plan, error));
+        kiln_status status = write_buffers(judge, trial, pass, false, error);
+        if (status != KILN_OK && trial->checked)
+            kiln__plan_end_checks(plan, &(const kiln_run_options){.size = 0});
+        if (status != KILN_OK)
+            return status;
+        KILN__TRY(run_once(judge, plan, trial, &l, error));
+        if (fault->kind == KILN_JUDGED_PASS && pass + 1 == passes && passes == 2)
+            find_unwritten(judge, trial, fault);
+        if (fault->kind == KILN_JUDGED_PASS && (pass > 0 || passes == 1))
+            kiln__judge_compare(judge, fault);
+        for (size_t i = 0; i < judge->buffer_count && pass == 0; i++)
+            memcpy(judge->places[i].first, judge->places[i].got, (size_t)judge->buffers[i].bytes);
+    }
+    /* the first run's answer, after the second has shown which elements are written at all */
+    for (size_t i = 0; i < judge->buffer_count && passes == 2 && fault->kind == KILN_JUDGED_PASS; i++)
+        memcpy(judge->places[i].got, judge->places[i].first, (size_t)judge->buffers[i].bytes);
+    if (passes == 2 && fault->kind == KILN_JUDGED_PASS)
+        kiln__judge_compare(judge, fault);
+    return KILN_OK;
+}
+
+kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original, kiln__judge_fault *fault,
+                            bool *fits, kiln_error **error)
+{
+    kiln_plan *plan = original ? judge->original : judge->candidate;
+    *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
+    KILN__TRY(resize_all(judge, trial, fits, fault, error));
+    if (fault->kind != KILN_JUDGED_PASS)
+        return KILN_OK;
+    *fits = *fits && is_small(judge);
+    if (!*fits)
+        return KILN_OK;
+    kiln_status status = run_trial(judge, plan, trial, original, fault, fits, error);
+    kiln__judge_drop_expected(judge);
+    free_places(judge);
+    if (!judge->broken)
+        kiln__once_release(plan);
+    return status;
+}
+
+/* ---- several calls in one memory ---- */
+
+/* Changes the last element of every input. The new element comes from another content of the same class. */
+static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint64_t seed, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->spec->buffer_count; i++) {
+        kiln_array other = {0};
+        kiln__judge_place *p = &judge->places[i];
+        const size_t size = kiln__type_bytes(judge->buffers[i].type);
+        if (!p->content.data || judge->buffers[i].elements == 0)
+            continue;
+        KILN__TRY(kiln__judge_content(judge, i, class, kiln__random_mix(seed + i), &other, error));
+        const size_t at = (size_t)(judge->buffers[i].elements - 1) * size;
+        memcpy((char *)p->content.data + at, (const char *)other.data + at, size);
+        kiln__array_free(judge->mem, &other);
+    }
+    return KILN_OK;
+}
+
+static kiln_status keep_globals(kiln__judge *judge, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        kiln__judge_global *g = &judge->code.globals[i];
+        if (!g->initial)
+            continue; /* not found, or not readable */
+        if (!g->before)
+            g->before = kiln__alloc(judge->mem, g->bytes);
+        if (!g->before)
+            return kiln__fail_memory(error);
+        CUresult result = judge->engine->driver.cuMemcpyDtoH_(g->before, g->address, g->bytes);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading variable %s", g->name);
+    }
+    return KILN_OK;
+}
+
+/* Makes the variables that the last call has changed count as never written. A call that reads one of them before it
+ * writes it depends on the call before. A counter that every call sets back is not changed. Without the checks of the
+ * simulated device only the change itself is known, which is noted. */
+static kiln_status forget_globals(kiln__judge *judge, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        const kiln__judge_global *g = &judge->code.globals[i];
+        if (!g->before)
+            continue;
+        unsigned char *now = kiln__alloc(judge->mem, g->bytes);
+        if (!now)
+            return kiln__fail_memory(error);
+        CUresult result = judge->engine->driver.cuMemcpyDtoH_(now, g->address, g->bytes);
+        const bool changed = result == CUDA_SUCCESS && memcmp(now, g->before, g->bytes) != 0;
+        for (size_t k = 0; changed && judge->simulated && k < g->bytes; k++) {
+            size_t end = k;
+            while (end < g->bytes && now[end] != g->before[end])
+                end++;
+            if (end > k)
+                judge->engine->driver.simulator->check_forget(g->address + k, end - k);
+            k = end;
+        }
+        kiln__free(judge->mem, now);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading variable %s", g->name);
+        if (changed)
+            kiln__judge_note(judge, kiln__judge_print(judge, "a call leaves the variable '%s' changed", g->name));
+    }
+    return KILN_OK;
+}
+
+/* One call of the sequence. `again` is false for the first one. */
+static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, listener *l,
+                             bool *fits, kiln_error **error)
+{
+    KILN__TRY(expect_answer(judge, trial, fits, error));
+    if (!*fits)
+        return KILN_OK;
+    KILN__TRY(begin_checks(trial, judge->candidate, error));
+    kiln_status status = number == 1 ? forget_globals(judge, error) : keep_globals(judge, error);
+    if (status == KILN_OK)
+        status = write_buffers(judge, trial, number % 2, number > 0, error);
+    if (status != KILN_OK) {
+        if (trial->checked)
+            kiln__plan_end_checks(judge->candidate, &(const kiln_run_options){.size = 0});
+        return status;
+    }
+    KILN__TRY(run_once(judge, judge->candidate, trial, l, error));
+    if (l->fault->kind != KILN_JUDGED_PASS)
+        return KILN_OK;
+    kiln__judge_compare(judge, l->fault);
+    if (number > 0 && l->fault->kind == KILN_JUDGED_WRONG) {
+        l->fault->kind = KILN_JUDGED_STATE;
+        l->fault->message = kiln__judge_print(judge, "call %u in the same memory: %s", number + 1, l->fault->message);
+    }
+    return KILN_OK;
+}
+
+/* The calls: contents A, A again, B, B with one element changed in each input, A. A kernel that keeps answers, counts
+ * calls, or skips work for known pointers or contents fails at one of them. */
+kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
+                              kiln_error **error)
+{
+    enum { CALLS = 5 };
+    static const unsigned content[CALLS] = {0, 0, 1, 1, 0};
+    listener l = {.judge = judge, .fault = fault, .state = true};
+    *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
+    KILN__TRY(resize_all(judge, trial, fits, fault, error));
+    if (fault->kind != KILN_JUDGED_PASS)
+        return KILN_OK;
+    *fits = *fits && is_small(judge);
+    if (!*fits)
+        return KILN_OK;
+    kiln__judge_reset_globals(judge);
+    kiln_status status = make_contents(judge, trial->class, trial->seed, error);
+    if (status == KILN_OK)
+        status = place_buffers(judge, judge->candidate, trial, error);
+    for (unsigned i = 0; i < CALLS && status == KILN_OK && *fits && fault->kind == KILN_JUDGED_PASS; i++) {
+        status = make_contents(judge, trial->class, trial->seed + 1000 * content[i], error);
+        if (status == KILN_OK && i == 3)
+            status = change_one(judge, trial->class, trial->seed + 5000, error);
+        if (status == KILN_OK)
+            status = call_once(judge, trial, i, &l, fits, error);
+    }
+    kiln__judge_drop_expected(judge);
+    free_places(judge);
+    if (!judge->broken)
+        kiln__once_release(judge->candidate);
+    return status;
+}

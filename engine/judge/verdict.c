@@ -1,0 +1,326 @@
+/* verdict.c - the texts of a verdict: JSON for programs, and a page for people. The digest covers everything that follows
+ * from candidate, spec and seed; times and the machine are outside of it. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "judge_internal.h"
+
+struct kiln_judgement {
+    const kiln_allocator *mem;
+    kiln_allocator mem_copy;
+    kiln_judged kind;
+    char *json, *page;
+};
+
+int kiln_judgement_kind(const kiln_judgement *verdict) { return verdict ? (int)verdict->kind : -1; }
+const char *kiln_judgement_json(const kiln_judgement *verdict) { return verdict ? verdict->json : ""; }
+const char *kiln_judgement_page(const kiln_judgement *verdict) { return verdict ? verdict->page : ""; }
+
+void kiln_judgement_free(kiln_judgement *verdict)
+{
+    if (!verdict)
+        return;
+    const kiln_allocator copy = verdict->mem_copy, *mem = verdict->mem ? &copy : NULL;
+    kiln__free(mem, verdict->json);
+    kiln__free(mem, verdict->page);
+    kiln__free(mem, verdict);
+}
+
+/* ---- JSON ---- */
+
+/* Writes a string. Bytes of a candidate may be anything: bytes that are not printable ASCII are escaped one by one, so
+ * the text is valid JSON whatever they are. */
+static void put_string(kiln__text *out, const char *text)
+{
+    kiln__text_puts(out, "\"");
+    for (const char *at = text ? text : ""; *at; at++) {
+        const unsigned char c = (unsigned char)*at;
+        if (c == '"' || c == '\\')
+            kiln__text_printf(out, "\\%c", c);
+        else if (c == '\n')
+            kiln__text_puts(out, "\\n");
+        else if (c < 0x20 || c >= 0x7f)
+            kiln__text_printf(out, "\\u%04x", c);
+        else
+            kiln__text_add(out, at, 1);
+    }
+    kiln__text_puts(out, "\"");
+}
+
+static void put_member(kiln__text *out, const char *name, const char *text)
+{
+    kiln__text_printf(out, "\"%s\": ", name);
+    if (text)
+        put_string(out, text);
+    else
+        kiln__text_puts(out, "null");
+}
+
+static void put_sizes(const kiln__judge *judge, kiln__text *out)
+{
+    const kiln__settings *set = &judge->spec->size_sets[judge->failed.set].settings;
+    kiln__text_puts(out, "\"sizes\": {");
+    for (size_t i = 0; i < set->count; i++) {
+        size_t at = 0;
+        while (at < judge->range_count && strcmp(judge->ranges[at].name, set->items[i].name) != 0)
+            at++;
+        kiln__text_printf(out, "%s\"%s\": ", i ? ", " : "", set->items[i].name);
+        const kiln_value value = set->items[i].value;
+        if (at < judge->range_count)
+            kiln__text_printf(out, "%" PRId64, judge->failed.ranged[at]);
+        else if (value.kind == KILN_TEXT)
+            put_string(out, value.as.text);
+        else if (value.kind == KILN_BOOL)
+            kiln__text_puts(out, value.as.i ? "true" : "false");
+        else
+            kiln__value_print(out, value);
+    }
+    kiln__text_puts(out, "}");
+}
+
+/* The smallest case in which the candidate fails, or null. */
+static void put_case(const kiln__judge *judge, kiln__text *out)
+{
+    const kiln__judge_fault *f = &judge->fault;
+    if (!judge->failed.ranged) {
+        kiln__text_puts(out, "  \"case\": null,\n");
+        return;
+    }
+    kiln__text_puts(out, "  \"case\": {");
+    put_member(out, "phase", kiln__judge_phase_word(judge->failed.phase));
+    kiln__text_puts(out, ", ");
+    put_sizes(judge, out);
+    kiln__text_puts(out, ", ");
+    put_member(out, "contents", kiln__judge_class_word(judge->failed.class));
+    kiln__text_printf(out, ", \"seed\": %" PRIu64 ", \"order\": %" PRIu64 ", \"shift\": %" PRIu64 ", ",
+                      judge->failed.seed, judge->failed.order, judge->failed.shift);
+    put_member(out, "buffer", f->buffer);
+    kiln__text_printf(out, ", \"number\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"of\": %" PRIu64 ", ", f->element,
+                      f->wrong, f->of);
+    put_member(out, "element", *f->index ? f->index : NULL);
+    kiln__text_puts(out, ", ");
+    put_member(out, "expected", *f->index ? f->expected : NULL);
+    kiln__text_puts(out, ", ");
+    put_member(out, "got", *f->index ? f->got : NULL);
+    kiln__text_puts(out, "},\n");
+}
+
+static void put_findings(const kiln__judge *judge, kiln__text *out)
+{
+    kiln__text_puts(out, "  \"findings\": [");
+    for (size_t i = 0; i < judge->finding_count; i++) {
+        const kiln__judge_finding *f = &judge->findings[i];
+        kiln__text_puts(out, i ? ",\n    {" : "\n    {");
+        put_member(out, "kind", f->kind);
+        kiln__text_puts(out, ", ");
+        put_member(out, "message", f->message);
+        kiln__text_puts(out, ", ");
+        put_member(out, "file", f->file);
+        kiln__text_printf(out, ", \"line\": %u, ", f->line);
+        put_member(out, "source", f->text);
+        kiln__text_puts(out, ", ");
+        put_member(out, "kernel", f->kernel);
+        kiln__text_puts(out, ", ");
+        put_member(out, "buffer", f->buffer);
+        kiln__text_printf(out, ", \"count\": %" PRIu64 ", \"note\": %s}", f->count, f->note ? "true" : "false");
+    }
+    kiln__text_puts(out, judge->finding_count ? "\n  ],\n  \"notes\": [" : "],\n  \"notes\": [");
+    for (size_t i = 0; i < judge->note_count; i++) {
+        kiln__text_puts(out, i ? ", " : "");
+        put_string(out, judge->notes[i]);
+    }
+    kiln__text_puts(out, "],\n");
+}
+
+static void put_trials(const kiln__judge *judge, kiln__text *out)
+{
+    kiln__text_puts(out, "  \"trials\": {");
+    for (int p = 0; p < KILN__JUDGE_PHASE_COUNT; p++)
+        if (p != KILN__JUDGE_PHASE_TIMES)
+            kiln__text_printf(out, "\"%s\": %u, ", kiln__judge_phase_word((kiln__judge_phase)p), judge->ran[p]);
+    kiln__text_printf(out, "\"skipped\": %u, \"unsettled\": %u, \"largest\": %" PRIu64 "},\n", judge->skipped,
+                      judge->unsettled, judge->largest);
+}
+
+/* Numbers are written in a form that every locale reads; a number that JSON cannot hold becomes null. */
+static void put_number(kiln__text *out, const char *name, double value)
+{
+    if (isfinite(value))
+        kiln__text_printf(out, "\"%s\": %.9g", name, value);
+    else
+        kiln__text_printf(out, "\"%s\": null", name);
+}
+
+static void put_times(const kiln__judge *judge, kiln__text *out)
+{
+    const struct kiln__judge_times *t = &judge->times;
+    if (!t->known) {
+        kiln__text_puts(out, "  \"times\": null,\n");
+        return;
+    }
+    kiln__text_puts(out, "  \"times\": {");
+    put_member(out, "kind", t->measured ? "measured" : "estimated");
+    kiln__text_puts(out, ", ");
+    put_member(out, "size_set", t->sizes);
+    kiln__text_puts(out, ", ");
+    put_number(out, "seconds", t->seconds);
+    kiln__text_puts(out, ", ");
+    put_number(out, "low", t->measured ? t->low : NAN);
+    kiln__text_puts(out, ", ");
+    put_number(out, "high", t->measured ? t->high : NAN);
+    kiln__text_puts(out, ", ");
+    put_number(out, "against", t->against_known ? t->against : NAN);
+    kiln__text_puts(out, ", ");
+    put_number(out, "roofline", t->roofline > 0 ? t->roofline : NAN);
+    kiln__text_puts(out, "},\n");
+}
+
+/* The part that the digest covers: everything that follows from candidate, spec, seed and device. */
+static void put_settled(const kiln__judge *judge, kiln__text *out)
+{
+    const kiln__judge_fault *f = &judge->fault;
+    kiln__text_puts(out, "{\n  \"schema\": \"kiln-verdict-1\",\n  ");
+    put_member(out, "verdict", kiln_judged_word(f->kind));
+    kiln__text_puts(out, ",\n  ");
+    put_member(out, "text", kiln_judged_text(f->kind));
+    kiln__text_puts(out, ",\n  ");
+    put_member(out, "message", f->message);
+    kiln__text_puts(out, ",\n  ");
+    put_member(out, "spec", judge->spec->name);
+    kiln__text_puts(out, ", ");
+    put_member(out, "variant", judge->variant->name);
+    kiln__text_puts(out, ", ");
+    put_member(out, "candidate", judge->name);
+    kiln__text_printf(out, ", \"seed\": %" PRIu64 ",\n", judge->options.seed);
+    put_case(judge, out);
+    put_findings(judge, out);
+    put_trials(judge, out);
+}
+
+static void put_hash(kiln__text *out, const char *name, const char *text, size_t length)
+{
+    char hash[33];
+    kiln__hash_print(kiln__hash(text, length), hash);
+    kiln__text_printf(out, "\"%s\": \"%s\"", name, hash);
+}
+
+static void make_json(const kiln__judge *judge, kiln__text *out)
+{
+    put_settled(judge, out);
+    const size_t settled = out->length;
+    char digest[33];
+    kiln__hash_print(kiln__hash(out->data, settled), digest);
+    put_times(judge, out);
+    kiln__text_puts(out, "  \"environment\": {");
+    put_member(out, "kiln", kiln_version());
+    kiln__text_puts(out, ", ");
+    put_member(out, "device", judge->engine->info.id);
+    kiln__text_puts(out, ", ");
+    put_member(out, "name", judge->engine->info.name);
+    kiln__text_printf(out, ", \"simulated\": %s, \"sandbox\": %s, ", judge->simulated ? "true" : "false",
+                      judge->engine->sandboxed ? "true" : "false");
+    put_number(out, "seconds", kiln__seconds_since(judge->begun));
+    kiln__text_puts(out, "},\n  \"digest\": {");
+    put_hash(out, "spec", judge->spec->file.text, judge->spec->file.length);
+    kiln__text_puts(out, ", ");
+    put_hash(out, "candidate", judge->variant->source_text, strlen(judge->variant->source_text));
+    kiln__text_puts(out, ", ");
+    put_member(out, "code", *judge->code.digest ? judge->code.digest : NULL);
+    kiln__text_puts(out, ", ");
+    put_member(out, "verdict", digest);
+    kiln__text_puts(out, "}\n}\n");
+}
+
+/* ---- the page ---- */
+
+/* Writes a text of the candidate's: control characters, which a terminal obeys, become '?'. */
+static void put_plain(kiln__text *out, const char *text)
+{
+    for (const char *at = text; *at; at++)
+        kiln__text_add(out, ((unsigned char)*at < 0x20 && *at != '\n') || *at == 0x7f ? "?" : at, 1);
+}
+
+static void print_case(const kiln__judge *judge, kiln__text *out)
+{
+    if (!judge->failed.ranged)
+        return;
+    kiln__text_puts(out, "  smallest case  ");
+    kiln__judge_print_sizes(judge, &judge->failed, out);
+    kiln__text_printf(out, "\n  contents       %s, seed %" PRIu64 "\n  found by       %s",
+                      kiln__judge_class_word(judge->failed.class), judge->failed.seed,
+                      kiln__judge_phase_word(judge->failed.phase));
+    if (judge->failed.order)
+        kiln__text_printf(out, ", order of blocks %" PRIu64, judge->failed.order);
+    if (judge->failed.shift)
+        kiln__text_printf(out, ", buffers moved (%" PRIu64 ")", judge->failed.shift);
+    kiln__text_puts(out, "\n");
+}
+
+/* Writes the verdict for people: its kind and message, the case that failed, findings, notes, numbers of trials, and
+ * times. */
+static void make_page(const kiln__judge *judge, kiln__text *out)
+{
+    const kiln__judge_fault *f = &judge->fault;
+    kiln__text_printf(out, "%s: ", kiln_judged_word(f->kind));
+    kiln__text_puts(out, kiln_judged_text(f->kind));
+    kiln__text_puts(out, "\n");
+    if (f->message) {
+        kiln__text_puts(out, "  ");
+        put_plain(out, f->message);
+        kiln__text_puts(out, "\n");
+    }
+    print_case(judge, out);
+    for (size_t i = 0; i < judge->finding_count; i++) {
+        const kiln__judge_finding *found = &judge->findings[i];
+        kiln__text_printf(out, "  %s%s, ", found->note ? "note: " : "", found->kind);
+        put_plain(out, found->file);
+        kiln__text_printf(out, ":%u: ", found->line);
+        put_plain(out, found->text + strspn(found->text, " \t"));
+        kiln__text_puts(out, "\n");
+    }
+    for (size_t i = 0; i < judge->note_count; i++) {
+        kiln__text_puts(out, "  note: ");
+        put_plain(out, judge->notes[i]);
+        kiln__text_puts(out, "\n");
+    }
+    kiln__text_puts(out, "  trials         ");
+    for (int p = 0; p < KILN__JUDGE_PHASE_TIMES; p++)
+        kiln__text_printf(out, "%s%u %s", p ? ", " : "", judge->ran[p], kiln__judge_phase_word((kiln__judge_phase)p));
+    kiln__text_printf(out, "; %u outside of the spec's constraints or too large", judge->skipped);
+    if (judge->unsettled)
+        kiln__text_printf(out, "; %u in which the variant's own source fails too", judge->unsettled);
+    kiln__text_puts(out, "\n");
+    if (judge->times.known) {
+        kiln__text_printf(out, "  time           %.4g us, %s at the sizes '%s' on %s", judge->times.seconds * 1e6,
+                          judge->times.measured ? "measured" : "estimated", judge->times.sizes, judge->times.device);
+        if (judge->times.against_known)
+            kiln__text_printf(out, "; the variant's own source %.4g us", judge->times.against * 1e6);
+        kiln__text_puts(out, "\n");
+    }
+}
+
+kiln_judgement *kiln__judge_conclude(kiln__judge *judge)
+{
+    kiln_judgement *verdict = kiln__calloc(judge->mem, 1, sizeof *verdict);
+    kiln__text json = {.mem = judge->mem}, page = {.mem = judge->mem};
+    if (!verdict)
+        return NULL;
+    if (judge->mem) {
+        verdict->mem_copy = *judge->mem;
+        verdict->mem = &verdict->mem_copy;
+    }
+    verdict->kind = judge->fault.kind;
+    make_json(judge, &json);
+    make_page(judge, &page);
+    if (!json.failed && !page.failed && !judge->arena.failed) {
+        verdict->json = kiln__strdup(judge->mem, kiln__text_get(&json));
+        verdict->page = kiln__strdup(judge->mem, kiln__text_get(&page));
+    }
+    kiln__text_free(&json);
+    kiln__text_free(&page);
+    if (verdict->json && verdict->page)
+        return verdict;
+    kiln_judgement_free(verdict);
+    return NULL;
+}

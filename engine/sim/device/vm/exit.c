@@ -1,0 +1,29 @@
+/* exit.c - the end of threads. Barriers and lanes that wait for them may continue. */
+#include "vm_block.h"
+#include "vm_hooks.h"
+#include "vm_path.h"
+
+/* Lanes exit. Reconvergence points, warp operations and barriers no longer expect them, so others may continue. */
+void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    vm_block *block = w->block;
+    vm_sync *sync = w->sync;
+    if (m == VM_ALL)
+        vm_count_heat(w, i, w->frame->function->code);
+    w->dead |= m;
+    block->cluster->arrived -= vm_lanes_of(w->cluster_arrived & m);
+    block->cluster->live -= vm_lanes_of(m);
+    w->cluster_arrived &= ~m;
+    block->live -= vm_lanes_of(m);
+    block->left = i;
+    block->left_in = w->frame->function;
+    w->mask &= ~m;
+    if (w->mask == 0)
+        vm_path_drop(w);
+    vm_leave(w, sync, NULL, m);
+    for (uint32_t k = 0; k < w->path_count; k++)
+        if (w->paths[k].state == VM_PATH_WARP && k != w->current)
+            w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them check again */
+    vm_barriers_check(block);
+    vm_cluster_check(block->cluster);
+}

@@ -1,0 +1,133 @@
+/* turn.c - runs the blocks of a cluster in turn, and the warps of a block in turn. */
+#include "vm_block.h"
+#include "vm_child.h"
+#include "vm_hooks.h"
+#include "vm_limit.h"
+#include "vm_path.h"
+
+#define SLICE 32768u /* instructions that a warp runs before the next one's turn */
+
+/* Returns how many steps of the launch's budget are left, without the steps that other host threads have not reported
+ * yet. */
+static uint64_t get_budget_left(const vm_runner *runner)
+{
+    const uint64_t budget = vm_budget(runner->run->device),
+                   spent = atomic_load_explicit(&runner->run->family->steps, memory_order_relaxed) + runner->kept;
+    return spent < budget ? budget - spent : 0;
+}
+
+/* Runs the warps of a block that has just started by vm_warp_begin(), as long as each ends in its first turn. Returns the
+ * number of instructions that the first of the others has run in its turn, which is not over; 0: no turn has begun. Adds
+ * the instructions of the warps that have ended to *spent. */
+static uint64_t run_fresh(vm_block *block, uint64_t *spent)
+{
+    vm_runner *runner = block->runner;
+    const vm_run_state *run = runner->run;
+    uint64_t begun = 0, ran = 0;
+    block->fresh = false;
+    /* near the end of the budget, and in clusters, turns are taken one by one */
+    if (run->hooks || !runner->jit || run->cluster_size > 1 || get_budget_left(runner) < (uint64_t)64 * SLICE)
+        return 0;
+    for (; block->next_warp < block->warp_count && ran < SLICE; block->next_warp++) {
+        if (!vm_warp_begin(&block->warps[block->next_warp], SLICE, &begun))
+            break;
+        ran += begun + block->warps[block->next_warp].charge;
+        block->warps[block->next_warp].charge = begun = 0;
+    }
+    *spent += ran;
+    block->moved = block->moved || ran;
+    block->next_warp = block->next_warp == block->warp_count ? 0 : block->next_warp;
+    runner->clock += ran;
+    if (ran)
+        vm_count_steps(block, &block->warps[block->next_warp], ran);
+    return begun;
+}
+
+/* Runs the warps of a block in turn. If no warp can continue and no other block of the cluster can, releases lanes at
+ * reconvergence points. If that does not help, the launch is in a deadlock. */
+vm_turn vm_block_run(vm_block *block, uint64_t quantum)
+{
+    vm_runner *runner = block->runner;
+    vm_run_state *run = runner->run;
+    const struct vm_hooks *hooks = run->hooks;
+    const bool alone = run->cluster_size == 1; /* otherwise other blocks may wait for it, and it runs to its end */
+    uint64_t spent = 0;
+    /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
+    uint32_t blocked = 0, still = 0;
+    block->moved = false;
+    uint64_t begun = block->fresh ? run_fresh(block, &spent) : 0;
+    while (block->live && spent < quantum && still < block->warp_count) {
+        vm_warp *w = &block->warps[block->next_warp];
+        block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
+        if (!vm_warp_ready(w)) {
+            still += still > 0;
+            if (++blocked < block->warp_count || vm_block_ready(block))
+                continue;
+            if (vm_cluster_ready(block->cluster))
+                return VM_TURN_WAITS;
+            if (vm_cluster_release_waiting(block->cluster))
+                continue;
+            vm_cluster_deadlock(block->cluster);
+            break;
+        }
+        blocked = 0;
+        uint64_t before = begun ? 0 : w->issued, left = get_budget_left(runner);
+        uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
+        vm_warp_run(w, left < slice ? left + 1 : slice, begun);
+        begun = 0;
+        spent += w->issued - before;
+        runner->clock += w->issued - before;
+        spent += w->charge;
+        vm_count_steps(block, w, w->issued - before + w->charge);
+        w->charge = 0;
+        if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
+            break;
+        if (hooks && alone && hooks->enough(block))
+            break;
+        if (w->gave_way && !w->in_vain) /* the warp may spin on another warp or block */
+            spent += SLICE;
+        still = w->in_vain ? still + 1 : 0;
+        block->moved = block->moved || !w->in_vain;
+    }
+    if (block->live && !atomic_load(&run->family->stop) && !(hooks && alone && hooks->enough(block)))
+        return VM_TURN_OVER;
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        runner->counters.warp_instructions += block->warps[k].issued;
+        runner->counters.lane_instructions += block->warps[k].lanes;
+    }
+    if (hooks)
+        hooks->block_end(block);
+    runner->counters.blocks++;
+    runner->counters.warps += block->warp_count;
+    vm_limit_count(block);
+    vm_block_drop_paths(block);
+    block->ended = block->moved = true;
+    return VM_TURN_ENDED;
+}
+
+/* Runs the blocks in turn until one uses up its quantum, all have ended, or the launch stops. If every block only waits
+ * for another one, the turn starts again. */
+bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved)
+{
+    const vm_family *family = cluster->runner->run->family;
+    bool waits = true, ended = false;
+    *moved = false;
+    while (waits && !ended && !atomic_load_explicit(&family->stop, memory_order_relaxed)) {
+        ended = true;
+        for (uint32_t k = 0; k < cluster->size; k++) {
+            vm_block *block = cluster->blocks[k];
+            if (block->ended)
+                continue;
+            vm_turn turn = vm_block_run(block, quantum / cluster->size);
+            waits = waits && turn != VM_TURN_OVER;
+            *moved = *moved || block->moved;
+            if (turn == VM_TURN_ENDED)
+                vm_children_run(block);
+            else
+                ended = false;
+            if (atomic_load_explicit(&family->stop, memory_order_relaxed))
+                return ended && k + 1 == cluster->size;
+        }
+    }
+    return ended;
+}

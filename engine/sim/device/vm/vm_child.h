@@ -1,0 +1,38 @@
+/* vm_child.h - grids, and the work that kernels launch (run.c, prepare.c, child.c, runtime.c). */
+#ifndef KILN_SIM_VM_CHILD_H
+#define KILN_SIM_VM_CHILD_H
+
+#include "vm_machine.h"
+
+uint32_t vm_runtime_find(const char *name); /* returns the index + 1; 0: no such function */
+/* Creates the names and texts of errors, for a module that calls a function which returns them. False: out of
+ * memory. */
+bool vm_runtime_texts(vm_module *module, uint32_t function);
+bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
+void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
+void vm_children_run(vm_block *block);   /* runs what the block has launched so far, to its end */
+void vm_children_reset(vm_block *block); /* for the next block; discards work that has not run */
+void vm_children_free(vm_block *block);
+void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
+uint32_t vm_max_threads(const ptx_function *f); /* threads of a block according to the directives */
+/* Checks a launch's requirements, and fills in `run`. `fault` names the violated requirement. */
+vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
+/* Sets the message of a launch that cannot run. */
+vm_fault_kind vm_launch_refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...) KILN__PRINTF(3, 4);
+/* Runs a prepared grid to its end, with the work that it launches. */
+void vm_grid_run(vm_run_state *run);
+
+/* A queued kernel launch, copy or fill. */
+typedef struct vm_task {
+    struct vm_task *next;
+    bool is_launch;
+    vm_launch launch; /* the parameters follow the task in memory */
+    /* `depth` slices of `height` rows of `width` bytes; source 0: filled with `value` */
+    uint64_t target, source, width, height, depth;
+    uint64_t target_pitch, target_slice, source_pitch, source_slice;
+    unsigned char value;
+    const vm_code *at; /* the call, for messages */
+    uint32_t block[3];
+} vm_task;
+
+#endif

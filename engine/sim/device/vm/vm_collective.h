@@ -1,0 +1,34 @@
+/* vm_collective.h - operations of the lanes of a warp together (collective.c). */
+#ifndef KILN_SIM_VM_COLLECTIVE_H
+#define KILN_SIM_VM_COLLECTIVE_H
+
+#include "vm_machine.h"
+
+/* The lanes that execute one collective operation together. They come from the running path and from paths that had
+ * waited for them. Those paths may be at other instructions, and in other calls. A share is the part of these lanes
+ * with one instruction and one frame. */
+typedef struct vm_share {
+    const vm_code *code;
+    vm_frame *frame;
+    uint32_t lanes;
+} vm_share;
+typedef struct vm_meeting {
+    uint32_t lanes;      /* the mask of all lanes */
+    uint32_t count;      /* number of shares */
+    const vm_u32 *masks; /* the member mask of each lane; NULL: the whole warp */
+    vm_share shares[VM_LANES];
+    vm_u32 room[VM_LANES];
+} vm_meeting;
+void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
+/* Waits until all 128 threads of the warpgroup are at the instruction. Returns true for the lanes that come last. They
+ * do the work for all four warps, whose base[] then points to their frames, and call vm_warpgroup_open(). */
+bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_warpgroup_open(vm_warp *w);
+
+#endif

@@ -1,0 +1,12 @@
+/* vm_fault.h - faults (fault.c). */
+#ifndef KILN_SIM_VM_FAULT_H
+#define KILN_SIM_VM_FAULT_H
+
+#include "vm_machine.h"
+
+void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,
+                    const char *format, ...) KILN__PRINTF(7, 8);
+void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_fault *fault);
+void vm_fault_in(const vm_function *function, const vm_code *i, vm_fault *fault); /* sets only the lines */
+
+#endif

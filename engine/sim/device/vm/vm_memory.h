@@ -1,0 +1,83 @@
+/* vm_memory.h - device memory: allocations, their spans, memory of other devices. */
+#ifndef KILN_SIM_VM_MEMORY_H
+#define KILN_SIM_VM_MEMORY_H
+
+#include "vm_machine.h"
+
+/* ---- pages.c ---- */
+/* Reserves `bytes` of address space between two guards. The pages read as poison until they are written. *poison is a
+ * file that is made for this once, plus 1. Returns NULL if the system refuses; the caller then takes ordinary
+ * memory. */
+void *vm_pages_reserve(int *poison, uint64_t bytes);
+void vm_pages_free(void *host, uint64_t bytes);
+/* Sets the content to `period` bytes of `pattern`, repeated. Both sizes are multiples of a page. Returns false if
+ * memory runs out; the content is then undefined. */
+bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period);
+
+/* ---- memory.c, search.c, describe.c ---- */
+vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
+/* Returns NULL if memory runs out or the heap is full. */
+vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit);
+/* Allocates memory for cudaMalloc() in a kernel. */
+vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
+/* Frees memory that a kernel has allocated. Returns false for any other address: the host's memory, variables of
+ * modules, and the simulator's own memory. */
+bool vm_free_from_kernel(vm_device *device, uint64_t address);
+/* Gives an allocation to another device. Returns false if memory runs out; nothing has changed then. */
+bool vm_hand_over(vm_allocation *allocation, vm_device *to);
+vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* like vm_alloc_host() */
+/* Adds a filler: memory for an access between the allocations of a page, which is no fault on a GPU. Fresh pages are
+ * zero there. Returns false if the page holds no allocation, or if that address was freed. */
+bool vm_fill(vm_device *device, uint64_t address);
+/* Returns the allocation that holds the address, or NULL. It may belong to another device (`home`) whose memory this
+ * device may use. */
+const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
+bool vm_was_freed(vm_device *device, uint64_t address);
+/* Releases freed memory that no runner can still have in its caches. Under the lock. */
+void vm_bury(vm_device *device);
+/* Returns the index + 1 of the allocation that holds `address`, or of the one before it. Returns 0 if all are at higher
+ * addresses. The caller holds the lock. */
+size_t vm_search(const vm_device *device, uint64_t address);
+void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
+/* A labelled allocation that holds an address, or lies nearest to it. */
+typedef struct vm_labelled {
+    char name[128], role[32];
+    int64_t offset; /* distance of the address from the allocation's beginning; negative: before it */
+    uint64_t bytes;
+} vm_labelled;
+bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
+/* A runner that has entered keeps freed memory alive as long as it may have it in its caches: until its generation is
+ * later than the generation of the free. */
+void vm_runner_enter(vm_device *device, vm_runner *runner);
+void vm_runner_leave(vm_device *device, vm_runner *runner);
+void vm_runner_update(vm_runner *runner, uint64_t generation);
+
+/* The same as vm_allocation_of() for the device's own memory only, including the bytes behind it that kernels can
+ * access. */
+const vm_allocation *vm_reached(vm_device *device, uint64_t address);
+
+/* ---- span.c: the caches of instructions ---- */
+/* Finds the span of the allocation that holds the address. Sets `constant` for .const memory, and `read_only` for all
+ * memory that kernels must not write. */
+bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
+/* Finds the allocation that holds [low, high), for the instruction's cache. Returns false if no memory holds all of it.
+ * Returns false also if `write` is set and kernels may not write it. So the cache of an instruction with VM_WRITES
+ * always holds writable memory. */
+bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
+
+/* ---- group.c: the other devices of the process ---- */
+void vm_group_join(vm_device *device);
+void vm_group_leave(vm_device *device);
+/* Returns an allocation of another device that holds the address and that kernels of this device may use, or NULL. It
+ * stays alive as long as nothing else runs on that device. */
+const vm_allocation *vm_elsewhere(vm_device *device, uint64_t address);
+/* Invalidates the caches of all devices of the group, because something was freed. */
+void vm_group_freed(vm_device *device);
+/* Describes the address if it is in another device's memory. Otherwise returns false. */
+bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size_t size);
+
+/* ---- textures.c ---- */
+/* NULL: no such object. */
+const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
+
+#endif

@@ -1,0 +1,49 @@
+/* vm_path.h - paths of a warp, branches and calls (path.c, exit.c, warp.c, call.c, frame.c). */
+#ifndef KILN_SIM_VM_PATH_H
+#define KILN_SIM_VM_PATH_H
+
+#include "vm_machine.h"
+
+void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_warp_select(vm_warp *w, const vm_path *path);
+void vm_warp_save(vm_warp *w);
+void vm_path_drop(vm_warp *w); /* the running path ends */
+bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
+void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
+/* Waits in an operation of the whole warp until all its live lanes have arrived. Returns those lanes if they are
+ * complete, otherwise 0. */
+uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
+/* Lets the lanes m of the running path wait at its instruction. The other lanes of the path continue. */
+void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun);
+bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun);
+void vm_warp_step(vm_warp *w); /* runs one instruction of the selected path */
+bool vm_warp_ready(const vm_warp *w);
+/* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
+bool vm_warp_release_waiting(vm_warp *w);
+/* Makes a reconvergence point at `meet` for the lanes of the running path, which are about to diverge. If `meet` is
+ * NULL, they diverge for ever. vm_send_lanes() then sends some of them to `target`. */
+vm_sync *vm_diverge(vm_warp *w, const vm_code *meet);
+void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
+void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first);
+
+/* ---- call.c, frame.c ---- */
+void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume);
+void vm_frame_return(vm_warp *w, vm_frame *frame);
+vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller);
+bool vm_frame_renew(vm_warp *w, const vm_function *kernel);
+void vm_frame_free(vm_warp *w, vm_frame *frame);
+void *vm_pool_get(vm_runner *runner, size_t bytes);
+void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes);
+void vm_pool_clear(vm_runner *runner);
+/* Copies the arguments of a call into the frame of the callee (`in`), or its results back. */
+void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in);
+
+#endif

@@ -1,0 +1,84 @@
+/* window.c - shared addresses of a cluster: which block they belong to. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vm_block.h"
+#include "vm_fault.h"
+#include "vm_machine.h"
+
+/* Says where a block of the cluster has exited. */
+static void explain_exit(const vm_block *gone, char *why, size_t size)
+{
+    vm_fault place = {0};
+    if (gone->left)
+        vm_fault_in(gone->left_in, gone->left, &place);
+    const char *name = strrchr(place.file, '/');
+    snprintf(why, size, "block (%u,%u,%u) of the cluster has exited, at %.80s%s%u", gone->id[0], gone->id[1],
+             gone->id[2], name ? name + 1 : place.file, place.file[0] ? ":" : "PTX line ",
+             place.file[0] ? place.file_line : place.ptx_line);
+}
+
+vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size)
+{
+    const vm_cluster *cluster = w->block->cluster;
+    *address = (uint32_t)*address; /* a GPU keeps it in 32 bits, so a generic address is allowed too, as in DeepGEMM */
+    if (*address < VM_SHARED_WINDOW)
+        return w->block;
+    const uint64_t rank = *address / VM_SHARED_WINDOW - 1;
+    if (rank >= cluster->size) {
+        snprintf(why, size, "the cluster has %u block%s", cluster->size, cluster->size == 1 ? "" : "s");
+        return NULL;
+    }
+    vm_block *block = cluster->blocks[rank];
+    *address %= VM_SHARED_WINDOW;
+    if (block->live)
+        return block;
+    explain_exit(block, why, size);
+    return NULL;
+}
+
+/* Splits a lane's address into a window and an offset. The window is 0 for the own block, otherwise a rank + 1. `size`
+ * is 1 if the address is generic. Returns false if the address is in no window of the cluster. */
+static bool window_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *offset, uint64_t *window)
+{
+    uint64_t address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
+    *offset = address - (i->size ? VM_SHARED_BASE : 0);
+    *window = *offset / VM_SHARED_WINDOW;
+    return *window <= w->block->cluster->size;
+}
+
+/* mapa: d becomes the address in the block of rank b that corresponds to the address a in the own block. `size` is 1 if
+ * the addresses are generic. */
+void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t size = w->block->cluster->size;
+    VM_EACH(lane, m) {
+        uint64_t offset, window;
+        uint32_t rank = vm_r32(w, i->b)[lane];
+        if (rank >= size) {
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa to block %u of a cluster of %u block%s", rank,
+                           size, size == 1 ? "" : "s");
+            return;
+        }
+        if (!window_of(w, i, lane, &offset, &window)) {
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa of an address that is not in shared memory");
+            return;
+        }
+        const uint64_t address = vm_rank_address(offset, rank) + (i->size ? VM_SHARED_BASE : 0);
+        if (i->flags & VM_REG64)
+            vm_r64(w, i->d)[lane] = address;
+        else
+            vm_r32(w, i->d)[lane] = (uint32_t)address;
+    }
+}
+
+/* getctarank: d becomes the rank of the block that owns the address a, or all ones if the address is not in shared
+ * memory. */
+void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    VM_EACH(lane, m) {
+        uint64_t offset, window;
+        const bool shared = window_of(w, i, lane, &offset, &window);
+        vm_r32(w, i->d)[lane] = !shared ? UINT32_MAX : window ? (uint32_t)window - 1 : w->block->rank;
+    }
+}

@@ -1,0 +1,42 @@
+/* name.c - names of kernels as their source has them. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cu_objects.h"
+
+/* Tells whether the demangled form of a name has at most MOST bytes. A name of 300 characters can have a form of
+ * gigabytes, and the demangler has no limit: each reference to an earlier part (S_, S0_, T_, T0_) prints that part again.
+ * `n` references make a name at most 3^(n / 3) times longer, if each part refers to the one before it three times. A
+ * character without a reference prints at most WIDEST bytes. */
+static bool is_short(const char *symbol)
+{
+    enum { MOST = 1 << 26, WIDEST = 36 };
+    uint64_t bytes = 0;
+    unsigned references = 0;
+    for (const char *at = symbol; *at; at++) {
+        const char next = at[1];
+        references += (*at == 'S' || *at == 'T') &&
+                      (next == '_' || (next >= '0' && next <= '9') || (*at == 'S' && next >= 'A' && next <= 'Z'));
+        bytes += WIDEST;
+    }
+    for (; bytes <= MOST && references >= 3; references -= 3)
+        bytes *= 3;
+    return bytes << references <= MOST;
+}
+
+char *sim_readable_name(const char *symbol)
+{
+    typedef char *(*demangler)(const char *, char *, size_t *, int *);
+    const bool mangled = strncmp(symbol, "_Z", 2) == 0 && is_short(symbol);
+    void *library = mangled ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL) : NULL;
+    demangler demangle = NULL;
+    void *found = library ? dlsym(library, "__cxa_demangle") : NULL;
+    memcpy(&demangle, &found, sizeof demangle); /* a cast would not be C */
+    int status = -1;
+    char *name = demangle ? demangle(symbol, NULL, NULL, &status) : NULL;
+    if (status == 0)
+        return name;
+    free(name);
+    return NULL;
+}

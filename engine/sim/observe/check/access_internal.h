@@ -1,0 +1,26 @@
+/* access_internal.h - checks and records accesses (access.c, insn.c). */
+#ifndef KILN_SIM_CHECK_ACCESS_INTERNAL_H
+#define KILN_SIM_CHECK_ACCESS_INTERNAL_H
+
+#include "vm_checks_internal.h"
+
+/* Checks a load, store, atomic, cp.async or matrix access of the lanes m, and records it in shadow memory. Returns the
+ * lanes that may execute it; the registers of the other lanes get poison. */
+uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
+/* Checks and records one access of one lane. `flight` is the asynchronous operation that makes it, or 0. Returns false
+ * if the access must not be made. */
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight);
+/* Checks a call of free() or another built-in function. Returns the lanes that may make it. */
+uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
+/* Checks an access of one lane to `bytes` bytes, in pieces of at most 16. Returns false if an access must not be
+ * made. */
+bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
+                      unsigned kind, uint32_t flight);
+
+/* ---- insn.c ---- */
+/* Checks an instruction before it executes. Returns the lanes that may execute it; the registers of the others get
+ * poison. */
+uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
+
+#endif

@@ -1,0 +1,202 @@
+/* before.c - the questions about the happens-before order. They ask whether an access, an asynchronous operation, a phase of
+ * an mbarrier or a fence happened before the current access of a lane. The answer comes from the vector clocks, which
+ * order.c, view.c and flight.c change. */
+#include "before_internal.h"
+#include "far_internal.h"
+#include "streams_internal.h"
+#include "vm_checks_internal.h"
+
+static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
+static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
+
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* Returns how many entries of a clock are in use. Entries of other blocks exist only in clusters. */
+static uint32_t clock_length(const vm_block *block)
+{
+    return VM_LANES + (block->cluster->size > 1 ? block->cluster->size : 0);
+}
+
+/* Recomputes `fast`: the minimum over all entries, or the horizon if that is later. A mark with a stamp of at most
+ * `fast` is ordered before, whichever thread of the cluster made it. So most cells need one comparison. */
+void vm_check_refresh_fast(const vm_block *block, vm_clock *c)
+{
+    uint32_t least = c->full;
+    for (uint32_t v = 0; v < block->warp_count; v++)
+        if (&block->check->warps[v] != c)
+            least = c->know[v] < least ? c->know[v] : least;
+    for (uint32_t v = VM_LANES; v < clock_length(block); v++)
+        if (v - VM_LANES != block->rank)
+            least = c->know[v] < least ? c->know[v] : least;
+    c->fast = larger(least, c->horizon);
+}
+
+/* Returns the rank of a block in its cluster, or the cluster's size if it is not in the cluster. */
+static uint32_t get_rank(const vm_cluster *cluster, uint32_t number)
+{
+    uint32_t rank = 0;
+    while (rank < cluster->size && (uint32_t)cluster->blocks[rank]->number != number)
+        rank++;
+    return rank;
+}
+
+bool vm_check_is_near(const vm_block *block, uint32_t number)
+{
+    return number == (uint32_t)block->number ||
+           (block->cluster->size > 1 && get_rank(block->cluster, number) < block->cluster->size);
+}
+
+bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    const uint32_t rank = get_rank(w->block->cluster, block);
+    return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
+           (c->more && (vm_far_knows(check_of(w), c->more->read[rank], warp, lanes, when) ||
+                        vm_far_knows(check_of(w), c->more->wrote[rank], warp, lanes, when)));
+}
+
+bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    const uint32_t rank = get_rank(w->block->cluster, block);
+    return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
+           vm_far_any(check_of(w), c->more->read[rank], when);
+}
+
+/* ---- asynchronous operations ---- */
+
+bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane)
+{
+    const vm_clock *c = clock_of(w);
+    if (bar >= VM_BARS)
+        return true;
+    uint32_t seen = c->more->seen[bar];
+    return seen > phase && (seen - 1 > phase || c->seen_lanes[bar] >> lane & 1);
+}
+
+vm_flight *vm_flight_at(const vm_check *check, uint32_t id)
+{
+    vm_flight *f = check->flights && id > check->launch_flight ? &check->flights[id % VM_FLIGHTS] : NULL;
+    return f && f->id == id ? f : NULL;
+}
+
+/* Returns true if the thread `who` waited at the time `when`, and that wait happened before the lane's access. */
+static bool waited_before(const vm_warp *w, const vm_flight *f, uint32_t who, uint32_t when, uint32_t lane)
+{
+    vm_mark s = {.stamp = when, .who = who, .block = f->block};
+    return when && vm_check_before(w, &s, lane, true);
+}
+
+/* Returns true if a wait by any warp of the warpgroup happened before the warp's access. One thread's wait is enough
+ * for the whole warpgroup. */
+static bool product_is_complete(const vm_warp *w, const vm_flight *f)
+{
+    const vm_clock *c = clock_of(w);
+    const uint32_t first = f->who / VM_LANES & ~3u;
+    for (uint32_t k = 0; k < 4; k++) {
+        uint32_t v = first + k, when = f->done[k];
+        if (when && (v == w->index || when <= c->horizon || when <= c->know[v] || when <= c->more->part[v]))
+            return true;
+    }
+    return false;
+}
+
+/* The same for a product of another block of the cluster. */
+static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
+{
+    for (uint32_t k = 0; k < 4; k++)
+        if (f->done[k] && vm_check_far_done(w, f->block, (f->who / VM_LANES & ~3u) + k, VM_ALL, f->done[k]))
+            return true;
+    return false;
+}
+
+/* The order of the cases: operations of other blocks first, then by kind. A block of another cluster cannot see this
+ * block's shared memory, so only bulk copies to global memory matter there. */
+bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
+{
+    const vm_flight *f = vm_flight_at(check_of(w), id);
+    if (!f)
+        return true;
+    /* the wait for the reads, or for the writes, of a STORE */
+    const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1];
+    if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && vm_check_is_near(w->block, f->block))
+        return far_product_is_complete(w, f);
+    if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_STORE && read && when &&
+        vm_check_is_near(w->block, f->block) &&
+        vm_check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
+        return true;
+    if (f->block != (uint32_t)w->block->number) /* writes of a bulk copy to global memory */
+        return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
+    if (!clock_of(w)->more)
+        return true;
+    switch ((vm_flight_kind)f->kind) {
+    case VM_FLIGHT_COPY:
+        if (f->waited >> by & 1 && waited_before(w, f, (f->who & ~31u) | by, f->done[0], lane))
+            return true;
+        return f->bound >> by & 1 && vm_view_knows(w, f->bar, f->phase, lane);
+    case VM_FLIGHT_LOAD: return vm_view_knows(w, f->bar, f->phase, lane);
+    case VM_FLIGHT_STORE: return waited_before(w, f, f->who, when, lane);
+    case VM_FLIGHT_WGMMA: return product_is_complete(w, f);
+    }
+    return true;
+}
+
+/* ---- accesses ---- */
+
+/* The central question: is the mark's time covered by the entry of the lane's vector clock for the mark's thread? This
+ * is the test epoch <= clock of FastTrack. The order of the cases: operations in flight, the horizon, earlier launches,
+ * other blocks, several threads at once, other warps, and lanes of the own warp. */
+bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    if (s->who & VM_PENDING)
+        return vm_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
+    if (s->stamp <= c->horizon)
+        return true;
+    if (!shared && s->stamp <= check_of(w)->launch)
+        return !vm_check_is_concurrent(check_of(w), s->stamp);
+    if (s->block != (uint32_t)w->block->number) {
+        const vm_cluster *cluster = w->block->cluster;
+        uint32_t rank = cluster->size > 1 ? get_rank(cluster, s->block) : cluster->size;
+        return rank < cluster->size &&
+               (s->stamp <= c->know[VM_LANES + rank] ||
+                (c->more && vm_far_knows(check_of(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
+                                         1u << s->who % VM_LANES, s->stamp)));
+    }
+    uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
+    bool many = s->who & VM_MANY;
+    if (many && !shared) /* several threads of the block, so at least one other thread */
+        return s->stamp <= c->synced;
+    if (warp != w->index)
+        return s->stamp <= c->know[warp] ||
+               (c->more && s->stamp <= c->more->part[warp] && c->more->lanes[warp] >> other & 1);
+    if (s->stamp <= c->full || (other == lane && !many))
+        return true;
+    if (!c->lanes)
+        return false;
+    const uint32_t *row = c->lanes + lane * VM_LANES;
+    uint32_t latest = 0;
+    for (uint32_t k = 0; k < VM_LANES && many; k++)
+        latest = larger(latest, row[k]);
+    return s->stamp <= (many ? latest : row[other]);
+}
+
+/* A fence counts in two cases: the writing thread made it after the write, and it happened before this access; or
+ * another thread made it, and the write happened before it. */
+bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
+{
+    const vm_clock *c = clock_of(w);
+    const uint32_t who = s->who & VM_WHO, *last = w->block->check->fences[who];
+    if (s->stamp <= c->more->fenced_horizon)
+        return true;
+    if (s->block != (uint32_t)w->block->number)
+        return false;
+    if (s->stamp <= c->more->fenced[who / VM_LANES] || s->stamp <= last[VM_FENCES])
+        return true;
+    for (unsigned n = 0; n < VM_FENCES; n++) {
+        vm_mark fence = {.stamp = last[n], .who = who, .block = s->block};
+        if (s->stamp <= last[n] && vm_check_before(w, &fence, lane, true))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,227 @@
+/* finding.c - findings: each place once, with a count and the first example. */
+#include <stdio.h>
+#include <string.h>
+
+#include "finding_internal.h"
+#include "look_internal.h"
+#include "vm_checks_internal.h"
+#include "vm_memory.h"
+
+static const char none[] = "";
+
+const char *vm_check_print(vm_check *check, const char *format, ...)
+{
+    char text[768];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = kiln__vformat(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *kept = length < 0 ? NULL : kiln__arena_strdup(&check->arena, text);
+    return kept ? kept : none;
+}
+
+void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f)
+{
+    vm_labelled at;
+    if (!vm_labelled_at(device, f->address, &at))
+        return;
+    f->buffer = vm_check_print(check, "%s", at.name);
+    f->role = vm_check_print(check, "%s", at.role);
+    f->offset = at.offset;
+    f->buffer_bytes = at.bytes;
+}
+
+/* ---- places ---- */
+
+/* Returns a text like "in f, called at a.cu:12, in g, called at b.cu:7" for an inlined place. */
+static const char *describe_inlining(vm_check *check, const ptx_module *ptx, const ptx_loc *loc)
+{
+    enum { MOST = 16 };
+    kiln__text text = {.mem = check->mem};
+    for (unsigned k = 0; k < MOST && loc->inlined_at && loc->inlined_at < ptx->loc_count; k++) {
+        const ptx_loc *outer = &ptx->locs[loc->inlined_at];
+        const char *file = outer->file < ptx->file_count && ptx->files[outer->file] ? ptx->files[outer->file] : "?";
+        const char *name = strrchr(file, '/');
+        kiln__text_printf(&text, "%sin %s, called at %s:%u", k ? ", " : "",
+                          loc->inlined_from ? loc->inlined_from : "a function", name ? name + 1 : file, outer->line);
+        loc = outer;
+    }
+    const char *kept = text.length ? kiln__arena_strdup(&check->arena, kiln__text_get(&text)) : none;
+    kiln__text_free(&text);
+    return kept ? kept : none;
+}
+
+/* Looks for the function that holds the instruction, then for its line in the debug information. */
+void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
+{
+    const ptx_module *ptx = module->ptx;
+    side->file = side->inlined = side->text = none;
+    for (uint32_t f = 0; f < ptx->function_count; f++) {
+        size_t first = module->functions[f].first_tally;
+        if (insn < first || insn - first >= ptx->functions[f].insn_count)
+            continue;
+        const ptx_insn *in = &ptx->functions[f].insns[insn - first];
+        side->ptx_line = in->line;
+        if (in->loc == 0 || in->loc >= ptx->loc_count)
+            return;
+        const ptx_loc *loc = &ptx->locs[in->loc];
+        side->line = loc->line;
+        if (loc->file < ptx->file_count && ptx->files[loc->file])
+            side->file = vm_check_print(check, "%s", ptx->files[loc->file]);
+        side->inlined = describe_inlining(check, ptx, loc);
+        return;
+    }
+}
+
+/* Sets the coordinates of a thread from its number in the block. */
+static void set_thread(const vm_run_state *run, uint32_t number, unsigned out[3])
+{
+    const uint32_t *size = run->launch->block;
+    out[0] = number % size[0];
+    out[1] = number / size[0] % size[1];
+    out[2] = number / size[0] / size[1];
+}
+
+/* Sets the coordinates of a block from its number in the grid. */
+static void set_block(const vm_run_state *run, uint64_t number, unsigned out[3])
+{
+    const uint32_t *grid = run->launch->grid;
+    out[0] = (unsigned)(number % grid[0]);
+    out[1] = (unsigned)(number / grid[0] % grid[1]);
+    out[2] = (unsigned)(number / grid[0] / grid[1]);
+}
+
+void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side)
+{
+    set_block(w->runner->run, s->block, side->block);
+    set_thread(w->runner->run, s->who & VM_WHO, side->thread);
+    side->has_block = side->has_thread = 1;
+}
+
+/* ---- findings ---- */
+
+/* Returns the finding with that key, or a new one; `known` says which. Counts the finding as dropped and returns NULL
+ * if there are VM_FOUND_MOST already. A linear search is enough for so few. */
+static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
+                             uint32_t other, bool *known)
+{
+    *known = true;
+    for (size_t k = 0; k < check->found_count; k++) {
+        vm_found *f = &check->found[k];
+        if (f->module == module && f->insn == insn && f->other == other && f->finding.kind == kind &&
+            f->finding.note == note)
+            return f;
+    }
+    *known = false;
+    if (check->found_count == VM_FOUND_MOST) {
+        check->dropped++;
+        return NULL;
+    }
+    vm_found *made = &check->found[check->found_count++];
+    *made = (vm_found){.module = module, .insn = insn, .other = other};
+    kiln_check_side empty = {.file = none, .inlined = none, .text = none};
+    made->finding = (kiln_check_finding){.kind = kind,
+                                         .note = note,
+                                         .kernel = none,
+                                         .message = none,
+                                         .at = empty,
+                                         .other = empty,
+                                         .space = none,
+                                         .allocation = none,
+                                         .buffer = none,
+                                         .role = none};
+    return made;
+}
+
+/* The key is the module, both instructions, the kind and the weight. Only a new finding gets texts. */
+kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
+                                  uint32_t lane, unsigned times)
+{
+    vm_check *check = w->runner->run->device->check;
+    const vm_module *module = w->runner->run->launch->module;
+    bool known;
+    vm_found *found = find_or_add(check, module, kind, note, insn, other, &known);
+    if (!found)
+        return NULL;
+    found->finding.count += times;
+    if (known)
+        return NULL;
+    kiln_check_finding *f = &found->finding;
+    f->kernel = vm_check_print(check, "%s", w->runner->run->kernel->ptx->name);
+    vm_check_side_place(check, module, insn, &f->at);
+    if (other != VM_NO_INSN)
+        vm_check_side_place(check, module, other, &f->other);
+    vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
+    vm_check_side_thread(w, &me, &f->at);
+    return f;
+}
+
+kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key)
+{
+    bool known;
+    vm_found *found = find_or_add(check, NULL, kind, note, (uint32_t)key, (uint32_t)(key >> 32), &known);
+    if (!found)
+        return NULL;
+    found->finding.count++;
+    return known ? NULL : &found->finding;
+}
+
+static const char *space_name(unsigned space)
+{
+    return space == PTX_SPACE_SHARED ? "shared" : space == PTX_SPACE_LOCAL ? "local" : "global";
+}
+
+/* Names the access for a message: "asynchronous write of 4 bytes". */
+static const char *access_name(vm_check *check, const vm_access *a)
+{
+    const char *what = a->kind & VM_ATOMIC ? "atomic" : a->kind & VM_WRITE ? "write" : "read";
+    return vm_check_print(check, "%s%s of %u byte%s", a->kind & VM_ASYNC ? "asynchronous " : "", what, a->bytes,
+                          a->bytes == 1 ? "" : "s");
+}
+
+kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
+                                   uint32_t lanes)
+{
+    kiln_check_finding *f = vm_check_find(k->w, kind, note, k->insn, other, lane, (unsigned)__builtin_popcount(lanes));
+    if (!f)
+        return NULL;
+    f->at.what = access_name(k->check, k->a);
+    f->space = space_name(k->a->space);
+    f->address = k->a->address[lane];
+    f->bytes = k->a->bytes;
+    if (k->a->space == PTX_SPACE_GLOBAL)
+        vm_check_label(k->check, k->w->runner->run->device, f);
+    return f;
+}
+
+/* Reports a fault that has ended the launch. Memory faults were reported already as accesses out of bounds. */
+void vm_check_end(vm_run_state *run)
+{
+    vm_check *check = run->device->check;
+    const vm_fault *fault = run->family->fault;
+    if (check->told || fault->kind == VM_OK || fault->kind == VM_FAULT_MEMORY || fault->kind == VM_FAULT_STOPPED)
+        return;
+    bool known;
+    vm_found *found = find_or_add(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1,
+                                  &known);
+    if (!found)
+        return;
+    found->finding.count++;
+    if (known)
+        return;
+    kiln_check_finding *f = &found->finding;
+    f->kernel = vm_check_print(check, "%s", fault->kernel);
+    f->message = vm_check_print(check, "%s", fault->message);
+    f->at = (kiln_check_side){.what = "end of the launch",
+                              .file = vm_check_print(check, "%s", fault->file),
+                              .inlined = none,
+                              .text = none,
+                              .line = fault->file_line,
+                              .ptx_line = fault->ptx_line,
+                              .has_block = 1,
+                              .has_thread = 1};
+    memcpy(f->at.block, fault->block, sizeof f->at.block);
+    memcpy(f->at.thread, fault->thread, sizeof f->at.thread);
+    f->address = fault->address;
+    f->bytes = fault->bytes;
+}

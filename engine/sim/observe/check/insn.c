@@ -1,0 +1,57 @@
+/* insn.c - the entry from the interpreter: chooses the check of an instruction. */
+#include "access_internal.h"
+#include "async_internal.h"
+#include "finding_internal.h"
+#include "order_internal.h"
+#include "product_internal.h"
+#include "quick_internal.h"
+#include "vm_checks_internal.h"
+#include "vm_memory.h"
+
+/* The entry from the interpreter: chooses the check by the instruction's kind. Plain loads and stores try the fast path
+ * first. */
+uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_function *function = w->frame->function;
+    unsigned kind = function->module->check->kind[function->first_tally + i->insn];
+    if (kind == VM_SEE_NOTHING)
+        return m;
+    const ptx_insn *in = &function->ptx->insns[i->insn];
+    if (VM_UNLIKELY(kind & VM_SEE_REGISTERS)) {
+        kind &= ~VM_SEE_REGISTERS;
+        vm_check_registers(w, i, in, m);
+        if (kind == VM_SEE_NOTHING)
+            return m;
+    }
+    if (function->module->check->async && kind != VM_SEE_ASYNC)
+        w->block->check->warps[w->index].spins = 0;
+    if ((kind == VM_SEE_LOAD || kind == VM_SEE_STORE || kind == (VM_SEE_LOAD | VM_SEE_SPECIAL | VM_SEE_CONSTANT)) &&
+        w->runner->run->device->check->quick && VM_LIKELY(vm_check_quick(w, i, m, kind)))
+        return m;
+    switch ((enum vm_check_see)kind) {
+    case VM_SEE_BARRIER: vm_check_barrier(w, i, m); return m;
+    case VM_SEE_FENCE: vm_check_fence(w, in); return m;
+    case VM_SEE_CALL: return vm_check_free_call(w, i, m);
+    case VM_SEE_ASYNC: return vm_check_async(w, i, in, m);
+    case VM_SEE_LOAD:
+    case VM_SEE_STORE:
+    case VM_SEE_ATOMIC:
+    case VM_SEE_COPY:
+    case VM_SEE_OTHER:
+    case VM_SEE_NOTHING: break;
+    }
+    return vm_check_access(w, i, m, kind); /* a kind with VM_SEE_SPECIAL comes here too */
+}
+
+/* Remembers where a kernel has allocated memory, for findings about leaks. */
+void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address)
+{
+    vm_check *check = w->runner->run->device->check;
+    const vm_allocation *a = vm_allocation_of(w->runner->run->device, address);
+    if (!a || !a->shadow)
+        return;
+    vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
+    a->shadow->by_kernel = true;
+    vm_check_side_place(check, w->runner->run->launch->module, vm_insn_of(w, i), &a->shadow->made);
+    vm_check_side_thread(w, &me, &a->shadow->made);
+}

@@ -1,0 +1,16 @@
+/* product_internal.h - products of a warpgroup: wgmma (product.c). */
+#ifndef KILN_SIM_CHECK_PRODUCT_INTERNAL_H
+#define KILN_SIM_CHECK_PRODUCT_INTERNAL_H
+
+#include "look_internal.h"
+
+/* Finds and numbers the registers that products use. Returns false if memory runs out. */
+bool vm_check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind);
+/* Checks the accesses and registers of a wgmma. Returns the lanes that may execute it. */
+uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+/* Performs wgmma.fence: earlier accesses to the warp's registers are ordered before later products. */
+void vm_check_product_fence(vm_warp *w);
+/* Reports a register that a product uses and that this instruction uses too early. */
+void vm_check_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+
+#endif

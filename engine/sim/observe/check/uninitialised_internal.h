@@ -1,0 +1,17 @@
+/* uninitialised_internal.h - reports reads of unwritten memory (uninitialised.c). */
+#ifndef KILN_SIM_CHECK_UNINITIALISED_INTERNAL_H
+#define KILN_SIM_CHECK_UNINITIALISED_INTERNAL_H
+
+#include "look_internal.h"
+
+/* Reports lanes that read bytes of global memory that nothing has written. */
+void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane,
+                      uint32_t lanes); /* global memory */
+/* Reports a read of unwritten bytes. `note`: some of the bytes were written. */
+void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note);
+/* Does both for local memory: records writes, and reports reads of unwritten bytes. */
+void vm_check_local(vm_look *k);
+/* Marks all local memory of these lanes as written. */
+void vm_check_local_known(vm_warp *w, uint32_t lanes);
+
+#endif

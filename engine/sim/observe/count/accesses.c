@@ -1,0 +1,178 @@
+/* accesses.c - which memory an instruction touches, lane by lane. */
+#include "vm_access.h"
+#include "vm_count.h"
+#include "vm_hooks.h"
+#include "vm_matrix.h"
+#include "vm_trace.h"
+
+static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
+                         uint64_t address)
+{
+    unsigned at = 0;
+    while (at < count && (out[at].space != space || out[at].kind != kind))
+        at++;
+    if (at == count) {
+        if (count == VM_ACCESSES)
+            return count;
+        out[at].space = (uint8_t)space;
+        out[at].kind = (uint8_t)kind;
+        out[at].lanes = 0;
+        out[at].bytes = bytes;
+        count++;
+    }
+    out[at].lanes |= 1u << lane;
+    out[at].address[lane] = address;
+    return count;
+}
+
+static unsigned split_window(uint64_t *address)
+{
+    if (*address >= VM_GLOBAL_BASE)
+        return PTX_SPACE_GLOBAL;
+    if (*address - VM_SHARED_BASE < VM_CLUSTER_WINDOW) {
+        *address -= VM_SHARED_BASE;
+        return PTX_SPACE_SHARED;
+    }
+    if (*address >= VM_LOCAL_BASE && *address < VM_CONST_BASE) {
+        *address -= VM_LOCAL_BASE;
+        return PTX_SPACE_LOCAL;
+    }
+    return PTX_SPACE_GLOBAL;
+}
+
+/* A load, a store or an atomic: its address is in slot a, with the offset imm. */
+static unsigned list_plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m, unsigned kind,
+                           vm_access *out)
+{
+    uint32_t bytes = (uint32_t)i->size * i->count;
+    if (i->space != PTX_SPACE_GENERIC) {
+        out->space = (uint8_t)(in->space == PTX_SPACE_CONST ? PTX_SPACE_CONST : i->space);
+        out->kind = (uint8_t)kind;
+        out->lanes = m;
+        out->bytes = bytes;
+        uint64_t keep = i->flags & VM_ADDR32 || i->space == PTX_SPACE_SHARED ? UINT32_MAX : UINT64_MAX;
+        const vm_u32 *narrow = vm_r32(w, i->a);
+        const vm_u64 *wide = vm_r64(w, i->a);
+        for (uint32_t lane = 0; lane < VM_LANES && !(i->flags & VM_ADDR32); lane++)
+            out->address[lane] = (wide[lane] + i->imm) & keep;
+        for (uint32_t lane = 0; lane < VM_LANES && i->flags & VM_ADDR32; lane++)
+            out->address[lane] = (narrow[lane] + i->imm) & keep;
+        return 1;
+    }
+    unsigned count = 0;
+    VM_EACH(lane, m) {
+        uint64_t address = vm_lane_address(w, i, i->a, lane);
+        unsigned space = split_window(&address);
+        count = add_lane(out, count, space, kind, lane, bytes, address);
+    }
+    return count;
+}
+
+static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_access *out)
+{
+    const int64_t *offset = i->extra;
+    uint32_t ignore = i->count ? *vm_pred(w, i->c) ^ (i->count == 2 ? VM_ALL : 0) : 0;
+    unsigned count = 1;
+    out[0] = (vm_access){.space = PTX_SPACE_SHARED, .kind = VM_WRITE | VM_ASYNC, .lanes = m, .bytes = i->size};
+    VM_EACH(lane, m) {
+        uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
+        out[0].address[lane] = (uint32_t)(to + (uint64_t)*offset);
+        uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
+        if (!(ignore >> lane & 1) && bytes) /* lanes read less at the end of an array */
+            count = 1 + add_lane(out + 1, count - 1, PTX_SPACE_GLOBAL, VM_READS | VM_ASYNC, lane,
+                                 bytes < i->size ? bytes : i->size, vm_lane_address(w, i, i->a, lane));
+    }
+    return count;
+}
+
+/* Operations on matrices run when the whole warp has arrived, so they are observed then. */
+static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
+
+/* ldmatrix and stmatrix: the rows of the matrices; the first lanes have their addresses. */
+static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
+{
+    const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
+    unsigned rows = (ptx_has(in, PTX_MOD_M16N16) ? 16u : 8u) * i->count, count = 0;
+    for (uint32_t lane = 0; is_whole(w, m) && lane < rows && lane < VM_LANES; lane++) {
+        uint64_t address = vm_lane_address(w, i, i->a, lane);
+        unsigned space = i->space == PTX_SPACE_GENERIC ? split_window(&address) : i->space;
+        count = add_lane(out, count, space, kind, lane, 16, address);
+    }
+    return count;
+}
+
+/* wmma.load and wmma.store: an access for each register of the fragment, or for each element if they are not
+ * contiguous. */
+static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
+{
+    enum { SPACES = 3 }; /* spaces that a generic address may be in */
+    if (!is_whole(w, m))
+        return 0;
+    const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(m));
+    unsigned count = 0;
+    for (unsigned r = 0; r < t.scaled.d.used; r++) {
+        bool together = t.per == 1 || vm_tile_address(&t, r, 1, 0) == vm_tile_address(&t, r, 0, 0) + t.bytes;
+        unsigned parts = together ? 1 : t.per, bytes = together ? t.bytes * t.per : t.bytes;
+        for (unsigned s = 0; s < parts && count + SPACES <= VM_ACCESSES; s++) {
+            unsigned here = 0; /* accesses of this part: one for each space */
+            VM_EACH(lane, m) {
+                uint64_t address = vm_tile_address(&t, r, s, lane);
+                unsigned space = i->space == PTX_SPACE_GENERIC ? split_window(&address) : i->space;
+                here = add_lane(out + count, here, space, kind, lane, bytes, address);
+            }
+            count += here;
+        }
+    }
+    return count;
+}
+
+/* Returns true for a parameter. Parameters are not memory, unless their address is taken: then they are in local
+ * memory. */
+static bool is_param(const vm_code *i, const ptx_insn *in)
+{
+    return in->space == PTX_SPACE_PARAM && i->space != PTX_SPACE_LOCAL;
+}
+
+static unsigned get_order(const ptx_insn *in)
+{
+    bool ordered = ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
+                   ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO);
+    return ordered ? VM_ORDERED : 0;
+}
+
+/* A column of effects.def. */
+enum {
+    ACCESS_NONE,
+    ACCESS_HIDDEN,
+    ACCESS_LOAD,
+    ACCESS_STORE,
+    ACCESS_ATOMIC,
+    ACCESS_COPY,
+    ACCESS_ROWS_LOAD,
+    ACCESS_ROWS_STORE,
+    ACCESS_FRAGMENT_LOAD,
+    ACCESS_FRAGMENT_STORE
+};
+static const unsigned char access_of_effect[] = {
+#define EFFECT(name, flow, engine, access, check, act, result) ACCESS_##access,
+#include "effects.def"
+};
+
+unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
+{
+    const ptx_function *f = w->frame->function->ptx;
+    if (m == 0 || i->guard & 2 || i->insn >= f->insn_count) /* a step: not the instruction itself; the end: no access */
+        return 0;
+    const ptx_insn *in = &f->insns[i->insn];
+    switch (access_of_effect[ptx_effect_of(in)]) {
+    case ACCESS_LOAD: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_READS | get_order(in), out);
+    case ACCESS_STORE: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_WRITE | get_order(in), out);
+    case ACCESS_ATOMIC: return list_plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
+    case ACCESS_COPY: return list_copy(w, i, m, out);
+    case ACCESS_ROWS_LOAD: return list_matrix_rows(w, i, m, VM_READS, out);
+    case ACCESS_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);
+    case ACCESS_FRAGMENT_LOAD: return list_fragment(w, i, m, VM_READS, out);
+    case ACCESS_FRAGMENT_STORE: return list_fragment(w, i, m, VM_WRITE, out);
+    default: return 0; /* accesses that are not shown: COUNTERS.md */
+    }
+}

@@ -1,0 +1,110 @@
+/* judge.c - reads `judge:`, the assumptions of a judged kernel about sizes and inputs. */
+#include <math.h>
+#include <string.h>
+
+#include "read.h"
+
+enum { ALIGN_MOST = 256 }; /* bytes; the least alignment of an allocation */
+
+/* Reads a constant number. `whole`: it must be an integer of at most 53 bits. Returns false after a message. */
+static bool read_number(kiln__reader *r, const kiln__spec_node *node, const char *what, bool whole, double *number)
+{
+    kiln_value value = {0};
+    if (!kiln__read_value(r, node, what, &value))
+        return false;
+    *number = value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i;
+    const bool fits = value.kind == KILN_INT && value.as.i >= -((int64_t)1 << 53) && value.as.i <= (int64_t)1 << 53;
+    if (whole ? fits : (value.kind == KILN_INT || value.kind == KILN_FLOAT) && isfinite(*number))
+        return true;
+    kiln__diag_add(r->diag, node->pos, whole ? "%s must be an integer" : "%s must be a number", what);
+    return false;
+}
+
+static const kiln__buffer *find_buffer(const kiln__buffer *buffers, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (buffers[i].name && strcmp(buffers[i].name, name) == 0)
+            return &buffers[i];
+    return NULL;
+}
+
+/* Reports a key that a size, or a buffer, does not have. */
+static void refuse(kiln__reader *r, const kiln__spec_node *node, const char *text)
+{
+    if (node)
+        kiln__diag_add(r->diag, node->pos, "%s", text);
+}
+
+/* Reads the assumption about one size or one buffer. A size has a range of whole numbers from 0 on, and may have a
+ * factor. A buffer may have a range of values, an alignment and special values. */
+static void read_one(kiln__reader *r, const kiln__spec_node *map, bool integers, kiln__assumption *out)
+{
+    KILN__KEYS_assumption(KILN__NODE) double number;
+    const bool whole = out->of_size || integers;
+    if (!kiln__read_map(r, map, KILN__MAPPING_assumption))
+        return;
+    out->has_from = from_ && read_number(r, from_, "'from'", whole, &out->from);
+    out->has_to = to_ && read_number(r, to_, "'to'", whole, &out->to);
+    if (multiple_ && read_number(r, multiple_, "'multiple'", true, &number)) {
+        if (number >= 1)
+            out->multiple = (uint64_t)number;
+        else
+            refuse(r, multiple_, "'multiple' must be at least 1");
+    }
+    if (align_ && read_number(r, align_, "'align'", true, &number)) {
+        const bool power = number >= 1 && number <= ALIGN_MOST && ((uint64_t)number & ((uint64_t)number - 1)) == 0;
+        if (power)
+            out->align = (uint64_t)number;
+        else
+            refuse(r, align_, "'align' must be a power of two from 1 to 256");
+    }
+    if (special_)
+        kiln__read_bool(r, special_, "'special'", &out->special);
+    if (out->of_size) {
+        refuse(r, align_, "a size has no alignment; 'align' belongs to a buffer");
+        refuse(r, special_, "a size has no special values; 'special' belongs to a buffer");
+    } else {
+        refuse(r, multiple_, "a buffer has no 'multiple'; that belongs to a size");
+        if (integers)
+            refuse(r, special_, "integers have no special values");
+    }
+    if (!from_ != !to_)
+        kiln__diag_add(r->diag, out->pos, "'%s' has one end of a range; give both, `from` and `to`", out->name);
+    else if (out->has_from && out->has_to && out->from > out->to)
+        kiln__diag_add(r->diag, out->pos, "the range of '%s' is empty: `from` is above `to`", out->name);
+    else if (out->of_size && out->has_from && out->from < 0)
+        kiln__diag_add(r->diag, out->pos, "the size '%s' cannot be negative", out->name);
+}
+
+static bool has_size(const kiln_spec *spec, const char *name)
+{
+    const kiln__settings *settings = &spec->size_sets[0].settings;
+    for (size_t i = 0; i < settings->count; i++)
+        if (strcmp(settings->items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+void kiln__read_judge(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count)
+{
+    const size_t count = kiln__read_entries(r, map, "'judge'");
+    kiln_spec *spec = r->spec;
+    spec->assumptions = count ? kiln__read_array(r, count, sizeof *spec->assumptions) : NULL;
+    for (size_t i = 0; spec->assumptions && i < count; i++) {
+        kiln__assumption *out = &spec->assumptions[spec->assumption_count++];
+        *out = (kiln__assumption){.name = kiln__arena_strdup(r->arena, map->keys[i]->text),
+                                  .pos = map->keys[i]->pos,
+                                  .multiple = 1,
+                                  .align = ALIGN_MOST};
+        if (!out->name)
+            return;
+        const kiln__buffer *buffer = find_buffer(buffers, buffer_count, out->name);
+        out->of_size = !buffer && spec->size_set_count && has_size(spec, out->name);
+        const bool integers = buffer && buffer->type_known && !buffer->type_expr && buffer->type < KILN_f16;
+        if (!buffer && !out->of_size)
+            kiln__diag_add(r->diag, out->pos, "'judge' names '%s', which is neither a size nor a buffer of the spec",
+                           out->name);
+        else
+            read_one(r, map->items[i], integers, out);
+    }
+}

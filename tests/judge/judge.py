@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""judge.py KILN FOLDER PART [NAME...]: verdicts of `kiln judge` on the kernels of this folder.
+
+- `museum`: every file is a cheat and its honest twin, the parts behind `#if CHEAT` and behind `#else`. The cheat gets one of the verdicts that the
+  first line of the file names, and the twin passes.
+- `kernels`: every file is a right kernel, and its `// wrong NAME: OLD => NEW` lines make a wrong one of it each. The file
+  passes, and no wrong one does.
+- `ops`: the specs' own kernels pass.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+DEVICE = os.environ.get("KILN_TEST_DEVICE", "sim")
+
+
+def has_compiler(kiln):
+    """Whether NVRTC can be used; without it nothing can be judged."""
+    done = subprocess.run([kiln, "doctor", "--json"], capture_output=True, text=True, timeout=300, check=False)
+    return any(item["topic"] == "nvrtc" and item["ok"] for item in json.loads(done.stdout)["findings"])
+
+
+def judge(kiln, folder, spec, text, name, seed=1):
+    """The verdict on a source, as the object of --json."""
+    with tempfile.TemporaryDirectory() as temporary:
+        path = pathlib.Path(temporary) / f"{name}.cu"
+        path.write_text(text)
+        words = [kiln, "judge", str(folder / "ops" / f"{spec}.yaml"), "--candidate", str(path), "--device", DEVICE,
+                 "--seed", str(seed), "--budget", "300", "--launch-limit", "10", "--compile-timeout", "30", "--json"]
+        begun = time.monotonic()
+        done = subprocess.run(words, capture_output=True, text=True, timeout=900, check=False)
+        try:
+            verdict = json.loads(done.stdout)
+        except ValueError:
+            verdict = {"verdict": "no JSON", "message": done.stdout + done.stderr}
+        verdict.setdefault("verdict", "error")
+        verdict["took"] = time.monotonic() - begun
+        return verdict
+
+
+def head(text):
+    found = re.match(r"// spec: (\w+)(?:   expect: ([\w,-]+))?\n", text)
+    return found.group(1), (found.group(2) or "").split(",")
+
+
+def choose(text, cheat):
+    """The file with the one part or the other of each `#if CHEAT ... #else ... #endif`."""
+    lines, state = [], None
+    for line in text.split("\n"):
+        if line == "#if CHEAT":
+            state = cheat
+        elif state is not None and line == "#else":
+            state = not state
+        elif state is not None and line == "#endif":
+            state = None
+        elif state is not False:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def cases_of_museum(folder, names):
+    for path in sorted((folder / "museum").glob("*.cu")):
+        if names and path.stem not in names:
+            continue
+        text = path.read_text()
+        spec, expected = head(text)
+        yield spec, choose(text, True), path.stem, expected, "cheat"
+        yield spec, choose(text, False), f"{path.stem}.twin", ["pass"], "twin"
+
+
+def cases_of_kernels(folder, names):
+    for path in sorted((folder / "kernels").glob("*.cu")):
+        if names and path.stem not in names:
+            continue
+        text = path.read_text()
+        spec, _ = head(text)
+        yield spec, text, path.stem, ["pass"], "right"
+        for name, old, new in re.findall(r"^// wrong ([\w-]+): (.*?) => (.*)$", text, re.M):
+            body = re.sub(r"^// wrong .*\n", "", text, flags=re.M)
+            old, new = old.replace("\\n", "\n"), new.replace("\\n", "\n")
+            if body.count(old) < 1:
+                raise SystemExit(f"{path}: '{old}' of {name} is not in the file")
+            yield spec, body.replace(old, new), f"{path.stem}.{name}", None, "wrong"
+
+
+def cases_of_ops(folder, names):
+    for path in sorted((folder / "ops").glob("*.yaml")):
+        if not names or path.stem in names:
+            yield path.stem, path.with_suffix(".cu").read_text(), path.stem, ["pass"], "right"
+
+
+PARTS = {"museum": cases_of_museum, "kernels": cases_of_kernels, "ops": cases_of_ops}
+
+
+def main():
+    kiln, folder, part, *names = sys.argv[1:]
+    if not has_compiler(kiln):
+        print("SKIP nvrtc: there is no NVRTC")
+        return 77
+    cases = list(PARTS[part](pathlib.Path(folder), names))
+    right, failed, took = {}, [], []
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("KILN_TEST_JOBS", "2"))) as pool:
+        verdicts = pool.map(lambda case: judge(kiln, pathlib.Path(folder), *case[:3]), cases)
+        for (spec, _, name, expected, kind), verdict in zip(cases, verdicts):
+            word = verdict["verdict"]
+            took.append(verdict["took"])
+            fine = word in expected if expected else word not in ("pass", "undecided", "error", "no JSON")
+            count = right.setdefault(kind, [0, 0])
+            count[0] += fine
+            count[1] += 1
+            message = (verdict.get("message") or "").split("\n")[0]
+            print(f"{'ok  ' if fine else 'FAIL'} {kind:5} {name:32} {word:10} {verdict['took']:5.1f} s  {message[:90]}", flush=True)
+            if not fine:
+                failed.append(name)
+    for kind, (fine, all_of) in right.items():
+        print(f"{kind}: {fine} of {all_of} as expected")
+    print(f"median time of a verdict: {sorted(took)[len(took) // 2]:.2f} s")
+    return 1 if failed or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

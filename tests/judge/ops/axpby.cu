@@ -1,0 +1,6 @@
+extern "C" __global__ void axpby(float a, const float *x, float b, const float *y, float *z, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        z[i] = a * x[i] + b * y[i];
+}

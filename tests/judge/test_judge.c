@@ -1,0 +1,166 @@
+/* The judge as a library, on the simulated device with code from NVRTC: verdicts repeat, the caller's spec stays as it is,
+ * and no failed allocation leaks or gives a verdict. Skipped, visibly, where there is no NVRTC. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "kiln_judge.h"
+
+static const char spec_text[] = "kiln: 1\nname: judged\nsource: judged.cu\nsizes: {tiny: {N: 40}}\n"
+                                "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n"
+                                "  y: {type: f32, shape: [N], out: true}\n"
+                                "verify: {y: {against: {variant: own}, exact: true}}\n"
+                                "judge: {N: {from: 0, to: 300}, x: {align: 4}}\n"
+                                "variants:\n"
+                                "  own: {launch: {kernel: twice, grid: [2], block: [32], args: [x, y, N]}}\n";
+#define KERNEL(text)                                                                                                   \
+    "extern \"C\" __global__ void twice(const float *x, float *y, int n)\n{\n"                                         \
+    "    for (int i = blockIdx.x * 32 + threadIdx.x; i < n; i += 64)\n        y[i] = " text ";\n}\n"
+static const char traps[] = KERNEL("n > 0 ? (__trap(), x[i]) : 2 * x[i]");
+static const char right[] = KERNEL("x[i] + x[i]"), wrong[] = KERNEL("i == 33 ? x[i] : 2 * x[i]");
+
+static char folder[] = "/tmp/kiln-judge-XXXXXX";
+static bool missing; /* NVRTC */
+
+static kiln_engine *open_engine(const kiln_allocator *mem)
+{
+    static char cache[64];
+    snprintf(cache, sizeof cache, "%s/cache", folder);
+    const kiln_options options = {
+        .size = sizeof options, .device = "sim", .cache_dir = cache, .flags = KILN_NO_WORKERS, .allocator = mem};
+    kiln_engine *engine = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+    return engine;
+}
+
+static kiln_status judge(kiln_engine *engine, const char *text, uint64_t seed, kiln_judgement **verdict,
+                         kiln_error **error)
+{
+    char name[64];
+    kiln_spec *spec = NULL;
+    snprintf(name, sizeof name, "%s/judged.yaml", folder);
+    kiln_status status = kiln_spec_parse(engine, spec_text, strlen(spec_text), name, &spec, error);
+    const kiln_judge_options options = {.size = sizeof options, .seed = seed, .budget = 1e6};
+    if (status == KILN_OK)
+        status = kiln_judge(engine, spec, text, strlen(text), "theirs.cu", &options, verdict, error);
+    CHECK(!spec || kiln_spec_variant_count(spec) == 1);
+    kiln_spec_free(spec);
+    return status;
+}
+
+/* Writes the source of the spec, and looks for NVRTC. */
+static void set_up(void)
+{
+    char path[64];
+    kiln_error *error = NULL;
+    if (mkdtemp(folder) == NULL)
+        abort();
+    snprintf(path, sizeof path, "%s/judged.cu", folder);
+    CHECK_OK(kiln_file_write(path, right, strlen(right), &error), error);
+    kiln_engine *engine = open_engine(NULL);
+    kiln_judgement *verdict = NULL;
+    missing = judge(engine, right, 0, &verdict, &error) == KILN_ERROR_NO_COMPILER;
+    kiln_error_free(error);
+    kiln_judgement_free(verdict);
+    kiln_engine_close(engine);
+    if (missing)
+        puts("SKIP nvrtc: there is no NVRTC");
+}
+
+/* Returns the digest of the verdict in its JSON, which covers everything but times and the machine. */
+static const char *find_digest(const kiln_judgement *verdict)
+{
+    const char *at = strstr(kiln_judgement_json(verdict), "\"digest\"");
+    at = at ? strstr(at, "\"verdict\"") : NULL;
+    return at ? at : "";
+}
+
+static void test_verdicts(void)
+{
+    kiln_judgement *made[4] = {0};
+    kiln_error *error = NULL;
+    if (missing)
+        return;
+    kiln_engine *engine = open_engine(NULL);
+    CHECK_OK(judge(engine, right, 3, &made[0], &error), error);
+    CHECK_OK(judge(engine, wrong, 3, &made[1], &error), error);
+    CHECK_OK(judge(engine, wrong, 3, &made[2], &error), error);
+    CHECK_OK(judge(engine, wrong, 4, &made[3], &error), error);
+    CHECK(kiln_judgement_kind(made[0]) == KILN_JUDGED_PASS && kiln_judgement_kind(made[1]) == KILN_JUDGED_WRONG);
+    CHECK(strstr(kiln_judgement_json(made[1]), "\"sizes\": {\"N\": 34}") != NULL);
+    CHECK(strstr(kiln_judgement_page(made[1]), "y[33] is ") != NULL);
+    CHECK_TEXT(find_digest(made[1]), find_digest(made[2]));
+    CHECK(strcmp(find_digest(made[1]), find_digest(made[3])) != 0);
+    for (size_t i = 0; i < KILN__COUNT(made); i++)
+        kiln_judgement_free(made[i]);
+    kiln_engine_close(engine);
+}
+
+/* A fault ends the context of the simulated device. The engine can judge afterwards nevertheless. */
+static void test_after_a_fault(void)
+{
+    kiln_judgement *made[2] = {0};
+    kiln_error *error = NULL;
+    if (missing)
+        return;
+    kiln_engine *engine = open_engine(NULL);
+    CHECK_OK(judge(engine, traps, 0, &made[0], &error), error);
+    CHECK_OK(judge(engine, right, 0, &made[1], &error), error);
+    CHECK(kiln_judgement_kind(made[0]) == KILN_JUDGED_UNSAFE && kiln_judgement_kind(made[1]) == KILN_JUDGED_PASS);
+    kiln_judgement_free(made[0]);
+    kiln_judgement_free(made[1]);
+    kiln_engine_close(engine);
+}
+
+/* Fails allocation k for k that grow by a fifth, until a judgement makes fewer allocations. */
+static void exhaust(const char *text, int want)
+{
+    int failed = 1;
+    for (long k = 0; failed && !missing; k += 1 + k / 5) {
+        check_oom oom = {.countdown = -1};
+        const kiln_allocator mem = {check_oom_resize, &oom};
+        kiln_judgement *verdict = NULL;
+        kiln_error *error = NULL;
+        kiln_engine *engine = open_engine(&mem);
+        oom.countdown = k;
+        kiln_status status = judge(engine, text, 0, &verdict, &error);
+        failed = oom.failed;
+        oom.countdown = -1;
+        /* A verdict does not need every allocation. The cache and the source lines of findings can do without. */
+        const bool fine = status == KILN_OK ? kiln_judgement_kind(verdict) == want : failed && !verdict;
+        if (!fine)
+            fprintf(stderr, "allocation %ld: %s: %s\n%s", k, kiln_status_name(status), kiln_error_message(error),
+                    kiln_judgement_page(verdict));
+        CHECK(fine);
+        kiln_error_free(error);
+        kiln_judgement_free(verdict);
+        kiln_engine_close(engine);
+        CHECK(oom.live == 0);
+    }
+}
+
+static void test_memory(void)
+{
+    exhaust(right, KILN_JUDGED_PASS);
+    exhaust(wrong, KILN_JUDGED_WRONG);
+}
+
+static void clear(void)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    CHECK(system(command) == 0);
+}
+
+static const check_case cases[] = {{"prepare", set_up},
+                                   {"verdicts repeat", test_verdicts},
+                                   {"after a fault", test_after_a_fault},
+                                   {"failing allocations", test_memory},
+                                   {"clear", clear}};
+
+int main(int count, char **arguments)
+{
+    const int status = check_main(count, arguments, "judge", cases, sizeof cases / sizeof *cases);
+    return status == 0 && missing ? 77 : status; /* what CTest shows as skipped */
+}

@@ -1,0 +1,318 @@
+/* compare_read.c - reads the two sides of `kiln compare`: stores, exported files, recorded spaces, JSON output. */
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "compare.h"
+
+#define MOST_BYTES ((size_t)1 << 28) /* of a JSON file */
+
+static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
+
+static compare_row *add_row(compare_side *side)
+{
+    if (side->count == side->room) {
+        side->room = side->room ? 2 * side->room : 256;
+        compare_row **grown = cli_alloc(side->room * sizeof *grown);
+        if (side->count)
+            memcpy(grown, side->rows, side->count * sizeof *grown);
+        side->rows = grown;
+    }
+    compare_row *row = side->rows[side->count++] = cli_alloc(sizeof *row);
+    *row = (compare_row){.spec = "",
+                         .sizes = "",
+                         .device = "",
+                         .variant = "",
+                         .params = "",
+                         .message = "",
+                         .made = (int64_t)side->count};
+    return row;
+}
+
+static compare_kind kind_of(bool measured, bool estimated)
+{
+    return measured ? COMPARE_MEASURED : estimated ? COMPARE_ESTIMATED : COMPARE_SIMULATED;
+}
+
+/* ---- stores ---- */
+
+typedef struct selecting {
+    compare_side *side;
+    const char *select; /* a device or a version; NULL: all records */
+} selecting;
+
+static bool contains(const char *text, const char *part)
+{
+    const size_t length = strlen(part);
+    for (; *text; text++)
+        if (strncasecmp(text, part, length) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a device or a version ("driver 13.0") selects the record. */
+static bool is_selected(const kiln_record *r, const char *select)
+{
+    const struct {
+        const char *name, *version;
+    } versions[] = {{"driver ", r->driver}, {"nvrtc ", r->nvrtc}, {"kiln ", r->kiln}};
+    for (size_t i = 0; select && i < CLI_COUNT(versions); i++)
+        if (strncmp(select, versions[i].name, strlen(versions[i].name)) == 0)
+            return strcmp(select + strlen(versions[i].name), versions[i].version) == 0;
+    return !select || strcmp(r->device_id, select) == 0 || strcmp(r->uuid, select) == 0 || contains(r->device, select);
+}
+
+static int add_record(void *user, const kiln_record *r)
+{
+    const selecting *to = user;
+    if (!is_selected(r, to->select))
+        return 0;
+    compare_row *row = add_row(to->side);
+    row->spec = copy(r->spec);
+    row->sizes = cli_settings_text(r->sizes, r->size_count);
+    row->device = copy(r->device);
+    row->variant = copy(r->variant);
+    row->params = cli_settings_text(r->params, r->param_count);
+    row->status = r->status;
+    row->message = copy(r->message);
+    row->made = r->made;
+    if (r->status != KILN_OK)
+        return 0;
+    row->kind = kind_of(r->result->measured, r->result->estimated);
+    row->value = row->kind == COMPARE_SIMULATED ? r->result->host_seconds : r->result->seconds;
+    row->low = r->result->seconds_low;
+    row->high = r->result->seconds_high;
+    row->repetitions = r->result->repetitions;
+    return 0;
+}
+
+/* Lists the records of a store. `path` NULL: the usual store. */
+static int read_store(cli *c, const char *path, const char *select, const char *spec, compare_side *side)
+{
+    const compare_args *args = c->args;
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    kiln_store_filter filter = {.size = sizeof filter, .variant = args->variant, .device = args->device};
+    if (spec) {
+        int code = cli_stored_spec(c, spec, &filter.spec, &filter.path);
+        if (code)
+            return code;
+        filter.path = NULL; /* another commit may have the spec in another folder */
+    }
+    if (kiln_store_open(c->engine, path, KILN_STORE_READ, &store, &error) != KILN_OK)
+        return cli_error(c, error);
+    selecting to = {side, select};
+    kiln_status status = kiln_store_list(store, &filter, add_record, &to, &error);
+    const char *shown = cli_printf("%s", kiln_store_path(store));
+    kiln_store_close(store);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    side->what = select ? cli_printf("%s, in %s", select, shown) : side->name;
+    if (side->count > 0)
+        return 0;
+    return cli_fail(c, KILN_ERROR_NOT_FOUND,
+                    select
+                        ? "%s has no samples of '%s'%s%s: a side is a file, or a device or version of the store; 'kiln "
+                          "results' lists its samples"
+                        : "%s has no samples%.0s%s%s",
+                    shown, select ? select : "", spec ? " of " : "", spec ? spec : "");
+}
+
+/* Reads an exported file or a recorded space through a store of its own, in a temporary folder. */
+static int read_exported(cli *c, const char *spec, compare_side *side)
+{
+    const char *folder = getenv("TMPDIR");
+    char *made = cli_printf("%s/kiln-compare-XXXXXX", folder && *folder ? folder : "/tmp");
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    if (!mkdtemp(made))
+        return cli_fail(c, KILN_ERROR_IO, "%s: no temporary folder can be made", made);
+    const char *path = cli_printf("%s/samples.db", made);
+    kiln_status status = kiln_store_open(c->engine, path, 0, &store, &error);
+    if (status == KILN_OK)
+        status = kiln_store_import(store, side->name, NULL, NULL, &error);
+    kiln_store_close(store);
+    int code = status == KILN_OK ? read_store(c, path, NULL, spec, side) : cli_error(c, error);
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < CLI_COUNT(ends); i++)
+        unlink(cli_printf("%s%s", path, ends[i]));
+    rmdir(made);
+    return code;
+}
+
+/* ---- JSON ---- */
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? copy(text) : "";
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* "A=1 B=2", as cli_settings_text() writes them. */
+static const char *settings_of(const json_t *object)
+{
+    const char *key, *line = "";
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        kiln_value v = {.kind = KILN_TEXT, .as.text = json_string_value(value) ? json_string_value(value) : ""};
+        if (json_is_integer(value))
+            v = (kiln_value){.kind = KILN_INT, .as.i = json_integer_value(value)};
+        else if (json_is_real(value))
+            v = (kiln_value){.kind = KILN_FLOAT, .as.f = json_real_value(value)};
+        else if (json_is_boolean(value))
+            v = (kiln_value){.kind = KILN_BOOL, .as.i = json_is_true(value)};
+        line = cli_printf("%s%s%s=%s", line, *line ? " " : "", key, cli_value_text(v));
+    }
+    return line;
+}
+
+/* A device is an object in the output of a sweep or a run, and a text in the list of stored samples. */
+static const char *device_of(const json_t *object)
+{
+    const json_t *device = json_object_get(object, "device");
+    return json_is_object(device) ? text_of(device, "name") : text_of(object, "device");
+}
+
+/* Adds a sample. `whole` has the keys that a sample of a sweep does not repeat. */
+static void add_sample(compare_side *side, const json_t *whole, const json_t *sample, const char *spec,
+                       const compare_args *args)
+{
+    const json_t *result = json_object_get(sample, "result");
+    const json_t *named = json_object_get(sample, "spec") ? sample : whole;
+    const json_t *sized = json_object_get(sample, "sizes") ? sample : whole;
+    const char *status = text_of(sample, "status");
+    if ((spec && strcmp(text_of(named, "spec"), spec) != 0) ||
+        (args->variant && strcmp(text_of(sample, "variant"), args->variant) != 0))
+        return;
+    compare_row *row = add_row(side);
+    row->spec = text_of(named, "spec");
+    row->sizes = settings_of(json_object_get(sized, "sizes"));
+    row->device = device_of(json_is_object(json_object_get(whole, "device")) ? whole : sample);
+    row->variant = text_of(sample, "variant");
+    row->params = settings_of(json_object_get(sample, "params"));
+    row->message = text_of(sample, "message");
+    row->status = KILN_OK;
+    for (int i = 0; *status && i <= KILN_ERROR_INTERNAL; i++)
+        if (strcmp(kiln_status_name((kiln_status)i), status) == 0)
+            row->status = (kiln_status)i;
+    row->kind = kind_of(json_is_true(json_object_get(result, "measured")),
+                        json_is_true(json_object_get(result, "estimated")));
+    row->value = number_of(result, row->kind == COMPARE_SIMULATED ? "host_seconds" : "seconds");
+    row->low = number_of(result, "seconds_low");
+    row->high = number_of(result, "seconds_high");
+    row->repetitions = (unsigned)number_of(result, "repetitions");
+}
+
+bool compare_more_is_worse(const char *counter)
+{
+    static const char *const ends[] = {"_sectors", "_requests", "_wavefronts", "_serial", "local_bytes"};
+    static const char *const names[] = {"executed",  "divergent",     "barriers",
+                                        "registers", "static_shared", "dynamic_shared"};
+    const size_t length = strlen(counter);
+    for (size_t i = 0; i < CLI_COUNT(ends); i++)
+        if (length >= strlen(ends[i]) && strcmp(counter + length - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    for (size_t i = 0; i < CLI_COUNT(names); i++)
+        if (strcmp(counter, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void add_count(compare_side *side, const json_t *profile, const json_t *kernel, const char *name, double value)
+{
+    compare_row *row = add_row(side);
+    row->spec = text_of(profile, "spec");
+    row->sizes = settings_of(json_object_get(profile, "sizes"));
+    row->device = device_of(profile);
+    row->variant = text_of(kernel, "name");
+    row->params = copy(name);
+    row->kind = COMPARE_COUNT;
+    row->value = value;
+}
+
+/* Adds the numbers of a kernel's profile, and the numbers of its counters. */
+static void add_kernel(compare_side *side, const json_t *profile, const json_t *kernel)
+{
+    const char *key, *name;
+    json_t *value, *count;
+    json_object_foreach((json_t *)(uintptr_t)kernel, key, value)
+    {
+        if (json_is_number(value))
+            add_count(side, profile, kernel, key, json_number_value(value));
+        else if (strcmp(key, "counters") == 0)
+            json_object_foreach(value, name, count)
+            {
+                if (json_is_number(count))
+                    add_count(side, profile, kernel, name, json_number_value(count));
+            }
+    }
+}
+
+/* Reads the output of tune, run, results or profile with --json. *known is false for JSON of another kind. */
+static int read_json(cli *c, const json_t *whole, const char *spec, compare_side *side, bool *known)
+{
+    const compare_args *args = c->args;
+    const json_t *samples = json_object_get(whole, "samples"), *kernels = json_object_get(whole, "kernels");
+    size_t i;
+    json_t *one;
+    *known = true;
+    side->what = side->name;
+    if (json_is_array(samples) && (json_object_get(whole, "totals") || json_object_get(whole, "store"))) {
+        json_array_foreach(samples, i, one) add_sample(side, whole, one, spec, args);
+    } else if (json_is_array(kernels) && json_object_get(whole, "spec")) {
+        json_array_foreach(kernels, i, one) add_kernel(side, whole, one);
+    } else if (json_is_object(json_object_get(whole, "result")) && json_object_get(whole, "variant")) {
+        add_sample(side, whole, whole, spec, args);
+    } else {
+        *known = false;
+        return 0;
+    }
+    return side->count ? 0
+                       : cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no results%s%s", side->name, spec ? " of " : "",
+                                  spec ? spec : "");
+}
+
+/* ---- a side ---- */
+
+static bool is_store(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    char begin[sizeof magic] = "";
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const bool is = fd >= 0 && read(fd, begin, sizeof begin) == (ssize_t)sizeof begin && strcmp(begin, magic) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+int compare_read(cli *c, const char *spec, compare_side *side)
+{
+    const compare_args *args = c->args;
+    struct stat info;
+    if (stat(side->name, &info) != 0 || S_ISDIR(info.st_mode)) {
+        if (strchr(side->name, '/') || strstr(side->name, ".db") || strstr(side->name, ".json") ||
+            strstr(side->name, ".csv"))
+            return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s: there is no such file", side->name);
+        return read_store(c, args->store, side->name, spec, side);
+    }
+    if (is_store(side->name))
+        return read_store(c, side->name, NULL, spec, side);
+    const char *text = cli_read_file(side->name, MOST_BYTES), *at = text;
+    while (at && isspace((unsigned char)*at))
+        at++;
+    json_t *whole = at && *at == '{' ? json_loads(text, 0, NULL) : NULL;
+    bool known = false;
+    int code = whole ? read_json(c, whole, spec, side, &known) : 0;
+    json_decref(whole);
+    return known ? code : read_exported(c, spec, side);
+}

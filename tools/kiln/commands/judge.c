@@ -1,0 +1,128 @@
+/* judge.c - kiln judge: a verdict on a kernel that somebody else, or a program, wrote. */
+#include <errno.h>
+#include <string.h>
+
+#include <kiln_judge.h>
+
+#include "commands.h"
+
+typedef struct judge_args {
+    cli_engine_args engine;
+    cli_run_args run; /* only the time limit of a launch */
+    const char *candidate, *variant;
+    cli_list params;
+    uint64_t seed;
+    double budget;
+} judge_args;
+
+enum { SOURCE_MOST = 1 << 20, COMPILE_SECONDS = 60 };
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int get_code(int kind)
+{
+    static const int codes[] = {
+#define CLI_X(name, word, code, text) code,
+        KILN_JUDGED_MAP(CLI_X)
+#undef CLI_X
+    };
+    return codes[kind];
+}
+
+/* Judges in the sandboxed process: reads the candidate before the rights are given up. */
+static int judge_here(cli *c, void *user)
+{
+    const judge_args *args = c->args;
+    const cli_choice_args wanted = {.variant = args->variant, .params = args->params};
+    kiln_error *error = NULL;
+    cli_choice chosen;
+    (void)user;
+    int code = cli_spec(c, &args->engine);
+    if (code)
+        return code;
+    if (!cli_make_choice(c, &wanted, wanted.variant, &chosen))
+        return CLI_USAGE;
+    const char *text = cli_read_file(args->candidate, SOURCE_MOST);
+    if (!text)
+        return cli_fail(c, KILN_ERROR_IO, "%s: the candidate cannot be read: %s", args->candidate, strerror(errno));
+    kiln_judgement *verdict = NULL;
+    const kiln_judge_options options = {.size = sizeof options,
+                                        .variant = chosen.choice.variant,
+                                        .params = chosen.choice.params,
+                                        .param_count = chosen.choice.param_count,
+                                        .seed = args->seed,
+                                        .budget = args->budget,
+                                        .launch_limit = args->run.sample_timeout};
+    if (kiln_judge(c->engine, c->spec, text, strlen(text), base_name(args->candidate), &options, &verdict, &error) !=
+        KILN_OK)
+        return cli_error(c, error);
+    if (c->output.json)
+        out_json(kiln_judgement_json(verdict));
+    else
+        out_puts(kiln_judgement_page(verdict));
+    code = get_code(kiln_judgement_kind(verdict));
+    kiln_judgement_free(verdict);
+    return code;
+}
+
+static int judge_run(cli *c)
+{
+    judge_args *args = c->args;
+    if (!args->candidate)
+        return cli_usage(c, "kiln judge needs --candidate FILE.cu, the kernel to judge");
+    if (args->engine.compile_timeout == 0)
+        args->engine.compile_timeout = COMPILE_SECONDS;
+    args->run.budget = args->budget;
+    return cli_apart(c, &args->engine, &args->run, judge_here, NULL);
+}
+
+#define FIELD(field) offsetof(judge_args, field)
+
+static const cli_option options[] = {
+    {"candidate", 'c', CLI_TEXT, FIELD(candidate), "FILE", CLI_FILES, NULL,
+     "The CUDA source to judge. It replaces the source of the variant, whose launch it gets."},
+    {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_VARIANTS, NULL,
+     "The variant whose launch the candidate gets, and beside which its time is stated. Default: the first contender."},
+    {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+     "Set a param of the variant. Repeatable. Default: the default of the spec."},
+    {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+     "The seed of sizes, contents and orders. The same seed gives the same verdict. Default: 0."},
+    {"budget", 'b', CLI_NUMBER, FIELD(budget), "SECONDS", CLI_NOTHING, NULL,
+     "Begin no further trial after this time. The verdict is then `undecided`. Default: 60."},
+    {"launch-limit", 0, CLI_NUMBER, FIELD(run.sample_timeout), "SECONDS", CLI_NOTHING, NULL,
+     "The time limit of the kernels of one trial. Default: 20."},
+};
+static const cli_group group = {"Judging", options, CLI_COUNT(options)};
+
+const cli_command cli_judge_command = {
+    .name = "judge",
+    .summary = "give a verdict on a kernel that somebody else, or a program, wrote",
+    .arguments = "SPEC",
+    .about =
+        "Compiles a CUDA source in place of the source of a variant, runs trials, and gives a verdict: pass, or the first "
+        "fault with the smallest case in which it shows.\n\n"
+        "The spec is the contract. Its `verify` has the reference. Its `judge` has what a kernel may assume: ranges of "
+        "sizes, values and alignment of inputs. The trials are:\n\n"
+        "  small sizes under all checks of the simulated device\n"
+        "  many sizes and contents, with guard zones, two poisons, and unchanged inputs\n"
+        "  blocks in other orders\n"
+        "  buffers at every allowed alignment\n"
+        "  several calls in the same memory\n"
+        "  a time on a GPU, or an estimate\n\n"
+        "The exit code is 0 for `pass`, 9 for `compile`, 6 for `forbidden`, 11 for `launch`, 10 for `timeout`, 12 for "
+        "`unsafe` and `outside`, 18 for `undecided`, and 14 for all other faults.",
+    .min_words = 1,
+    .max_words = 1,
+    .completes = CLI_SPECS,
+    .args_size = sizeof(judge_args),
+    .groups =
+        (const cli_use[]){{&group, 0}, {&cli_sandbox_group, FIELD(engine)}, {&cli_engine_group, FIELD(engine)}, {0}},
+    .examples = (const cli_example[]){{"kiln judge matmul.yaml --candidate theirs.cu", "A page for people."},
+                                      {"kiln judge matmul.yaml -c theirs.cu --seed 7 --json", "For programs."},
+                                      {0}},
+    .run = judge_run,
+};
