@@ -144,7 +144,7 @@ kiln_status kiln__prelude_write(kiln__nvrtc *nvrtc, const char *const *headers, 
     *first = 0;
     if (count > 64)
         return KILN_OK;
-    const char *words[64];
+    const char *words[64] = {0};
     for (size_t i = 0; i < count; i++)
         words[i] = macros[i].name;
     KILN__TRY(kiln__nvrtc_mentions(nvrtc, headers, header_count, words, count, first, error));
