@@ -311,13 +311,29 @@ static void test_later_forms(void)
     }
 }
 
+/* The initialiser skips 2^61 - 1 elements of 8 bytes: each empty pair of braces skips up to 2^40. In 64 bits the offset of the
+ * last element overflows to -8. */
+static void test_huge_array(void)
+{
+    enum { ROWS = (1 << 21) - 2, DIGIT = 255, LEVELS = 5 };
+    kiln__text text = {0};
+    kiln__text_puts(&text, PTX_HEAD ".global .b64 x[][256][256][256][256][256][1] = {{{{{{{1}}}}}},\n");
+    for (unsigned k = 0; k < ROWS; k++)
+        kiln__text_puts(&text, "{},");
+    for (unsigned level = 0; level < LEVELS; level++) {
+        kiln__text_puts(&text, "{");
+        for (unsigned k = 0; k < DIGIT; k++)
+            kiln__text_puts(&text, "{},");
+    }
+    kiln__text_puts(&text, "{5}}}}}}};\n");
+    CHECK(!text.failed && !ptx_read(kiln__text_get(&text)) && ptx_answer == PTX_INVALID);
+    CHECK(strstr(ptx_log, "more values than an array can have") != NULL);
+    kiln__text_free(&text);
+}
+
 static const check_case cases[] = {
-    {"instructions", test_instructions},
-    {"later", test_later},
-    {"later forms", test_later_forms},
-    {"modules", test_modules},
-    {"many", test_many},
-    {"depth", test_depth},
-    {"damage", test_damage},
+    {"instructions", test_instructions}, {"later", test_later},   {"later forms", test_later_forms},
+    {"modules", test_modules},           {"many", test_many},     {"depth", test_depth},
+    {"huge array", test_huge_array},     {"damage", test_damage},
 };
 KILN_SUITE("sim.ptx_errors", cases)

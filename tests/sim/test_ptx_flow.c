@@ -87,6 +87,13 @@ static void test_shapes(void)
     CHECK(k->elements[k->insns[0].operands[1].index + 2].index == 4);
     CHECK(k->insns[0].reconverge == 5);
     ptx_free(NULL, module);
+    /* two lists of targets one after the other: a list is no instruction, so lanes meet at the instruction after both */
+    module = ptx_good(PTX_KERNEL("t: .branchtargets A, B; u: .branchtargets C, D; mov.b32 %r1, 0; brx.idx %r1, t;\n"
+                                 "A: brx.idx %r1, u; B: brx.idx %r1, u; C: mov.b32 %r1, 1; bra D;\n"
+                                 "D: mov.b32 %r1, 2; ret;"));
+    k = ptx_find(module, "k");
+    CHECK(k->insns[1].reconverge == 6 && k->insns[2].reconverge == 6);
+    ptx_free(NULL, module);
 }
 
 static void test_random(void)

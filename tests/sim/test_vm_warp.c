@@ -203,6 +203,46 @@ static void stacks(void)
     vm_bench_end(&b);
 }
 
+/* Each block begins with an empty stack, also where it takes the place of an earlier one. */
+static void stack_of_each_block(void)
+{
+    enum { BLOCKS = 64 };
+    static const char text[] = HEAD KERNEL("k") "mov.u32 %r1, %ctaid.x; mad.wide.u32 %d2, %r1, 4, %d0; "
+                                                "alloca.u64 %d3, 8192; cvt.u32.u64 %r2, %d3; "
+                                                "st.global.u32 [%d2], %r2; ret; }\n";
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+    const uint64_t params[2] = {vm_bench_zeros(&b, BLOCKS * sizeof *out, &out), 0};
+    vm_bench_run(&b, "k", BLOCKS, 32, params);
+    CU_ASSERT_EQUAL(b.counters.blocks, BLOCKS);
+    for (uint32_t k = 1; k < BLOCKS; k++)
+        CU_ASSERT_EQUAL(out[k], out[0]);
+    vm_bench_end(&b);
+}
+
+/* A host thread looks at the stop and at the clock after a number of instructions, and the warp that has reached this number
+ * may have ended. The launch must end nevertheless, in the next block. Here the first warp of each block runs fewer
+ * instructions than this number, and both warps together run more. */
+static void end_between_blocks(void)
+{
+    enum { BLOCKS = 200 };
+    /* the sixth block asks the launch to stop */
+    static const char text[] = HEAD KERNEL("k") "mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 7000; "
+                                                "@%p1 bra L; mov.u32 %r2, %ctaid.x; setp.ne.u32 %p1, %r2, 5; "
+                                                "@%p1 bra E; st.global.u32 [%d1], 1; E: ret; }\n";
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+    volatile int *stop;
+    const uint64_t params[2] = {0, vm_bench_zeros(&b, 64, &stop)};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "k"),
+                        .grid = {BLOCKS, 1, 1},
+                        .block = {64, 1, 1},
+                        .params = params,
+                        .stop = stop};
+    CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_FAULT_STOPPED);
+    CU_ASSERT(b.counters.blocks < 16);
+    vm_bench_end(&b);
+}
+
 static void branches(void)
 {
     /* A brx.idx whose targets are all the reconvergence point, a guarded call, and p and q from one predicate, which is
@@ -381,6 +421,8 @@ static const check_case cases[] = {
     {"atomics in runs", atomics_in_runs},
     {"flushing", flushing},
     {"stack and parameters", stacks},
+    {"stack of each block", stack_of_each_block},
+    {"end between blocks", end_between_blocks},
     {"branches", branches},
     {"heap", heap},
     {"heap is full", heap_is_full},

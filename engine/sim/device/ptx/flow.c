@@ -239,7 +239,7 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         uint32_t number = d.number[block[i]];
         /* if it never exits, it has no reconvergence point */
         uint32_t node = number ? d.node[d.idom[number - 1]] : graph.exit;
-        if (node > graph.exit)
+        while (node > graph.exit) /* a list of targets: the next post-dominator may be another list */
             node = d.node[d.idom[d.number[node] - 1]];
         insns[i].reconverge = start[node];
     }

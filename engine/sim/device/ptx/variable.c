@@ -77,9 +77,10 @@ static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, ui
     unsigned width = ptx_type_bytes(init->type);
     /* An initialiser lists its items, so it is not much longer than the text; but skipped items of a huge array could
      * make it so. */
-    uint64_t end = (at + 1) * width, limit = (UINT64_C(16) << 20) + (uint64_t)(p->end - p->start) * 16;
-    if (end > limit)
+    uint64_t limit = (UINT64_C(16) << 20) + (uint64_t)(p->end - p->start) * 16;
+    if (at >= limit / width) /* not (at + 1) * width > limit, which may overflow */
         return ptx_error(p, p->token.line, "the initialiser is too large");
+    uint64_t end = (at + 1) * width;
     if (end > init->used) {
         if (!ptx_grow(p, &init->bytes, &init->capacity, (size_t)end, 1))
             return false;
@@ -194,6 +195,8 @@ static bool ptx_init_braces(ptx_parser *p, ptx_initialiser *init)
             at = starts[depth];
             if (depth) {
                 at += init->strides[depth];
+                if (at > PTX_MAX_BYTES) /* the sum of strides must not overflow */
+                    return ptx_error(p, p->token.line, "more values than an array can have");
                 if (init->open && at > init->count)
                     init->count = at;
                 if (!init->open && at > init->count)
@@ -212,7 +215,7 @@ static bool ptx_init_braces(ptx_parser *p, ptx_initialiser *init)
 static bool ptx_init_finish(ptx_parser *p, ptx_initialiser *init, ptx_symbol *symbol)
 {
     uint64_t limit = (UINT64_C(16) << 20) + (uint64_t)(p->end - p->start) * 16;
-    if (symbol->bytes > limit || p->init_bytes + symbol->bytes > limit)
+    if (symbol->bytes > limit || p->init_bytes + symbol->bytes > limit || init->used > symbol->bytes)
         return ptx_error(p, symbol->line, "initialised variable '%s' of %" PRIu64 " bytes is too large", symbol->name,
                          symbol->bytes);
     p->init_bytes += symbol->bytes;

@@ -256,7 +256,8 @@ bool vm_block_release_waiting(vm_block *block)
 }
 
 /* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
- * launch was asked to stop. */
+ * launch was asked to stop. A warp that has ended cannot raise it: the next call looks again, which is at the latest the
+ * one at the start of the next block. */
 void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;
@@ -268,6 +269,10 @@ void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
         runner->kept = 0;
     }
     vm_fault_kind kind = spent > budget ? VM_FAULT_STEPS : vm_limit_look(runner, steps);
-    if (VM_UNLIKELY(kind != VM_OK) && w->path_count > 0)
+    if (VM_LIKELY(kind == VM_OK))
+        return;
+    if (w->path_count > 0)
         vm_limit_raise(w, kind);
+    else
+        vm_limit_begin(runner);
 }

@@ -114,6 +114,7 @@ bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
         memset(frame->regs, 0, (size_t)(frame->vars - frame->regs) + vars);
     memset(frame->regs, 0xff, 4);
     frame->join = (vm_sync){0};
+    frame->local_top = frame->local_base + kernel->local_bytes; /* frees what alloca has taken in the block before */
     vm_charge(w, frame->bytes >> 14);
     return true;
 }
