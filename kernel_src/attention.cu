@@ -636,7 +636,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             if (t >= whole)
                 softmax.mask(mine, t * TILE_K, seen);
             grew = softmax.take(mine, scale);
-            // A wait that has already ended, which keeps the following wait behind the exponentials (see below).
+            // This barrier has completed already, so the wait takes no time. It only keeps the next wait behind the
+            // exponentials (see below).
             barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
             wait_for_all_but(!last);
             wgmma_keep(sums);

@@ -342,9 +342,9 @@ extern "C" __global__ void reduction_interleaved(const element *__restrict__ x, 
 #if defined(REDUCTION_CASCADING) || !defined(REDUCTION_ONE)
 // Each thread combines ELEMENTS items before the tree.
 //
-// Compared with interleaved: ELEMENTS loads in flight per thread, and one tree (one block, and its barriers) for
-// ELEMENTS times the elements. Instructions per element fall from dozens to a few. From here on memory bandwidth is the
-// limit.
+// Unlike in reduction_interleaved, each thread has ELEMENTS loads in flight, and a tree, with its block and its
+// barriers, combines ELEMENTS times as many elements. Instructions per element fall from dozens to a few. From here on
+// memory bandwidth is the limit.
 extern "C" __global__ void reduction_cascading(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];

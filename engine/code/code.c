@@ -321,26 +321,19 @@ static void write_macro(kiln__code_job *job, const macro *m)
     kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
 }
 
-/* Writes the prelude: the CUDA headers that the source begins with come before the macros. If a directive in these
- * headers names a macro, this macro comes before the headers. */
+/* Writes the prelude, the CUDA headers that the source begins with, and tells the request about it. */
 static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude, size_t count, uint64_t *first,
                                  kiln_error **error)
 {
-    const char **words = kiln__arena_alloc(&job->arena, (job->macro_count + 1) * sizeof *words);
-    for (size_t i = 0; words && i < job->macro_count; i++)
-        words[i] = job->macros[i].name;
-    kiln_status status = words ? kiln__nvrtc_mentions(job->engine->nvrtc, prelude, count, words, job->macro_count,
-                                                      first, error)
-                               : kiln__fail_memory(error);
-    if (status != KILN_OK || job->macro_count > 64)
-        return status;
+    kiln__prelude_macro *macros = kiln__arena_alloc(&job->arena, (job->macro_count + 1) * sizeof *macros);
+    if (!macros)
+        return kiln__fail_memory(error);
     for (size_t i = 0; i < job->macro_count; i++)
-        if (*first >> i & 1)
-            write_macro(job, &job->macros[i]);
-    for (size_t i = 0; i < count; i++)
-        kiln__text_printf(&job->source, "#include <%s>\n", prelude[i]);
-    if (kiln__nvrtc_version(job->engine->nvrtc) >= 12080)
-        kiln__text_puts(&job->source, "#pragma nv_hdrstop\n");
+        macros[i] = (kiln__prelude_macro){job->macros[i].name, job->macros[i].value};
+    KILN__TRY(
+        kiln__prelude_write(job->engine->nvrtc, prelude, count, macros, job->macro_count, &job->source, first, error));
+    if (job->source.length == 0)
+        return KILN_OK;
     job->request.prelude = job->source.length;
     job->request.headers = job->headers;
     job->request.header_names = job->includes.others;

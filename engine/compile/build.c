@@ -427,7 +427,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
     }
     if (request->pch && nvrtc->pch_status)
         own |= PCH;
-    if (request->types)
+    if (request->types && !(own & PCH)) /* NVRTC does not use the headers with an option that they were made without */
         own |= TYPES;
     for (;;) {
         nvrtcResult result = NVRTC_SUCCESS;
@@ -437,7 +437,8 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
         bool stopped = try.flow.cancelled || try.flow.late;
         unsigned fewer = own;
         if (!stopped && try.pch_refused)
-            fewer &= ~(unsigned)PCH; /* so that messages do not depend on precompiled headers */
+            fewer = (fewer & ~(unsigned)PCH) |
+                    (request->types ? (unsigned)TYPES : 0u); /* messages do not depend on them */
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION && (own & TYPES))
             fewer &= ~(unsigned)TYPES;
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
@@ -543,7 +544,7 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     kiln__include *includes;
     kiln_status status = KILN_ERROR_COMPILE;
     bool again = copy_request(request, &arena, &less, &includes);
-    if (again) /* an error without -default-device mostly remains with it: this saves one compile */
+    if (again) /* most errors remain with -default-device, so it saves a compile to remove their code first */
         remove_host(mem, &less, includes, kiln_error_message(*why), &places);
     for (int round = 0; again && round < MOST_HOST_ROUNDS; round++) {
         kiln_error_free(*why);

@@ -99,6 +99,16 @@ kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena
 kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, const kiln__includes *includes,
                                const char *const **names, size_t *count, kiln_error **error);
 
+/* Writes the prelude: these CUDA headers. Macros that the headers' own directives name come before them, and their bits
+ * are set in *first; the caller writes all other macros behind the prelude. Writes nothing if there are more than 64
+ * macros. */
+typedef struct kiln__prelude_macro {
+    const char *name, *value;
+} kiln__prelude_macro;
+kiln_status kiln__prelude_write(kiln__nvrtc *nvrtc, const char *const *headers, size_t header_count,
+                                const kiln__prelude_macro *macros, size_t count, kiln__text *source, uint64_t *first,
+                                kiln_error **error);
+
 /* A request for one compile. All texts belong to the caller; kiln__compile_start() copies them. */
 typedef struct kiln__compile_request {
     const char *name;   /* name of the source, for messages */
@@ -110,6 +120,7 @@ typedef struct kiln__compile_request {
     const char *headers;
     const char *const *header_names;
     size_t header_name_count;
+    bool again;      /* the caller compiles this prelude several times, so it is precompiled at once */
     const char *pch; /* file of precompiled headers for the prelude; NULL: no file */
     bool pch_make;   /* make that file instead of using it */
     bool *pch_done;  /* set to whether the file was used or made; may be NULL */
@@ -120,7 +131,8 @@ typedef struct kiln__compile_request {
     int arch;            /* 90 */
     char kind;           /* letter of the target: 'a' for sm_90a (kiln__target); '\0': no letter */
     bool cubin;          /* make machine code for sm_ARCH too; PTX for compute_ARCH is always made */
-    /* only names and messages are wanted; no code is made where NVRTC can omit it. Not with `cubin` */
+    /* only names and messages are wanted; no code is made where NVRTC can omit it, except with precompiled headers,
+     * which save more. Not with `cubin` */
     bool types;
     const char *const *names;
     size_t name_count; /* names of kernels: extern "C" names or C++ name expressions */

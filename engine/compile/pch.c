@@ -3,7 +3,8 @@
  * NVRTC writes the state of its front end into a file, and reads that file faster than the headers. The file holds
  * addresses. So only a process with the same library at the same address can use the file (see worker.c).
  *
- * States of a set (one prelude with its options): ABSENT -> MAKING at its second request, which makes the file -> THERE
+ * States of a set (one prelude with its options): ABSENT -> MAKING at its second request (at the first one with `again`
+ * of kiln__compile_request), which makes the file -> THERE
  * if that succeeded, otherwise REFUSED. If a compile does not use a file that is THERE, the set becomes ABSENT once,
  * and REFUSED the next time or if the worker died. REFUSED is final for this pool. The pool's lock guards all of it. */
 #include <dirent.h>
@@ -16,7 +17,7 @@
 
 #include "pool.h"
 
-/* SWEEP: number of requests from which a file is worth its making */
+/* SWEEP: number of requests from which a file is worth its making, unless the caller says that more will come */
 enum { MOST_SETS = 64, MOST_FILES = 64, SWEEP = 2 };
 static const uint64_t most_bytes = (uint64_t)1 << 30; /* bytes that all files of the folder may take */
 
@@ -140,8 +141,8 @@ void kiln__pch_collect(const char *folder, uint64_t most)
 static bool hash_request(const kiln__nvrtc *nvrtc, const kiln__compile_request *request, char id[33])
 {
     kiln__text text = {0};
-    kiln__text_printf(&text, "%s\n%s\n%d %d %d\n", kiln__nvrtc_identity(nvrtc), request->headers, request->arch,
-                      request->kind, request->cubin);
+    kiln__text_printf(&text, "%s\n%s\n%d %d\n", kiln__nvrtc_identity(nvrtc), request->headers, request->arch,
+                      request->kind); /* the front end is the same for compute_90 and sm_90 */
     for (size_t i = 0; i < request->option_count; i++)
         kiln__text_printf(&text, "%s\n", request->options[i]);
     kiln__text_add(&text, request->source, request->prelude);
@@ -176,7 +177,7 @@ void kiln__pch_plan(kiln__pch *pch, const kiln__nvrtc *nvrtc, const kiln__compil
     if (!at)
         return;
     at->seen++;
-    use->make = at->state == ABSENT && at->seen >= SWEEP;
+    use->make = at->state == ABSENT && (at->seen >= SWEEP || request->again);
     if (use->make)
         at->state = MAKING;
     if ((use->make || at->state == THERE) &&

@@ -41,6 +41,7 @@ struct kiln__compile_job {
     kiln__compile_job *leader, *followers; /* a list, linked by `next` */
     kiln__text message;                    /* the encoded request, a copy */
     bool prelude;                          /* the request has a prelude */
+    bool again;                            /* as in the request */
     kiln__outcome outcome;
 };
 
@@ -247,6 +248,7 @@ static void compile_there(slot *self, kiln__compile_job *job)
                 kiln__message_read_request(job->message.data + skip, job->message.length - skip, &arena, &request);
     if (read) {
         pthread_mutex_lock(&compiler->lock);
+        request.again = job->again; /* the worker need not know it, so the message does not have it */
         kiln__pch_plan(compiler->pch, compiler->nvrtc, &request, &use);
         pthread_mutex_unlock(&compiler->lock);
     }
@@ -631,6 +633,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
     made->compiler = compiler;
     made->message.mem = compiler->mem;
     made->prelude = request->prelude > 0;
+    made->again = request->again;
     kiln__message_request(&made->message, request);
     if (made->message.failed || made->message.length > KILN__MESSAGE_MAX) {
         kiln_status status = made->message.failed

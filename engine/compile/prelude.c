@@ -136,3 +136,24 @@ kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, con
     kiln__free(nvrtc->mem, r.names);
     return r.failed || arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }
+
+kiln_status kiln__prelude_write(kiln__nvrtc *nvrtc, const char *const *headers, size_t header_count,
+                                const kiln__prelude_macro *macros, size_t count, kiln__text *source, uint64_t *first,
+                                kiln_error **error)
+{
+    *first = 0;
+    if (count > 64)
+        return KILN_OK;
+    const char *words[64] = {0};
+    for (size_t i = 0; i < count; i++)
+        words[i] = macros[i].name;
+    KILN__TRY(kiln__nvrtc_mentions(nvrtc, headers, header_count, words, count, first, error));
+    for (size_t i = 0; i < count; i++)
+        if (*first >> i & 1)
+            kiln__text_printf(source, "#define %s %s\n", macros[i].name, macros[i].value);
+    for (size_t i = 0; i < header_count; i++)
+        kiln__text_printf(source, "#include <%s>\n", headers[i]);
+    if (kiln__nvrtc_version(nvrtc) >= 12080)
+        kiln__text_puts(source, "#pragma nv_hdrstop\n");
+    return KILN_OK;
+}

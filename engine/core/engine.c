@@ -15,7 +15,7 @@ static const char *read_environment(const char *name)
     return text && *text ? text : NULL;
 }
 
-/* Sets strings and folders, all in the arena. Out of memory: its `failed` is set. */
+/* Sets strings and folders, all in the arena. Sets the arena's `failed` if there is no memory. */
 static bool set_up(kiln_engine *engine, const kiln_options *options)
 {
     kiln__arena *arena = &engine->arena;

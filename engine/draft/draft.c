@@ -112,7 +112,8 @@ static void find_constant_outputs(kiln_plan *plan, kiln__draft *draft)
             continue;
         char *data = kiln__alloc(draft->mem, (size_t)bytes);
         if (data && kiln_plan_read(plan, argument->name, data, (size_t)bytes, NULL) == KILN_OK)
-            /* equal to itself moved by eight bytes, of which each element has a part */
+            /* all elements are the same: the data equals itself moved by eight bytes, and repeats within the first
+             * eight */
             argument->same = memcmp(data, data + 8, (size_t)bytes - 8) == 0 && memcmp(data, data + 4, 4) == 0 &&
                              (memcmp(data, data + 2, 2) == 0 || !argument->type || !strstr(argument->type, "16"));
         kiln__free(draft->mem, data);

@@ -20,22 +20,54 @@ static const char probe_text[] =
     "template <class kiln_t> __global__ void kiln_probe() {}\n"
     "template <unsigned long long kiln_s> __global__ void kiln_size() {}\n";
 
-static void fill(const kiln__draft *draft, const char *text, kiln__text *out)
+/* Lists the macros of the draft: first the definitions of the options, then the guesses. */
+static kiln__prelude_macro *list_macros(const kiln__draft *draft, size_t *count)
 {
-    for (size_t i = 0; draft->options && i < draft->options->define_count; i++) {
-        kiln__text_printf(out, "#define %s ", draft->options->defines[i].name);
-        kiln__value_print(out, draft->options->defines[i].value);
-        kiln__text_puts(out, "\n");
+    const size_t most = draft->options->define_count + draft->tunable_count;
+    kiln__prelude_macro *macros = kiln__arena_alloc(draft->arena, (most + 1) * sizeof *macros);
+    *count = 0;
+    for (size_t i = 0; macros && i < draft->options->define_count; i++) {
+        kiln__text value = {.mem = draft->mem};
+        kiln__value_print(&value, draft->options->defines[i].value);
+        macros[(*count)++] = (kiln__prelude_macro){draft->options->defines[i].name,
+                                                   kiln__arena_strdup(draft->arena, kiln__text_get(&value))};
+        kiln__text_free(&value);
     }
-    for (size_t i = 0; i < draft->tunable_count; i++) {
+    for (size_t i = 0; macros && i < draft->tunable_count; i++) {
         const kiln__tunable *tunable = &draft->tunables[i];
-        if (tunable->kind == KILN__TUNABLE_MACRO && tunable->size)
-            kiln__text_printf(out, "#define %s %lld\n", tunable->source, (long long)tunable->number);
-        else if (tunable->kind == KILN__TUNABLE_MACRO)
-            kiln__text_printf(out, "#define %s %s\n", tunable->source, tunable->chosen);
+        if (tunable->kind == KILN__TUNABLE_MACRO)
+            macros[(*count)++] = (kiln__prelude_macro){
+                tunable->source,
+                tunable->size ? kiln__arena_printf(draft->arena, "%lld", (long long)tunable->number) : tunable->chosen};
     }
-    kiln__text_printf(out, "#line 1 \"%s\"\n", strrchr(draft->path, '/') ? strrchr(draft->path, '/') + 1 : draft->path);
-    kiln__text_puts(out, text);
+    return macros;
+}
+
+/* Writes the text for the compiler as a sweep does: the CUDA headers at the beginning of the source come before the
+ * macros. So the macros cannot disturb the headers, and the headers are precompiled for the draft, its trial run and the
+ * first sweep. */
+static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, const kiln__includes *includes,
+                        const char *headers, const char *more, kiln__text *out, kiln__compile_request *request,
+                        kiln_error **error)
+{
+    const char *const *prelude = NULL, *slash = strrchr(draft->path, '/');
+    size_t count = 0, prelude_count = 0;
+    uint64_t first = 0;
+    const kiln__prelude_macro *macros = list_macros(draft, &count);
+    if (!macros || draft->arena->failed)
+        return kiln__fail_memory(error);
+    KILN__TRY(kiln__prelude_find(engine->nvrtc, draft->arena, includes, &prelude, &prelude_count, error));
+    if (prelude_count > 0 && *headers)
+        KILN__TRY(kiln__prelude_write(engine->nvrtc, prelude, prelude_count, macros, count, out, &first, error));
+    request->prelude = out->length;
+    request->headers = headers;
+    request->header_names = includes->others;
+    request->header_name_count = includes->other_count;
+    for (size_t i = 0; i < count; i++)
+        if (out->length == 0 || !(first >> i & 1))
+            kiln__text_printf(out, "#define %s %s\n", macros[i].name, macros[i].value);
+    kiln__text_printf(out, "#line 1 \"%s\"\n%s%s", slash ? slash + 1 : draft->path, includes->source, more);
+    return out->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
 /* "tile<16, float>". A number that the launch computes from sizes is computed here with 256 for names without a value,
@@ -63,26 +95,43 @@ kiln_status kiln__draft_include_paths(kiln_engine *engine, const kiln__draft *dr
                                       draft->options->include_count, draft->arena, where, error);
 }
 
-static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const char *source, const char *const *names,
-                           size_t count, kiln__unit *unit, kiln_error **error)
+/* Compiles the source followed by `more`, for these names. NVRTC uses precompiled headers only with the options with
+ * which they were made. So the options are the same as in the trial run. */
+static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const char *text, const char *more,
+                           const char *const *names, size_t count, kiln__unit *unit, kiln_error **error)
 {
     kiln__include_paths where;
     kiln__includes includes;
     kiln__compile_job *job = NULL;
+    kiln__text source = {.mem = engine->mem};
+    char headers[33] = "";
     uint64_t ns = 0;
+    const size_t given = draft->options->option_count;
+    const char **options = kiln__arena_alloc(draft->arena, (given + 1) * sizeof *options);
+    KILN__TRY(options ? KILN_OK : kiln__fail_memory(error));
+    for (size_t i = 0; i < given; i++)
+        options[i] = draft->options->options[i];
+    options[given] = "-lineinfo";
     KILN__TRY(kiln__draft_include_paths(engine, draft, &where, error));
-    KILN__TRY(kiln__includes_collect(engine->mem, draft->arena, draft->path, source, &where, &includes, error));
+    KILN__TRY(kiln__includes_collect(engine->mem, draft->arena, draft->path, text, &where, &includes, error));
+    KILN__TRY(kiln__nvrtc_headers(engine->nvrtc, includes.others, includes.other_count, false, headers, error));
     kiln__compile_request request = {.name = draft->shown,
-                                     .source = includes.source,
+                                     .again = true,
                                      .includes = includes.items,
                                      .include_count = includes.count,
                                      .arch = engine->arch,
                                      .types = true,
-                                     .options = draft->options->options,
-                                     .option_count = draft->options->option_count,
+                                     .options = options,
+                                     .option_count = given + (engine->driver.simulator != NULL),
                                      .names = names,
                                      .name_count = count};
-    KILN__TRY(kiln__compile_start(engine->compiler, &request, &job, error));
+    kiln_status status = fill(engine, draft, &includes, headers, more, &source, &request, error);
+    request.source = source.data;
+    if (status == KILN_OK)
+        status = kiln__compile_start(engine->compiler, &request, &job, error);
+    kiln__text_free(&source);
+    if (status != KILN_OK)
+        return status;
     kiln__compile_wait(job, -1);
     return kiln__compile_take(job, unit, &ns, error);
 }
@@ -298,16 +347,13 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
 {
     KILN__TRY(ask(draft, KILN__TUNABLE_TEMPLATE, error));
     for (int round = 0;; round++) {
-        kiln__text source = {.mem = engine->mem};
         kiln__unit unit = {0};
         kiln_error *why = NULL;
         const char *name = instance(draft);
-        fill(draft, text, &source);
-        kiln_status status = source.failed || !name ? kiln__fail_memory(error) : KILN_OK;
+        kiln_status status = name ? KILN_OK : kiln__fail_memory(error);
         if (status == KILN_OK)
-            status = compile(engine, draft, source.data, &name, 1, &unit, &why);
+            status = compile(engine, draft, text, "\n", &name, 1, &unit, &why);
         kiln__unit_free(&unit);
-        kiln__text_free(&source);
         const char *log = why ? kiln_error_message(why) : "";
         bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, log);
         kiln_status asked = again ? KILN_OK : ask(draft, KILN__TUNABLE_MACRO, error);
@@ -325,26 +371,22 @@ kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *tex
 {
     KILN__TRY(complete(engine, draft, text, error));
     KILN__TRY(kiln__guess_arguments(draft, error));
-    kiln__text source = {.mem = engine->mem};
     kiln__unit unit = {0};
     kiln_error *why = NULL;
     const char *names[2 * KILN__MOST_ARGUMENTS], *name = instance(draft);
-    fill(draft, text, &source);
-    kiln__text_puts(&source, probe_text);
     size_t count = draft->argument_count;
     for (size_t i = 0; i < count; i++) {
         names[i] = kiln__arena_printf(draft->arena, "kiln_probe<kiln_nth<%zu, decltype(&%s)>::type>", i, name);
         names[count + i] = kiln__arena_printf(draft->arena, "kiln_size<sizeof(kiln_nth<%zu, decltype(&%s)>::type)>", i,
                                               name);
     }
-    kiln_status status = source.failed || draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
+    kiln_status status = draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
     if (status == KILN_OK && count > 0) /* if this fails, the types come from the words of the source */
-        if (compile(engine, draft, source.data, names, 2 * count, &unit, &why) == KILN_OK)
+        if (compile(engine, draft, text, probe_text, names, 2 * count, &unit, &why) == KILN_OK)
             status = set_types(draft, &unit, names, error);
     kiln__guess_structs(draft);
     kiln__guess_symbols(draft);
     kiln__unit_free(&unit);
-    kiln__text_free(&source);
     kiln_error_free(why);
     return status;
 }

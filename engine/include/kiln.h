@@ -830,9 +830,9 @@ typedef struct kiln_run_options {
      * the run starts no further repetition. If it then has fewer than min_repetitions, the result has
      * `stopped_early`. The result always has the time of at least one run. */
     double most_seconds;
-    /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0: one. Several runs
-     * find kernels that are right in most runs only. The result has how many answers were compared. If the caller has
-     * written or bound an output, it is one. */
+    /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0: one. Several
+     * runs find kernels that are right in most runs only. The result has the number of compared answers. If the caller
+     * has written or bound an output, only one run is compared. */
     unsigned verify_runs;
     /* Seconds after which no further of these runs begins. 0: no limit. */
     double verify_seconds;

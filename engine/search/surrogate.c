@@ -73,7 +73,8 @@ static const double least_trust = 0.2; /* trust in hints from which trees may cu
 static const double elsewhere = 1e6;   /* squared distance of points of different parts */
 static const double few_failures = 2;  /* assumed answers that say that failures are clustered */
 static const double scattered = 0.2, clustered = 0.6; /* weigh_failures() */
-static const double no_power = 0.5; /* factor on the squared distance of a first point for each value beside powers */
+/* factor on the squared distance of a first point for each value that is not a power of two */
+static const double no_power = 0.5;
 
 /* Counts of answers and failures, by the fate of the nearest earlier answer: index [1] if it failed, [0] if it ran.
  * They tell whether failures are clustered. */

@@ -97,7 +97,7 @@ class Runs(Case):
             self.assertEqual((result.verified, result.measured, result["flops"]), (1, 0, 2 * 64 * 80 * 48))
             a, b = plan.read("A").reshape(64, 48), plan.read("B").reshape(48, 80)
             np.testing.assert_allclose(plan.read("P").reshape(64, 80), a @ b, rtol=1e-4, atol=1e-5)
-            self.assertEqual(plan.kernels[0].block, (16, 16, 1))
+            self.assertEqual((plan.size_set, plan.kernels[0].block), ("tiny", (16, 16, 1)))
             self.assertEqual(plan.metrics["bytes"], result.bytes)
 
     def test_references(self):

@@ -17,7 +17,7 @@ except ImportError as missing:
     sys.exit(77)
 
 GOOD = ["specs/*.yaml", "specs/examples/*.yaml", "tests/spec/good/*.yaml", "tests/tune/*.yaml",
-        "tests/estimate/specs/*.yaml", "tests/counters/*.yaml", "tests/cli/specs/*.yaml", "tests/inject/spec/*.yaml"]
+        "tests/estimate/specs/*.yaml", "tests/judge/ops/*.yaml", "tests/counters/*.yaml", "tests/cli/specs/*.yaml", "tests/inject/spec/*.yaml"]
 FILE, NAMES_IT = "specs/kiln.schema.json", "# yaml-language-server: $schema=kiln.schema.json"
 UNSEEN = set("""
     arg-buffer-in-expression arg-unknown arg-unknown-far bake-define bake-param bake-unknown buffer-dims buffer-from

@@ -34,3 +34,12 @@ rm "$KILN_CACHE_DIR/pch"
 mkdir "$KILN_CACHE_DIR/pch" && echo >"$KILN_CACHE_DIR/pch/file"
 kiln cache clear >/dev/null
 ls "$KILN_CACHE_DIR/pch"
+# The first compile of a draft makes the file, with the options of the trial run: the sweep after it makes no other one.
+# A param may have the name of something in the headers there, too.
+rm -rf "$KILN_CACHE_DIR"
+kiln init sum.cu -p T=int,long -p BLOCK=32,64 -o first.yaml
+grep -E '^  (T|BLOCK|z):' first.yaml
+files() { ls "$KILN_CACHE_DIR/pch" | grep -c '[.]pch$' >count; setarch -R true 2>/dev/null || echo 1 >count; sed 's/.*/files: &/' count; }
+files
+kiln tune first.yaml --no-verify --no-store -j 1 2>&1 | grep configurations
+files

@@ -1,6 +1,7 @@
 /* results.c - kiln results: the stored samples of sweeps. */
 #include <ctype.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -187,20 +188,38 @@ static void show_problems(const cli *c, const kept_list *list)
     table_print(&table, true);
 }
 
+/* Returns the text that all samples have there, if there are several; NULL: they differ. */
+static const char *common_text(const kept_list *list, size_t offset)
+{
+    const char *first = *(const char *const *)((const char *)list->items[0] + offset);
+    for (size_t i = 1; i < list->count; i++)
+        if (strcmp(*(const char *const *)((const char *)list->items[i] + offset), first) != 0)
+            return NULL;
+    return list->count > 1 ? first : NULL;
+}
+
+/* One row for each sample. A device, sizes or a variant that all samples share stand above the table. */
 static void show_samples(const kept_list *list)
 {
     cli_table table;
-    static const char *const heads[] = {"made (UTC)", "device", "sizes", "time", "variant", "params"};
+    const char *device = common_text(list, offsetof(kept, device)), *sizes = common_text(list, offsetof(kept, sizes)),
+               *variant = common_text(list, offsetof(kept, variant));
+    const char *heads[] = {"made (UTC)", device ? "" : "device",   sizes ? "" : "sizes",
+                           "time",       variant ? "" : "variant", "params"};
+    const char *common = cli_printf("%s%s%s%s%s", device ? device : "", device && (sizes || variant) ? ", " : "",
+                                    sizes ? sizes : "", sizes && variant ? ", " : "", variant ? variant : "");
+    if (*common)
+        out_printf("in all rows: %s\n", common);
     table_start(&table, "lllrll");
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         table_cell(&table, "%s", heads[i]);
     for (size_t i = 0; i < list->count; i++) {
         const kept *k = list->items[i];
         table_cell(&table, "%s", day_text(k->made));
-        table_cell(&table, "%s", k->device);
-        table_cell(&table, "%s", k->sizes);
+        table_cell(&table, "%s", device ? "" : k->device);
+        table_cell(&table, "%s", sizes ? "" : k->sizes);
         table_cell(&table, "%s", outcome(k));
-        table_cell(&table, "%s", k->variant);
+        table_cell(&table, "%s", variant ? "" : k->variant);
         table_cell(&table, "%s", k->params);
     }
     table_print(&table, true);

@@ -97,8 +97,9 @@ typedef struct ranked_sample {
 
 typedef struct rows {
     cli_table table;
-    const kiln_sample *common; /* its params whose values all rows share are said above the table; NULL: none */
-    bool *is_common;           /* for each of its params */
+    /* the table's title has the params of this sample that all rows share; NULL: there are none */
+    const kiln_sample *common;
+    bool *is_common; /* for each of its params */
     double unit;
     bool timed, flops, bytes, roofline, rank, ties;
     const cli_list *objectives;

@@ -143,6 +143,12 @@ class Plan(Owned):
             return record(out[0])
 
     @property
+    def size_set(self) -> str:
+        """The size set of the plan: the one of the choice, or the default of the engine."""
+        with self._use() as plan:
+            return text(lib.kiln_plan_size_set(plan))
+
+    @property
     def kernels(self) -> list[Record]:
         """The kernels, each a kiln_kernel_info."""
         with self._use() as plan:

@@ -30,6 +30,7 @@ class Tuning:
             sample = lib.kiln_tuning_sample(pointer, i)
             values = sample.objectives[0:len(objectives)] if sample.objectives else ()
             self.samples.append(Record(record(sample), objectives=dict(zip(objectives, values))))
+        self.size_set = text(lib.kiln_tuning_size_set(pointer))  # the one of the options, or the default of the engine
         self.totals = record(lib.kiln_tuning_sum(pointer))
         self.verdict = record(lib.kiln_tuning_verdict(pointer))
 

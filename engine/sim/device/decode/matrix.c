@@ -176,7 +176,7 @@ static bool has_shape(const vm_decoder *d) { return TYPE(0) != PTX_S32 || d->in-
 void vm_decode_wgmma(vm_decoder *d)
 {
     const bool sparse = d->in->op == PTX_OP_WGMMA_SP;
-    const unsigned after = sparse ? 5 : 3; /* the operands before the predicate */
+    const unsigned after = sparse ? 5 : 3; /* the number of operands before the predicate */
     const ptx_operand *a = OPERAND(1), *sums = OPERAND(0);
     const vm_matrix *shape = new_matrix(d);
     uint32_t *slots = vm_keep(d, (sums->count ? sums->count : 1) * sizeof *slots);

@@ -41,8 +41,9 @@ static unsigned sign_shift(unsigned type)
     }
 }
 
-/* Rounds to nearest; with `count` random bits, away from zero if their sum with the discarded bits has a carry. Always
- * .satfinite. */
+/* Rounds to nearest if `count` is 0. Otherwise `random` has `count` bits, and the result is rounded away from zero if
+ * the sum of these bits and the discarded bits has a carry. An infinity and a value that is too large become the
+ * greatest finite value (.satfinite). */
 static uint32_t to_narrow(unsigned type, double x, bool relu, uint32_t random, unsigned count)
 {
     narrow f = narrow_of(type);

@@ -21,7 +21,7 @@ typedef struct vm_native {
     /* For some lanes of a warp, or NULL: runs the path that is selected until its lanes diverge or it comes to a
      * reconvergence point. Reads the place at which it begins from w->pc, which is behind the head. */
     vm_native_run partial;
-    uint32_t partial_need;       /* as `need` */
+    uint32_t partial_need; /* as `need` */
     /* `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers of such a
      * lane, in which the interpreter's handlers leave other values. */
     bool alive;

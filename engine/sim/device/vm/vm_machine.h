@@ -452,7 +452,7 @@ struct vm_function {
     uint32_t local_bytes;
     bool has_homes;         /* some parameters live in local memory, because the function takes their address */
     uint64_t closure_local; /* local bytes of this function and of all functions that it may call */
-    uint64_t static_shared; /* kernels: bytes, from vm_shared_low() on */
+    uint64_t static_shared; /* only for kernels: bytes of shared variables, from vm_shared_low() on */
     bool uses_dynamic, recursive;
     size_t first_tally;           /* index of its first instruction among the module's */
     uint32_t temp_base, sink;     /* slots for values that are in no register of the kernel (decode.c) */

@@ -103,10 +103,11 @@ typedef struct sim_object {
     uint64_t handle;
     struct sim_context *context; /* the context in which it was created and can be used */
     struct sim_object *next, *previous;
-    /* Called when the object is freed: frees what it holds besides itself; NULL: nothing. Other objects may be freed
-     * already. */
+    /* Called when the object is freed, to free other memory of the object. NULL: there is none. Other objects may have
+     * been freed already. */
     void (*drop)(struct sim_object *object);
-    /* Not NULL: the object belongs to the process. It is called when its context ends, and leaves that. */
+    /* Not NULL: the object belongs to the process. The function is called when the object's context ends, and removes
+     * the object from that context. */
     void (*leave)(struct sim_object *object);
     /* If not NULL: called for each context that is created while the object has no context. */
     void (*meet)(struct sim_object *object, const struct sim_context *made);
@@ -316,7 +317,8 @@ void sim_resume(void);
 CUresult sim_begin_bare(void);
 const sim_profile *sim_current_profile(void); /* call it under the state lock */
 const kiln_allocator *sim_memory(void);
-/* For tests: the allocator for all later allocations; NULL: malloc. Not while the primary context is retained. */
+/* For tests: the allocator for all later allocations; NULL: malloc. Do not call it while the primary context is
+ * retained. */
 void sim_set_memory(const kiln_allocator *mem);
 
 /* ---- modules ---- */

@@ -744,8 +744,8 @@ CUresult sim_cuCtxCreate(CUcontext *handle, CUctxCreateParams *params, unsigned 
     return sim_cuCtxCreate_v3(handle, params->execAffinityParams, params->numExecAffinityParams, flags, device);
 }
 
-/* The primary context ends by its releases. Other threads in which this one is current get an error on their next
- * call. */
+/* This function does not destroy the primary context, which ends when it is released. Other threads whose current
+ * context is destroyed get an error on their next call. */
 CUresult sim_cuCtxDestroy(CUcontext handle)
 {
     pthread_mutex_lock(&sim.work);

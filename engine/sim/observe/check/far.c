@@ -118,7 +118,7 @@ uint32_t vm_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t l
     vm_far *r = own_record(w->runner->run->device->check, to, owner);
     if (!r)
         return VM_FAR_ALL;
-    /* also the lanes that they have synchronised with */
+    /* adds the lanes with which the arriving lanes have synchronised */
     for (uint32_t k = 0; c->lanes && k < VM_LANES * VM_LANES; k++)
         lanes |= (uint32_t)(lanes >> k / VM_LANES & 1 && c->lanes[k] > c->full) << k % VM_LANES;
     for (uint32_t v = 0; v < block->warp_count; v++) {

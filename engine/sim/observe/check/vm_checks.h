@@ -122,8 +122,8 @@ typedef struct vm_cell {
         /* Shared memory: numbers of two asynchronous operations that read the granule. 0 means no operation. */
         uint32_t readers[2];
     };
-    /* The release time that a thread acquires when it reads the granule as a flag: any thread, and a thread of the
-     * same block. */
+    /* The release time that a thread acquires when it reads the granule as a flag. `published` is for any thread, and
+     * `published_cta` is for a thread of the same block. */
     uint32_t published, published_cta;
 } vm_cell;
 /* Eight neighbouring cells, stored as a structure of arrays. A warp mostly touches a row of cells, and quick.c compares

@@ -10,7 +10,8 @@
 typedef struct vm_cache vm_cache;
 vm_cache *vm_cache_new(const kiln_allocator *mem, double bytes); /* 0 bytes: nothing ever hits; NULL: out of memory */
 void vm_cache_free(vm_cache *cache);
-/* Returns the missing sectors, which then count as requested; *pending: when the present ones are available. */
+/* Returns the missing sectors, which then count as requested. *pending is the time from which the present sectors are
+ * available. */
 uint32_t vm_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_t *pending);
 void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at);
 
