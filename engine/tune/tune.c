@@ -769,7 +769,7 @@ static void await_crew(sweep *s, size_t idle)
     uint64_t start = kiln__now_ns();
     bool compiling = idle > 0 && s->count > 0 && !s->alone;
     kiln__crew_wait(s->crew, compiling || s->alone, compiling ? WAIT_SECONDS : TICK_NS * 1e-9);
-    if (idle == s->flying_count)
+    if (!is_flying(s))
         s->tuning->totals.compile_seconds += kiln__seconds_since(start);
 }
 
