@@ -463,6 +463,31 @@ static void faults(void)
     CU_ASSERT(SAME(walk, limits, 1 << 20, 0, 0) >= 1);
 }
 
+/* The blocks of this kernel are in reverse order, so each pass of the analysis of registers reaches one block more. Without
+ * a limit on passes the analysis would take many minutes, in which the launch cannot be stopped. */
+static void reverse(void)
+{
+    enum { REGISTERS = 6000, BLOCKS = 20000 };
+    kiln__text text = {0};
+    kiln__text_printf(&text,
+                      ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 x, .param .u64 y, "
+                      ".param .u32 n, .param .u32 step) {\n.reg .b32 %%r<%u>, %%t; .reg .pred %%p; .reg .b64 %%d;\n"
+                      "ld.param.u64 %%d, [y];\n",
+                      REGISTERS);
+    for (unsigned k = 0; k < REGISTERS; k++)
+        kiln__text_printf(&text, "mov.u32 %%r%u, %u;\n", k, k);
+    kiln__text_printf(&text,
+                      "mov.u32 %%t, 0; L: add.u32 %%t, %%t, 1; add.u32 %%r1, %%r1, %%t; xor.b32 %%r2, %%r1, %%t;\n"
+                      "add.u32 %%r2, %%r2, 1; setp.lt.u32 %%p, %%t, 2000; @%%p bra L; bra B0; E: ret;\n");
+    for (unsigned k = BLOCKS; k-- > 0;)
+        kiln__text_printf(&text, "B%u: add.u32 %%r%u, %%r%u, %%r%u; st.global.u32 [%%d], %%r%u; bra %c%.*u;\n", k,
+                          k % REGISTERS, k % REGISTERS, (REGISTERS - 1) - k % REGISTERS, k % REGISTERS,
+                          k + 1 == BLOCKS ? 'E' : 'B', k + 1 == BLOCKS ? 0 : 1, k + 1 == BLOCKS ? 0 : k + 1);
+    kiln__text_puts(&text, "}\n");
+    CU_ASSERT(SAME(kiln__text_get(&text), ONE_THREAD, 0, 0) >= 1);
+    kiln__text_free(&text);
+}
+
 static void updates(void)
 {
     static const char *const texts[] = {push, push_wide};
@@ -523,6 +548,7 @@ static const check_case cases[] = {{"memory and barriers", memory},
                                    {"guards, divergence, atomics", control},
                                    {"paths of diverged warps", diverged},
                                    {"blocks that end in one region", short_kernels},
+                                   {"blocks in reverse order", reverse},
                                    {"registers of which many change", many},
                                    {"loops that are too long to compile", length},
                                    {"messages of launches that do not end", messages},

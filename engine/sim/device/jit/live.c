@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MOST_BYTES (64u << 20) /* functions that would need more memory: all registers count as live */
+#define MOST_PASSES 32u        /* the same for functions that would need more time; loops need a pass for each level */
 
 struct jit_live {
     uint32_t masks; /* number of existing masks */
@@ -129,8 +130,13 @@ jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, c
     for (uint32_t slot = function->temp_base; slot < function->sink; slot += 128)
         add_member(live->temps, get_number(live, slot, JIT_32));
     add_shown(live, function, insns);
+    unsigned passes = 0;
     while (run_pass(live, function, insns, set))
-        ;
+        if (++passes == MOST_PASSES) {
+            kiln__free(mem, live->in);
+            live->in = NULL;
+            break;
+        }
     return live;
 }
 
