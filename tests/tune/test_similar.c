@@ -135,7 +135,7 @@ static void the_nearest_inputs(void)
     /* Nobody knows the features of a matrix that is not there: sizes decide. */
     got = ask(&f, text, "none.mtx", 500);
     CHECK(got.from == KILN_BEST_NEAREST && got.block == 128 && got.inputs == 0);
-    CHECK(strstr(f.log, "the features of the input are not known, so sizes decide") != NULL);
+    CHECK(strstr(f.log, "the features of the input are not known, so Kiln chooses by the sizes alone") != NULL);
     teardown(&f);
 }
 
