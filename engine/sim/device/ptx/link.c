@@ -250,8 +250,9 @@ static bool make_providers(linker *l)
     return true;
 }
 
-/* Uses what is not lazy, and then, in the order of the inputs and again from the first, what defines a name that is so
- * far declared but not defined: an earlier module may define what a later one needs. */
+/* Uses all modules that are not lazy, and then each module of a library that defines a missing name. It goes through
+ * the libraries in the order of the inputs, and again from the first, because an earlier module may define a name that a
+ * later one needs. */
 static void resolve(linker *l)
 {
     for (uint32_t m = 0; m < l->count; m++)
