@@ -370,8 +370,8 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     return status;
 }
 
-/* Whether a kernel's name can come from text that Kiln does not read, or not as one word: the source may build it from
- * tokens, or include a header of the toolkit, whose macros and namespaces may have any name. */
+/* Whether a kernel may have a name that no text of the job has as one word. The source may build the name from tokens. It
+ * may also include a header of the toolkit, which Kiln does not read. */
 static bool may_have_other_names(const kiln__code_job *job)
 {
     const kiln__compile_request *request = &job->request;
@@ -396,7 +396,7 @@ static bool names_kernel(const kiln__code_job *job, const char *plain)
 
 /* Fails for a kernel whose name occurs nowhere in the source, its headers and the options, so that a misspelt name is told
  * before anything is compiled. It refuses only names that are certainly wrong. It leaves all others to the compiler: names
- * that are more than one word of ASCII, and all names if may_have_other_names(). */
+ * that are more than one word of ASCII. If may_have_other_names(), it leaves every name to the compiler. */
 static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
