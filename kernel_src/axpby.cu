@@ -1,8 +1,8 @@
 // axpby.cu - y = a x + b y for lines of floats: the smallest family, an example of how a family is written.
 //
-// An element takes one multiplication, one fused multiply-add, and 12 bytes of memory, so only the way of the bytes
-// counts. The second kernel changes two things of the first: a thread moves four neighbours by one access, and it asks
-// for several of them before it waits for the first.
+// An element takes one multiplication, one fused multiply-add, and 12 bytes of memory, so only memory traffic counts.
+// The second kernel changes two things of the first: a thread moves four neighbours by one access, and it asks for
+// several of them before it waits for the first.
 //
 // Any N will do, 0 and 1 included; y is read and written in place. Both kernels give the same bits in every run.
 
@@ -12,7 +12,7 @@
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef QUADS
-#define QUADS 2 // vectorised: quads of a thread, a block apart
+#define QUADS 2 // vectorised: float4 of a thread; they are BLOCK float4 apart
 #endif
 
 // The product a x is rounded once inside the sum, in both kernels.

@@ -53,8 +53,8 @@
 #define VECTORS 4 // register_row, cluster_row: vectors of a row per thread
 #endif
 #ifndef KEEP
-// register_row, cluster_row: the place of a row. 0: registers, as floats. 1: registers, as loaded words. 2: shared
-// memory. 3: half in shared memory, half in registers as loaded words.
+// register_row, cluster_row: where a thread keeps its part of a row. 0: in registers, as floats. 1: in registers, as
+// loaded words. 2: in shared memory. 3: half in shared memory, half in registers as loaded words.
 #define KEEP 0
 #endif
 #ifndef AHEAD

@@ -1,8 +1,8 @@
 /* confine.c - limits what a process may access, for the rest of its life. Two kinds of process confine themselves.
  *
  * A compile worker does so before it gets a source. NVRTC tokenises in its own way, so a source may name a file that
- * includes.c does not find; only the kernel can prevent the compiler from opening it. By then everything that NVRTC
- * needs is loaded, except the CUDA headers.
+ * includes.c does not find. Only the operating system can prevent the compiler from opening it. By then everything that
+ * NVRTC needs is loaded, except the CUDA headers.
  *
  * A process that runs kernels on the simulated device does so before the first launch. The simulator checks every
  * access of a kernel; if that check ever has a hole, the kernel is code in a process that has nothing to give. Its system

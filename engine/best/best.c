@@ -139,7 +139,7 @@ static kiln_status find_features(kiln__best_search *s, kiln_error **error)
     kiln_status status = kiln__features_of(s->engine, s->spec, s->choice, &s->arena, &s->features, &why);
     if (status != KILN_OK && status != KILN_ERROR_MEMORY)
         kiln__logf(&s->engine->log, KILN_LOG_WARNING,
-                   "%s: the features of the input are not known, so sizes decide: %s", s->spec->name,
+                   "%s: the features of the input are not known, so Kiln chooses by the sizes alone: %s", s->spec->name,
                    kiln_error_message(why));
     kiln_error_free(why);
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;

@@ -145,8 +145,9 @@ static kind directive_at(const char *at, const char **behind)
 }
 
 /* Returns the next place at or after *at where a line begins or may begin; NULL at the end. NVRTC 13 treats a lone
- * carriage return, a form feed and a vertical tab as white space, as is_blank() does. A lexer that ends a line there
- * would see a directive that NVRTC 13 does not see. So a line may begin there too. */
+ * carriage return, a form feed and a vertical tab as white space, as is_blank() does. Another lexer
+ * may end a line there, and then see a directive. So this function counts these places as line starts too: no directive
+ * of any lexer is missed. */
 static const char *next_start(const char **at)
 {
     static const char ends[] = "\n\r\f\v*";

@@ -25,7 +25,7 @@
     X(120, 1536, 100, 99, 1)                                                                                           \
     X(121, 1536, 100, 99, 1)
 
-typedef struct limits { /* sizes in bytes; `shared` is per SM, the other limits are per block */
+typedef struct limits { /* sizes in bytes; `threads` and `shared` are per SM, the other limits are per block */
     int arch, threads;
     size_t shared, shared_block, reserved;
 } limits;

@@ -84,8 +84,8 @@ kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show
         KILN__TRY(kiln__cache_list(references, false, count_entry, &of_references, error));
     const size_t matches = of_code.matches + of_references.matches;
     if (of_code.matches && of_references.matches)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s: %zu entries begin with this; give more digits",
-                          id, matches);
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "%s: the ids of %zu entries begin with these digits; give more digits", id, matches);
     return kiln__cache_show(of_references.matches ? references : code, id, show, user, error);
 }
 

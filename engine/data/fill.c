@@ -350,7 +350,7 @@ static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t v
 enum { CHUNK = 1024, PART = 1 << 18 }; /* both are even, because neighbours share a block of random numbers */
 
 typedef struct fill_job {
-    kiln_type type; /* type of the elements that are written; random complex numbers are filled part by part */
+    kiln_type type; /* type of the elements that are written; a random complex number is filled as two real elements */
     void *data;
     uint64_t count;
     kiln__fill_values fill;

@@ -1,8 +1,9 @@
 /* convert.c - converts T4 results to Kernel Tuner's cache file and back, without loss.
  *
- * A configuration is converted by the table below, and then converted back. If the result differs from the original,
- * the original is stored too: as "t4" in an entry of the cache, as "kernel_tuner" in a result. The same holds for the
- * header of the file. If a file has keys with these names, they are read in the same way. */
+ * The converter converts a configuration by the table below, and then converts the result back. If that differs from
+ * the original, the converted file keeps the original too: under the key "t4" in an entry of the cache, under the key
+ * "kernel_tuner" in a T4 result. The header of the file is treated in the same way. A conversion that reads such a key
+ * restores the original from it. */
 #include <math.h>
 #include <string.h>
 

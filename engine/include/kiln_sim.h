@@ -164,7 +164,7 @@ typedef enum kiln_class {
     X(divergent, SUM, "divergent branches")                                                                            \
     X(barriers, SUM, "barrier arrivals of warps")                                                                      \
     X(warp_syncs, SUM, "warp operations that wait for lanes")                                                          \
-    /* tensor cores: multiplications and additions by input type; the last rows count some of them again */            \
+    /* tensor cores: multiplications and additions by input type. The last three count some of these again. */         \
     X(tensor_fp16, SUM, "tensor fp16 operations")                                                                      \
     X(tensor_bf16, SUM, "tensor bf16 operations")                                                                      \
     X(tensor_tf32, SUM, "tensor tf32 operations")                                                                      \

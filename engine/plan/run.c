@@ -1,6 +1,6 @@
-/* run.c - one run of a plan: fill, compute references, poison, launch, verify, write outputs, measure. kiln_plan_run()
- * sets the frame (context, limit, files, sandbox, checks, the lock of the device); run_inside() has the order of these
- * steps. */
+/* run.c - one run of a plan. The steps are: fill, compute references, poison, launch, verify, write outputs, verify
+ * further runs, measure. run_inside() has the order of these steps. kiln_plan_run() sets their frame: context, limit,
+ * files, sandbox, checks, and the lock of the device. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -75,7 +75,8 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, bool ran, k
 
 /* ---- the time of inputs ---- */
 
-/* Returns whether an earlier input is the same, made once for both, or uses the same function. */
+/* Returns whether an earlier input has the same function (`same_function`), or whether an earlier input is the same
+ * one, which was made once for both. */
 static bool is_repeated(const kiln_plan *plan, size_t at, bool same_function)
 {
     for (size_t i = 0; i < at; i++)
@@ -191,8 +192,9 @@ static void forget_poison(const kiln_plan *plan)
     }
 }
 
-/* Returns whether the first run, which took `first` seconds, stays the only one: it took longer than `cut_above`, or a
- * second run would end after `most_seconds`. Checking the answer counts as time of the sample. */
+/* Returns whether nothing is measured after the first run, which took `first` seconds: it took longer than `cut_above`,
+ * or a repetition would end after `most_seconds`. That time includes checking the answer, and the runs of
+ * verify_again(). */
 static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, double first)
 {
     return (options->cut_above > 0 && first > options->cut_above) ||
@@ -293,6 +295,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
                                                              : REPEATED_TIMES * first.host * options->verify_runs);
         status = verify_again(plan, options, result, error);
     }
+    /* the simulated device keeps the time of the first run even with KILN_RUN_NO_MEASURE, and then repeats nothing */
     if (status == KILN_OK && (simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
         status = is_cut(plan, options, first.host) ? kiln__plan_cut(plan, first.host, result, error)
                                                    : kiln__plan_measure(plan, options, first.host, result, error);
@@ -302,7 +305,9 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     return status == KILN_OK ? set_metrics(plan, result, true, error) : status;
 }
 
-/* Only one run at a time can be checked in a context. */
+/* Only one run at a time can be checked in a context. So this function locks `measuring`. kiln__plan_end_checks()
+ * unlocks it. kiln__plan_measure() locks it only on a GPU, where runs have no checks. So a checked run never waits for
+ * itself. */
 kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
@@ -363,7 +368,8 @@ kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options,
     return kiln__engine_sandbox(plan->engine, plan->spec, &want, error);
 }
 
-/* Sets the frame of a run and undoes it in the reverse order, also after a failure. */
+/* Sets the frame of a run, and undoes it in the reverse order, also after a failure. The sandbox cannot be undone: it
+ * lasts as long as the process. */
 kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const kiln_result **result,
                           kiln_error **error)
 {
@@ -390,7 +396,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
     if (status == KILN_OK && checked)
         status = kiln__plan_begin_checks(plan, error);
     bool begun = status == KILN_OK && checked;
-    if (status == KILN_OK) { /* launches and copies of other threads would disturb the times */
+    if (status == KILN_OK) { /* work of other processes and other engines would disturb the times */
         const kiln__waiting how = {.notify = plan->shared->on_wait,
                                    .user = plan->shared->on_wait_user,
                                    .stop = options.stop,

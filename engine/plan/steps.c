@@ -236,8 +236,8 @@ static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__sco
     return kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
 }
 
-/* Checks the block and the shared memory against the device and the kernel. Raises the kernel's limit of dynamic shared
- * memory if needed. */
+/* Checks that the block and its shared memory do not exceed the limits of the device and of the kernel. Raises the
+ * kernel's limit of dynamic shared memory if the launch needs more than it allows. */
 static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kernel *kernel, const kiln__plan_op *op)
 {
     const kiln_device_info *info = &w->plan->engine->info;

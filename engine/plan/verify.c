@@ -92,7 +92,8 @@ static bool is_sampled(const kiln_plan *plan, const kiln__buffer *buffer)
     return false;
 }
 
-/* Whether all that is compared with a host function's outputs is `sampled`. */
+/* Returns whether the host function may leave elements out: each `verify` entry that compares with its outputs has
+ * `sampled`, and the caller does not need the whole answer. */
 static bool may_leave_elements(const kiln_plan *plan, const char *host)
 {
     if (plan->answer_use == KILN__ANSWER_WHOLE)

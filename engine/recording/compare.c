@@ -36,9 +36,8 @@ static kiln_status map_values(const kiln_recording *from, const kiln_recording *
             there = strcmp(from->params[k].name, wanted->name) == 0 ? &from->params[k] : NULL;
         if (!there)
             return kiln__fail(to->mem, error, KILN_ERROR_ARGUMENT,
-                              "%s cannot be the prior of %s: it has no param "
-                              "'%s'",
-                              from->path, to->path, wanted->name);
+                              "%s cannot be the prior of %s, because %s has no param '%s'", from->path, to->path,
+                              from->path, wanted->name);
         maps[there - from->params].param = i;
         uint32_t *positions = kiln__arena_alloc(arena, there->count * sizeof *positions);
         if (!positions)

@@ -6,13 +6,13 @@
  * Bayesian Optimisation, 2020). README.md lists the differences from published methods, and explains every constant.
  *
  * States of a search, as surrogate_propose() sees them:
- * - Design: fewer than FIRST answers, or none that ran. propose_first() chooses points far apart, or points with good
- *   hints.
- * - Gaussian: up to KILN__GAUSSIAN_MOST answers. From FOREST_FROM answers on every FOREST_EACH-th proposal is the
- *   forest's.
+ * - Design: fewer than FIRST answers, or no configuration that ran. propose_first() chooses points far apart, or points
+ *   with good hints.
+ * - Gaussian: up to KILN__GAUSSIAN_MOST answers that count (`learned`). From FOREST_FROM of them on, the forest
+ *   proposes while `learned` is a multiple of FOREST_EACH.
  * - Forest: more answers than that, or a search that is stuck.
- * - Stuck: STUCK answers in a row were no new best. Every POLISH_EACH-th answer leads to a neighbour of the best
- *   configuration. A new best leads back. */
+ * - Stuck: more than STUCK answers in a row counted and were no new best. While `learned` is a multiple of POLISH_EACH,
+ *   the search proposes a neighbour of the best configuration. A new best ends this state. */
 #include <math.h>
 #include <string.h>
 
@@ -26,15 +26,15 @@ enum {
     APART = 64,     /* random candidates, of which the farthest is proposed */
     APART_SLOW = 8, /* the same in a space of LARGE points or more */
     HOPEFUL = 16,   /* the same for the second point, if there are hints */
-    FIRST_FAR = 64, /* points chosen by distance while all have failed */
+    FIRST_FAR = 64, /* most points of the design while none has succeeded */
     AGREED = 16,    /* first answers that are compared with hints */
     WELL_AFTER = 3, /* answers after which good agreement makes every point a hinted one */
 
     /* which model proposes */
     FOREST_FROM = 20, /* answers from which the forest takes part */
-    FOREST_EACH = 3,  /* then every FOREST_EACH-th proposal is the forest's: the two models make different mistakes */
-    STUCK = 20,       /* answers without a new best, after which the search is stuck */
-    POLISH_EACH = 4,  /* in a stuck search every POLISH_EACH-th answer leads to a neighbour of the best */
+    FOREST_EACH = 3,  /* then the forest proposes at multiples of this: the two models make different mistakes */
+    STUCK = 20,       /* after more answers than this without a new best the search is stuck */
+    POLISH_EACH = 4,  /* at multiples of this a stuck search proposes a neighbour of the best */
 
     /* the forest */
     LEARN_MOST = 400, /* most rows that a tree learns from: the best half, and random others */
@@ -44,7 +44,7 @@ enum {
     /* candidates: a pool of random points */
     POOL_MOST = 384,  /* size of the pool */
     POOL_START = 256, /* points drawn at first */
-    POOL_STEP = 16,   /* points replaced at each proposal */
+    POOL_STEP = 16,   /* points replaced at each proposal after the design */
     LARGE = 50000,    /* a space of this size is large: finding a point by number takes longer */
     LARGE_STEP = 6,   /* POOL_STEP in a large space */
     HUGE_START = 32,  /* POOL_START in a space above huge_count, or where finding a point is slow */
@@ -56,12 +56,12 @@ enum {
     DRAW_STEP = 1,    /* POOL_STEP there */
 
     /* candidates: neighbours of the best points, and hints */
-    NEAR_MOST = 48, /* values of an axis, up to which all neighbours on it are candidates */
-    NEAR_SOME = 12, /* random neighbours on any other axis */
+    NEAR_MOST = 48, /* if no axis has more values than this, all neighbours are candidates */
+    NEAR_SOME = 12, /* otherwise: most random neighbours on each axis */
     NEAR_TOP = 2,   /* how many of the best configurations may be neighbours of better ones */
     HINTED = 64,    /* candidates with the best hints */
 
-    NEAREST_OF = 512 /* the nearest answer is searched among this many of the latest */
+    NEAREST_OF = 512 /* the nearest answer is searched among this many of the latest proposed points */
 };
 
 static const double worst_goal = 2; /* upper limit of goals: it does not matter how bad a bad configuration is */
@@ -383,8 +383,9 @@ static kiln_status propose_farthest(kiln__search *s, surrogate *f, bool *found, 
     return *found ? points->at(points->user, best, s->next, error) : KILN_OK;
 }
 
-/* Proposes the points of the design, before there are enough answers to learn from. Where points have no numbers, they
- * are random. */
+/* Proposes the points of the design, before there are enough answers to learn from: at most FIRST_FAR points until one
+ * has succeeded, then at most 2 * FIRST. Beyond that, and where points have no numbers, *found is false, and the caller
+ * draws a random point. */
 static kiln_status propose_first(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
     *found = propose_hint(s);
@@ -394,7 +395,7 @@ static kiln_status propose_first(kiln__search *s, surrogate *f, bool *found, kil
     return propose_farthest(s, f, found, error);
 }
 
-/* Adds NEAR_SOME neighbours on an axis with many values. The distance is below a random power of two, so that near and
+/* Adds at most NEAR_SOME random neighbours on one axis. The distance is below a random power of two, so that near and
  * far neighbours are equally likely. */
 static kiln_status add_some_neighbours(kiln__search *s, kiln__batch *b, const uint32_t *point, size_t axis,
                                        uint32_t values, kiln_error **error)
@@ -422,7 +423,8 @@ static kiln_status add_some_neighbours(kiln__search *s, kiln__batch *b, const ui
     return KILN_OK;
 }
 
-/* Fills a batch with the neighbours of its centre: all of them, or some where an axis has many values. */
+/* Fills a batch with the neighbours of its centre. If an axis has more than NEAR_MOST values, the batch gets random
+ * neighbours on every axis, otherwise all neighbours. */
 static kiln_status fill_neighbours(kiln__search *s, kiln__batch *b, kiln_error **error)
 {
     const uint32_t *point = kiln__search_point(s, b->around);
@@ -625,7 +627,8 @@ static void insert_top(const kiln__search *s, surrogate *f, uint32_t entry)
     }
 }
 
-/* Counts an answer in `failures`: finds the nearest of the last NEAREST_OF answers and notes whether it failed. */
+/* Counts an answer in `failures`: finds the nearest answer among the last NEAREST_OF proposed points, and notes whether
+ * it failed. */
 static void count_failure(const kiln__search *s, failures *f, size_t entry)
 {
     const uint32_t *point = kiln__search_point(s, entry);

@@ -82,8 +82,8 @@ int kiln__pending_settle(kiln_store *store)
         kiln__store_replace(store->pending, sqlite3_errstr(read), NULL);
     }
     if (count)
-        kiln__logf(&store->log, KILN_LOG_INFO, "the store %s: added %llu pending samples of %s", store->path,
-                   (unsigned long long)count, store->pending->path);
+        kiln__logf(&store->log, KILN_LOG_INFO, "added %llu pending samples from %s to the store %s",
+                   (unsigned long long)count, store->pending->path, store->path);
     close_pending(store, true);
     return SQLITE_OK;
 }

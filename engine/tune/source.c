@@ -53,7 +53,7 @@ struct kiln__tune_source {
     size_t ticket_count, free_count, point_capacity, free_capacity;
     kiln__known *known; /* samples of the store, the best first */
     size_t known_count, known_at;
-    uint32_t *seen; /* points of the samples that were given */
+    uint32_t *seen; /* points of the stored samples that kiln__tune_source_known() has returned */
     size_t seen_count;
     kiln__lead lead; /* configurations that the search begins with */
     size_t lead_at;

@@ -8,8 +8,9 @@
  *   measure   run_with_crew() or run_alone(), until the budget is used, the source is drained, or an error ends the sweep
  *   finals    hold_finals(), only if no error ended the sweep
  *   finish    the ranking, the front, the store's pending rows; then close_sweep()
- * If the first phase fails, or no runner process can be had where the sweep needs one, there is no tuning. After every
- * later failure the samples made so far are returned.
+ * If the first phase fails, there is no tuning. The same holds in go_without_crew() if the sweep needs runner
+ * processes, or if their failure has a fatal status. After every later failure the samples made so
+ * far are returned.
  *
  * A configuration is a `job` with these states:
  *   drawn     draw() asked the source for it, and holds the ticket
@@ -86,7 +87,7 @@ typedef struct sweep {
     kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
     job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
     size_t flying_count;
-    bool unopened;            /* a process that measures could not be started, so there is no sweep */
+    bool unopened;            /* runner processes could not be opened, so there is no sweep */
     bool alone;               /* a sample is retried while nothing else is at work, or waits until nothing else is */
     kiln__sites sites;        /* the devices, by place */
     kiln__recorder *recorder; /* NULL: samples are not stored */
@@ -718,7 +719,8 @@ static kiln_status step_crew(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Gives a job to an idle runner. If the code at the smaller sizes cannot be made, the sample fails. */
+/* Gives a job to an idle runner. With `verify_size_set`, first makes the code at the smaller sizes, which may take a
+ * whole compile. If that code cannot be made, the sample fails. */
 static kiln_status begin_job(sweep *s, kiln__runner *runner, job *flying, kiln_error **error)
 {
     kiln__code small = {0};
@@ -867,7 +869,8 @@ static kiln_status hold_finals(sweep *s, kiln_error **error)
 /* ---- all of it ---- */
 
 /* Measures with runner processes until no job is left and no more are wanted. One thread serves all runners, so no step
- * here waits except await_crew(). Each turn steps the runners, gives ready jobs to idle ones, and then draws one job or
+ * here waits except await_crew(), and begin_job() with `verify_size_set`: it waits for the code at the smaller sizes,
+ * unless the cache has that code. Each turn steps the runners, gives ready jobs to idle ones, and then draws one job or
  * sleeps. When the time is over, running samples are awaited, and queued jobs are not begun. */
 static kiln_status run_with_crew(sweep *s, kiln_error **error)
 {
@@ -973,9 +976,9 @@ static kiln_status start_crew(sweep *s, kiln_error **error)
     return status == KILN_OK ? KILN_OK : go_without_crew(s, status, why, error);
 }
 
-/* Begins compiles until the processes that measure have opened their devices. It draws no further configuration once one
- * is ready: a search that learns proposes better with answers. If the processes cannot be had, the sweep measures in this
- * process. */
+/* Waits until the runner processes have opened their devices, and starts compiles meanwhile. Draws no further
+ * configuration once one is ready: a search that learns proposes better with answers. If the runner processes cannot be
+ * opened, calls go_without_crew(). */
 static kiln_status await_crew_open(sweep *s, kiln_error **error)
 {
     for (bool ready = false; !ready;) {
@@ -1093,9 +1096,10 @@ static void close_sweep(sweep *s)
     kiln__free(s->engine->mem, s->jobs);
 }
 
-/* Runs the sweep. The caller, kiln_tune(), adds the rule that a sweep without any success fails. *tuning is set as soon
- * as the sweep is open, also if it ends with an error, so that the caller gets the samples made so far. Ranking, front
- * and store are finished in that case too; the finals are skipped. */
+/* Runs the sweep. The caller, kiln_tune(), adds the rule that a sweep without any success fails. *tuning is set at the
+ * end, after the finals and the ranking. It is also set if the sweep ended with an error, so that the caller gets the
+ * samples made so far. Ranking, front and store are finished in that case too; the finals are skipped. *tuning stays
+ * unset if the sweep, or its runner processes, could not be opened. */
 kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
                        kiln_error **error)
 {

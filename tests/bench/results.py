@@ -220,7 +220,7 @@ def work_section(family, name, work):
     failed = f" Failed: {work.sweep['detail']}." if work.sweep["detail"] else ""
     notes = "".join(f" {row['detail']}" for row in work.of["note"])
     lines = ["", f"## {family}: {name}", "",
-             f"{work.sizes.replace(' ', ', ')}. Bound: {BOUNDS[work.bound['name']]}, "
+             f"{work.sizes.replace(' ', ', ')}. The bound is {BOUNDS[work.bound['name']]}: "
              f"{work.rate(work.bound) * 1e-9:,.0f} {unit}. {work.sweep['name']} configurations in "
              f"{work.sweep['seconds']:.1f} s.{failed}{notes}", "",
              f"| variant | time | {unit} | of the bound | configuration |", "| --- | --- | --- | --- | --- |"]

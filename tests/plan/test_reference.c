@@ -437,7 +437,8 @@ static void test_shown(void)
         CHECK_OK(kiln__cache_list(code, false, take_id, other, &error), error);
     }
     CHECK(kiln_cache_show(engine, id, count_shown, &shown, &error) == KILN_ERROR_ARGUMENT);
-    CHECK(strstr(kiln_error_message(error), ": 2 entries begin with this; give more digits") != NULL);
+    CHECK(strstr(kiln_error_message(error), ": the ids of 2 entries begin with these digits; give more digits") !=
+          NULL);
     kiln_error_free(error);
     error = NULL;
     CHECK_OK(kiln_cache_show(engine, other, count_shown, &shown, &error), error);

@@ -301,10 +301,47 @@ static void test_last_lane(void)
     CHECK(count_races("") > 0);
 }
 
+/* Thread 0 writes an element, and after a fence a flag. Thread 32, whose warp runs later, accesses the flag by `access`
+ * and reads the element. Returns the number of races. */
+static size_t count_flag_races(const char *access)
+{
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        ".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .b32 flag;\n.global .align 4 .b32 value;\n"
+        ".visible .entry later(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n{\n"
+        ".reg .pred %%p<3>;\n.reg .b32 %%r<8>;\n.reg .b64 %%d<2>;\n"
+        "ld.param.u64 %%d1, [out];\nmov.u32 %%r1, %%tid.x;\nmov.u32 %%r2, 1;\n"
+        "setp.ne.u32 %%p1, %%r1, 0;\n@%%p1 bra OTHER;\nst.global.u32 [value], %%r2;\nmembar.gl;\n"
+        "st.volatile.global.u32 [flag], %%r2;\nbra END;\n"
+        "OTHER:\nsetp.ne.u32 %%p2, %%r1, 32;\n@%%p2 bra END;\n%s\nmembar.gl;\nld.global.u32 %%r4, [value];\n"
+        "st.global.u32 [%%d1], %%r4;\nEND:\nret;\n}\n",
+        access);
+    check_bench b = check_bench_new(text, strlen(text));
+    size_t races = 0;
+    check_bench_run(&b, "later", 1, 64, 0);
+    for (size_t k = 0; k < vm_check_count(b.check); k++)
+        races += vm_check_at(b.check, k)->kind == KILN_CHECK_RACE;
+    check_bench_end(&b);
+    return races;
+}
+
+/* A load of the flag sees the value that thread 0 has written, so it acquires. A store sees no value. */
+static void test_store_acquires_nothing(void)
+{
+    CU_ASSERT_EQUAL(count_flag_races("ld.volatile.global.u32 %r3, [flag];"), 0);
+    CU_ASSERT_EQUAL(count_flag_races("atom.global.add.u32 %r3, [flag], 1;"), 0);
+    CU_ASSERT_EQUAL(count_flag_races("st.volatile.global.u32 [flag], %r2;"), 1);
+}
+
 int main(int count, char **arguments)
 {
-    static const check_case cases[] = {{"memory", test_memory}, {"order", test_order},
-                                       {"async", test_async},   {"clusters", test_clusters},
-                                       {"missed", test_missed}, {"the last lane of a warp", test_last_lane}};
+    static const check_case cases[] = {{"memory", test_memory},
+                                       {"order", test_order},
+                                       {"async", test_async},
+                                       {"clusters", test_clusters},
+                                       {"missed", test_missed},
+                                       {"the last lane of a warp", test_last_lane},
+                                       {"a store acquires nothing", test_store_acquires_nothing}};
     return check_main(count, arguments, "checks", cases, KILN__COUNT(cases));
 }

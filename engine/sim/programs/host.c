@@ -318,7 +318,7 @@ static CUresult answer_query(const sim_context *context, const place *at, CUpoin
             return CUDA_ERROR_INVALID_VALUE;
         wide = (uintptr_t)at->host;
         break;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* the device's addresses are not used twice */
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* the base address: addresses of the device are never used again */
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: wide = at->base; break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: wide = at->bytes; break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: wide = at->types; break;

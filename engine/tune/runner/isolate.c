@@ -235,6 +235,9 @@ static kiln_status explain_start(kiln__runner *r, kiln__io what, const char *how
     case KILN__IO_MEMORY: return kiln__fail_memory(&r->why);
     case KILN__IO_CLOSED:
         return kiln__fail(mem, &r->why, KILN_ERROR_IO, "the runner %s ended at once: %s", worker, how);
+    case KILN__IO_LATE:
+        return kiln__fail(mem, &r->why, KILN_ERROR_TIMEOUT,
+                          "the runner %s did not open its device within %g s, and was ended", worker, r->limit);
     default:
         return kiln__fail(mem, &r->why, KILN_ERROR_IO,
                           "the runner %s sent an invalid answer; is it the kiln-worker of "
@@ -497,11 +500,15 @@ void kiln__runner_stop(kiln__runner *r)
 }
 
 /* Sends and receives as much as the socket takes without waiting, and handles each complete message. KILN__IO_LATE from the
- * socket means that it would block; it is an error only after the deadline. */
+ * socket means that it would block; it is an error only after the deadline. The time of OPENING counts from the last byte
+ * of the opening message, because the sweep may do other things before it first comes here. */
 bool kiln__runner_step(kiln__runner *r)
 {
     while (!kiln__runner_is_idle(r) && r->state != ENDED && r->state != WAITING) {
+        const size_t sent = r->sent;
         kiln__io io = kiln__child_send_some(&r->child, r->state == OPENING ? &r->opening : &r->request, &r->sent);
+        if (r->state == OPENING && r->sent > sent)
+            r->deadline = kiln__deadline_in(r->limit);
         if (io == KILN__IO_DONE)
             io = kiln__child_receive_some(&r->child, r->engine->mem, &r->in);
         if (io == KILN__IO_LATE && (!r->deadline || kiln__now_ns() < r->deadline))

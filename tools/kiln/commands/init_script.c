@@ -57,7 +57,8 @@ static int read_script(cli *c, const char *script, json_t **answer)
     else if (failed)
         code = cli_fail(c, KILN_ERROR_IO, "python3: %s", strerror(failed));
     else if (fstat(fileno(to), &info) != 0 || info.st_size > (off_t)LARGEST_ANSWER)
-        code = cli_fail(c, KILN_ERROR_IO, "%s: python3 answered too much", script);
+        code = cli_fail(c, KILN_ERROR_IO, "%s: the output of python3 is larger than %s", script,
+                        cli_bytes(LARGEST_ANSWER));
     if (!code) {
         rewind(to);
         text = cli_alloc((size_t)info.st_size + 1);

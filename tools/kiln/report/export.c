@@ -167,7 +167,8 @@ int report_charts(cli *c, const report *r, const report_library *library, const 
     code = program && drawn ? draw(c, r, library, program, drawn)
                             : cli_fail(c, KILN_ERROR_IO, "a temporary file: %s", strerror(errno));
     if (!code && !(text = whole_file(drawn, &size)))
-        code = cli_fail(c, KILN_ERROR_IO, "node: its output cannot be read, or is above %s", cli_bytes(LARGEST_OUTPUT));
+        code = cli_fail(c, KILN_ERROR_IO, "the output of node cannot be read, or is larger than %s",
+                        cli_bytes(LARGEST_OUTPUT));
     for (char *at = text; !code && *at; ++*count) {
         size_t length = strcspn(at, "\n");
         code = put_chart(c, at, length, folder, png);

@@ -247,7 +247,7 @@ void report_objectives(FILE *to, const report_problem *p)
         configuration(to, q->best);
     }
     fputs("</tbody></table></div>\n", to);
-    /* otherwise every quantity follows from the time, and there is nothing to show */
+    /* without a second quantity all quantities follow from the time, and there is nothing to show */
     if (p->second_quantity < p->quantity_count) {
         front_table(to, &p->quantities[p->first_quantity], &p->quantities[p->second_quantity]);
         fputs("<section class=figure data-chart=trade><h3>One quantity over another</h3></section>", to);

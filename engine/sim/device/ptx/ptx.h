@@ -506,7 +506,7 @@ static inline ptx_effect ptx_effect_of(const ptx_insn *insn) { return (ptx_effec
 typedef struct ptx_shape {
     uint16_t m, n, k;
 } ptx_shape;
-ptx_shape ptx_shape_of(const ptx_insn *insn); /* returns 0 if the instruction names no shape */
+ptx_shape ptx_shape_of(const ptx_insn *insn); /* all fields are 0 if the instruction names no shape */
 
 typedef struct ptx_reg {
     const char *name;

@@ -44,7 +44,7 @@ typedef struct ptx_pattern { /* for one operand */
     char kind;               /* the letter of ops.def */
     uint8_t width, type;     /* a ptx_type, or which of the written types */
     uint8_t pred;            /* 0: no second destination, 1: allowed, 2: required */
-    uint8_t count;           /* elements of V and v, operands of I; 0: insn->vector */
+    uint8_t count; /* the number of elements of kinds V and v, or of operands of kind I; 0: insn->vector has it */
     bool relaxed, optional;
     bool per_tile; /* count for each of insn->tiles */
 } ptx_pattern;

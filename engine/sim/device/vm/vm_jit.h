@@ -11,9 +11,10 @@
 
 #define VM_REGION_MISSED (1ull << 63)
 
-/* Runs at most `left` instructions and returns how many ran, steps included. Adds VM_REGION_MISSED if it ended at an
- * operand for which it was not compiled. *lanes and *steps grow by its counts. */
-typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left, uint64_t *lanes, uint64_t *steps);
+/* Runs at most `left` operations and returns how many ran: instructions, and the extra operations that the decoder adds
+ * to them. Adds VM_REGION_MISSED to the result if it ended at an operand for which it was not compiled. *lanes grows by
+ * the lanes of the instructions, *added by the number of extra operations. */
+typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left, uint64_t *lanes, uint64_t *added);
 
 /* A compiled region. It is constant once other threads may see it, except the counters. */
 typedef struct vm_native {

@@ -49,10 +49,10 @@ static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsig
         w->runner->jit->missed(w->runner->jit, w, head);
 }
 
-/* Runs the compiled region that begins at `i`. Returns how many instructions it executed. Returns 0 if the interpreter
- * must execute the head itself. */
+/* Runs the compiled region that begins at `i`. Returns how many operations it executed. Returns 0 if the interpreter
+ * must execute the head itself. *lanes and *added grow by the region's counts (vm_native_run). */
 static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *i, uint64_t left, uint64_t *lanes,
-                                                     uint64_t *steps)
+                                                     uint64_t *added)
 {
     enum {
         EXACT = 4096,  /* the first entries are all counted */
@@ -65,7 +65,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
         return 0;
     if (w->mask != VM_ALL) {
         const bool fits = region->partial && left >= region->partial_need && !(region->alive && w->dead);
-        const uint64_t ran = fits ? region->partial(w, w->base[0], left, lanes, steps) : 0;
+        const uint64_t ran = fits ? region->partial(w, w->base[0], left, lanes, added) : 0;
         if (ran == 0)
             w->pc = i + 1;
         return ran;
@@ -79,7 +79,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     const unsigned weight = entered < EXACT ? 1 : ++w->runner->entries % SAMPLE == 0 ? SAMPLE : 0;
     if (weight)
         atomic_store_explicit(&region->entered, entered + weight, memory_order_relaxed);
-    uint64_t done = region->run(w, w->base[0], left, lanes, steps);
+    uint64_t done = region->run(w, w->base[0], left, lanes, added);
     if (VM_UNLIKELY(done & VM_REGION_MISSED)) {
         done &= ~VM_REGION_MISSED;
         if (weight)
@@ -90,29 +90,35 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
     return done;
 }
 
-/* The inner loop of the interpreter. Runs the selected path for at most `turn` instructions, or until an event.
- * `watched`: an observer sees each instruction first, and may remove lanes. Returns how many instructions ran. */
+/* The inner loop of the interpreter. Runs the selected path for at most `turn` operations, or until an event. Returns
+ * how many operations ran.
+ *
+ * An operation is an instruction of the PTX, or an extra operation that the decoder adds to an instruction. Turns
+ * and the step budget count both. w->issued and w->lanes count only instructions.
+ *
+ * `watched`: an observer sees an instruction before it runs, and may remove lanes. It sees no extra operations. If the
+ * runner has a list `shown`, it sees only the instructions of that list. */
 static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
     uint32_t (*const show)(vm_warp *, const vm_code *, uint32_t) = watched ? w->runner->show : NULL;
     const uint8_t *const shown = watched ? w->runner->shown : NULL;
-    uint64_t lanes = 0, steps = 0, left = turn;
+    uint64_t lanes = 0, added = 0, left = turn;
     do {
         const vm_code *i = w->pc++;
         const vm_handler full = __atomic_load_n(&i->full, __ATOMIC_ACQUIRE);
         if (VM_UNLIKELY(full == vm_op_region) && !watched) {
-            uint64_t done = run_region(w, i, left, &lanes, &steps);
+            uint64_t done = run_region(w, i, left, &lanes, &added);
             if (done) {
                 left -= done;
                 continue;
             }
         }
         uint32_t g = *(const uint32_t *)(const void *)(w->base[0] + (i->guard & ~3u)) ^ (0 - (i->guard & 1));
-        uint32_t m = w->mask & g, step = i->guard >> 1 & 1; /* steps are not counted as instructions */
-        lanes += step ? 0 : vm_lanes_of(m);
-        steps += step;
+        uint32_t m = w->mask & g, extra = i->guard >> 1 & 1;
+        lanes += extra ? 0 : vm_lanes_of(m);
+        added += extra;
         left--;
-        if (watched && !step && (!shown || (m && shown[w->frame->function->first_tally + i->insn])))
+        if (watched && !extra && (!shown || (m && shown[w->frame->function->first_tally + i->insn])))
             m = show(w, i, m);
         if (VM_LIKELY((m | w->dead) == VM_ALL && m))
             full(w, i, m);
@@ -120,7 +126,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
             i->masked(w, i, m);
     } while (VM_LIKELY(left && !w->event));
     w->lanes += lanes;
-    w->issued += turn - left - steps;
+    w->issued += turn - left - added;
     w->idle += turn - left;
     return turn - left;
 }
@@ -159,34 +165,38 @@ static uint32_t count_ready_paths(const vm_warp *w)
 }
 
 /* Runs a warp that has just started, if a region begins at the kernel's first instruction. Most short kernels are one
- * region, and nearly all of the time of a short block would be spent around it. Returns true if the warp has ended; it is
- * then as after vm_op_exit(). Otherwise its turn has begun, and vm_warp_run() must continue it: *begun is the number of
- * instructions that have run, of at most `quantum`. */
+ * region, and nearly all of the time of a short block would be spent around it. Returns true if the warp has ended,
+ * after *begun operations. Otherwise, if *begun is not 0, its turn has begun: *begun operations of at most `quantum`
+ * have run, and vm_warp_run() must continue the turn. If *begun is 0, nothing has run.
+ *
+ * Precondition, which run_fresh() ensures: the launch has neither hooks nor clusters, and the warps of the block begin
+ * in order. So no lane waits for this warp at a barrier or in a cluster, and its end need not check them as
+ * vm_op_exit() does. The kernel is compiled already, so its heat is not counted. */
 bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun)
 {
     const vm_function *kernel = w->root->function;
     const vm_code *i = kernel->code;
-    uint64_t lanes = 0, steps = 0;
+    uint64_t lanes = 0, added = 0;
     *begun = 0;
     if (__atomic_load_n(&i->full, __ATOMIC_ACQUIRE) != vm_op_region || w->paths[0].mask != VM_ALL)
         return false;
     vm_warp_select(w, &w->paths[0]);
     w->event = 0;
     refresh_caches(w->runner);
-    const uint64_t ran = run_region(w, i, quantum, &lanes, &steps);
+    const uint64_t ran = run_region(w, i, quantum, &lanes, &added);
     const vm_code *at = w->pc;
     if (!ran) {
         w->current = VM_PATHS;
         return false;
     }
-    w->issued = ran - steps;
+    w->issued = ran - added;
     w->lanes = lanes;
     w->idle = *begun = ran;
     if (w->event || (at->masked != vm_op_exit && at->masked != vm_op_ret) || at->guard & ~2u || ran >= quantum)
         return false;
-    const bool step = at->guard & 2;
-    w->issued += !step;
-    w->lanes += step ? 0 : VM_LANES;
+    const bool extra = at->guard & 2;
+    w->issued += !extra;
+    w->lanes += extra ? 0 : VM_LANES;
     w->dead = VM_ALL;
     w->mask = w->path_count = 0;
     w->current = VM_PATHS;
@@ -199,7 +209,8 @@ bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun)
 }
 
 /* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
- * should give way to other warps. `begun`: the number of them that have run already, on the path that is selected. */
+ * should give way to other warps. `begun`: how many operations of this quantum vm_warp_begin() has run, on the path
+ * that is selected; 0: none. */
 void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
 {
     w->event = begun ? w->event : 0;

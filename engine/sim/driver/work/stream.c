@@ -158,7 +158,9 @@ CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
 {
     sim_context *context = NULL;
     SIM_TRY(begin_query(stream, id, &context));
-    *id = stream ? (uintptr_t)stream : (uintptr_t)CU_STREAM_LEGACY; /* handles are not used twice */
+    *id = stream ? (uintptr_t)stream
+                 : (uintptr_t)
+                       CU_STREAM_LEGACY; /* handles are not used twice; README.md has the id of CU_STREAM_PER_THREAD */
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -197,7 +199,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window)
             (unsigned)window->missProp <= CU_ACCESS_PROPERTY_STREAMING);
 }
 
-/* Attributes are stored and reported only; they can be copied from another stream, one or all. */
+/* Reports an attribute of a stream. The five attributes are stored and reported, and have no other effect here. */
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -358,7 +360,7 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     }
     result = sim_programs()->capture_enter(context, stream, &capturing);
     sim_end(result);
-    if (result != CUDA_SUCCESS || !capturing) /* the flag affects only captures */
+    if (result != CUDA_SUCCESS || !capturing) /* outside of a capture the flag is an error */
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_ILLEGAL_STATE;
     return submit_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
@@ -406,7 +408,7 @@ static CUresult record_event(CUevent event, CUstream stream, bool external)
     if (!found || !sim_stream_known(context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     CUresult result = sim_programs()->capture_enter(context, stream, &capturing);
-    if (result == CUDA_SUCCESS && !capturing && external) /* the flag affects only captures */
+    if (result == CUDA_SUCCESS && !capturing && external) /* outside of a capture the flag is an error */
         result = CUDA_ERROR_ILLEGAL_STATE;
     if (result == CUDA_SUCCESS && capturing && !external) {
         result = sim_programs()->capture_record(context, capturing, found);

@@ -3,7 +3,9 @@
  *
  * bounds.c, race.c and uninitialised.c report what this pass finds. Two things make the common case cheap. Address
  * differences between lanes repeat from warp to warp, so the cells that lanes share are cached by instruction
- * (vm_pattern). And if all marks of a cell are older than the warp's limit, one comparison for each mark is enough. */
+ * (vm_pattern). And if all marks of a cell are older than the warp's limit, one comparison for each mark is enough.
+ *
+ * A checked launch runs on one host thread, so nothing here needs a lock. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -95,8 +97,6 @@ static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t ins
     return p;
 }
 
-/* ---- a finding ---- */
-
 /* ---- cells ---- */
 
 /* Returns true if two marks share a read slot: both of one warp (shared memory), or both of one block (global
@@ -119,7 +119,8 @@ static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 }
 
 /* Records a read in one of the cell's two read slots. A slot whose mark is ordered before is free. If both slots hold
- * concurrent reads of other groups, the older mark is dropped, and a race with it may be missed. */
+ * concurrent reads of other groups, the mark in r2 is dropped, and a race with it may be missed. r2 mostly has the older
+ * read, but merge_read() may have renewed it. */
 static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
@@ -132,7 +133,7 @@ static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
         c->r2 = c->r1, c->r1 = *me;
 }
 
-/* Performs the acquire of a strong read: a flag's reader learns everything up to its writer's last fence. The whole
+/* Performs the acquire of a strong load or an atomic: a flag's reader learns everything up to its writer's last fence. The whole
  * release sequence is one time, so the reader's `horizon` rises to it. That orders accesses of all threads up to that
  * time, which may be too much. */
 static void acquire_flag(vm_look *k, const vm_cell *c)
@@ -177,7 +178,7 @@ static void order_updating_lanes(vm_look *k, uint32_t lanes)
 static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t lane, uint64_t offset)
 {
     k->flagged = k->shared && c->published_cta > k->home->check->base;
-    if (VM_UNLIKELY(k->strong && !k->quiet))
+    if (VM_UNLIKELY(k->strong && !k->quiet && k->a->kind & VM_READS)) /* a strong store sees no value */
         acquire_flag(k, c);
     if (VM_UNLIKELY(c->w.stamp > k->limit))
         vm_check_conflict(k, &c->w, true, lanes, offset);
@@ -444,7 +445,8 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
 }
 
 /* Checks one access of a warp: first that all lanes are inside one piece of memory and aligned, then the cells. Returns
- * the lanes whose access must not be made. */
+ * the lanes that failed the first check. Their access is not recorded, and must not be made, except by the lanes of
+ * k->begin_inside. */
 static uint32_t check_one_access(vm_look *k, vm_access *a)
 {
     const vm_run_state *run = k->w->runner->run;
@@ -507,7 +509,8 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
     return bad;
 }
 
-/* Fills the destination registers of lanes that were not allowed to load with 0xa5 bytes. */
+/* Fills the destination registers of lanes whose load or atomic was refused with 0xa5 bytes. Other instructions have no
+ * such registers here. */
 static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
 {
     const uint32_t *slots = i->extra;

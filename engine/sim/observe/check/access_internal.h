@@ -5,7 +5,8 @@
 #include "vm_checks_internal.h"
 
 /* Checks a load, store, atomic, cp.async or matrix access of the lanes m, and records it in shadow memory. Returns the
- * lanes that may execute it; the registers of the other lanes get poison. */
+ * lanes that may execute it. If a load or an atomic is refused to a lane, the lane's destination registers get poison.
+ * A lane whose load begins inside of an allocation and ends outside executes it too, but that load is not recorded. */
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
 /* Checks and records one access of one lane. `flight` is the asynchronous operation that makes it, or 0. Returns false
  * if the access must not be made. */
@@ -18,8 +19,8 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
                       unsigned kind, uint32_t flight);
 
 /* ---- insn.c ---- */
-/* Checks an instruction before it executes. Returns the lanes that may execute it; the registers of the others get
- * poison. */
+/* Checks an instruction before it executes. Returns the lanes that may execute it. If a load or an atomic is refused to
+ * a lane, the lane's destination registers get poison. */
 uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 

@@ -38,7 +38,7 @@ INLINE bool any_lane(x8 v)
     return (w[0] | w[1] | w[2] | w[3]) != 0;
 #endif
 }
-/* Selects bit by bit: Selects `yes` where the mask is set, otherwise `no`. */
+/* Selects bit by bit: `yes` where the mask is set, otherwise `no`. */
 INLINE x8 choose(x8 mask, x8 yes, x8 no) { return (mask & yes) | (~mask & no); }
 /* Stores one field of the cells `in`. `whole`: all eight cells, so that the old values are not needed. */
 INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
@@ -48,8 +48,8 @@ INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
     memcpy(to, &v, sizeof v);
 }
 
-/* The cells of one group that an instruction touches. `in` has all bits set for them; `who` has the lane and flags of
- * their marks. */
+/* The cells of one group that an instruction touches. in[c] has all bits set if the instruction touches cell c,
+ * otherwise none. who[c] is the lane of that cell's mark, with VM_MANY if several lanes touch the cell. */
 typedef struct part {
     uint32_t in[VM_CELLS], who[VM_CELLS];
     int64_t at; /* the group's distance from the group of the first lane's cell */

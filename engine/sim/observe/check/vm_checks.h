@@ -111,8 +111,8 @@ enum {
     VM_VOLATILE_SIDE = 8192, /* strong by `volatile` alone */
     VM_BLOCK_SIDE = 16384    /* strong for its own block only (scope .cta) */
 };
-/* A cell of shadow memory: the epochs of the last accesses to one granule of 1, 2 or 4 bytes. It keeps one write and
- * two reads. In shared memory the two reads come from different warps, in global memory from different blocks. */
+/* A cell of shadow memory: the epochs of accesses to one granule of 1, 2 or 4 bytes. It keeps the last write and two
+ * recent reads. In shared memory the two reads come from different warps, in global memory from different blocks. */
 typedef struct vm_cell {
     vm_mark w, r1, r2;
     union {

@@ -603,7 +603,7 @@ void vm_count_end(vm_runner *runner)
     size_t count = tally ? vm_tally_count(runner->run->launch->module) : 0;
     if (count == 0)
         return;
-    pthread_rwlock_wrlock(&runner->run->device->lock); /* kernels that kernels launch end at the same time */
+    pthread_rwlock_wrlock(&runner->run->device->lock); /* launches may end on several host threads */
     vm_tally *to[] = {watch->tally, runner->sites ? watch->profile->tally : NULL};
     for (size_t k = 0; k < KILN__COUNT(to); k++)
         for (size_t t = 0; to[k] && t < count; t++) {

@@ -5,8 +5,9 @@
 #include "vm_cost.h"
 #include "vm_trace.h"
 
-/* The number of a line is its number in the trace. The upper four bits hold the round in which its block is replayed: a
- * block that is replayed again represents another block, with its own lines. */
+/* The replay uses the trace of one block for several blocks, one in each round, and each of these blocks has lines of
+ * its own. So the functions name a line by two parts: the upper four bits are the round, and the other bits are the
+ * number that the trace gives to the line (VM_TRACE_LINE). */
 typedef struct vm_cache vm_cache;
 vm_cache *vm_cache_new(const kiln_allocator *mem, double bytes); /* 0 bytes: nothing ever hits; NULL: out of memory */
 void vm_cache_free(vm_cache *cache);
