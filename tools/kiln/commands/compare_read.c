@@ -414,7 +414,7 @@ int compare_read(cli *c, const char *spec, compare_side *side)
     }
     if (is_store(side->name))
         return read_store(c, side->name, NULL, spec, side);
-    const char *text = cli_read_file(side->name, MOST_BYTES), *at = text;
+    const char *text = cli_read_file(side->name, MOST_BYTES, NULL), *at = text;
     while (at && isspace((unsigned char)*at))
         at++;
     json_t *whole = at && *at == '{' ? json_loads(text, 0, NULL) : NULL;
