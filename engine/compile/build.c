@@ -305,13 +305,15 @@ static nvrtcResult create_program(attempt *try, kiln__arena *arena)
     size_t count = request->include_count;
     const char **texts = kiln__arena_alloc(arena, (count + 1) * sizeof *texts);
     const char **names = kiln__arena_alloc(arena, (count + 1) * sizeof *names);
-    if (!texts || !names)
+    /* NVRTC takes a program's name that begins with '-' for an option. */
+    const char *name = *request->name == '-' ? kiln__arena_printf(arena, "./%s", request->name) : request->name;
+    if (!texts || !names || !name)
         return NVRTC_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
         texts[i] = request->includes[i].text;
         names[i] = request->includes[i].name;
     }
-    nvrtcResult result = try->nvrtc->nvrtcCreateProgram(&try->program, request->source, request->name, (int)count,
+    nvrtcResult result = try->nvrtc->nvrtcCreateProgram(&try->program, request->source, name, (int)count,
                                                         count ? texts : NULL, count ? names : NULL);
     if (result != NVRTC_SUCCESS)
         try->program = NULL;

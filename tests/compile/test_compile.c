@@ -250,6 +250,8 @@ static void test_errors(void)
     request = (kiln__compile_request){
         .name = "h.cu", .arch = 90, .includes = &secret, .include_count = 1, .source = "#include \"x.h\"\n"};
     check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"x.h(1): error", "int i = j;", NULL});
+    request = (kiln__compile_request){.name = "-x.cu", .arch = 90, .source = "__device__ int i = j;\n"};
+    check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"-x.cu(1): error", "int i = j;", NULL});
 }
 
 /* A file as nvcc takes it: host-only code is left out, and code that a kernel may call is kept. */
