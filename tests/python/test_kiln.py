@@ -940,6 +940,91 @@ class Problems(Case):
         self.assertEqual(_flow({"a": [*texts, True, None, 1.5, np.float32(2)]}),
                          '{a: [x, "1", "a: b", f(A, B * 2), "a, b", "true", true, null, 1.5, 2.0]}')
 
+    def values_in_spec(self, values, **changed):
+        """The values of the param T, written to a spec and read from it."""
+        params = {"BLOCK": [32], "ITEMS": [1], "T": values}
+        with kiln.Problem(**self.described(params=params, **changed)).open("sim") as spec:
+            return spec.params()["T"]
+
+    def test_texts_of_params(self):
+        texts = ["unsigned char", "long long", "1.5f", "a.b", "0x10", "2001-01-01", "2*64", "1-4", "1, 2, 4",
+                 "range(3)", "float", "int", "min", "if", "device", "N", "true", "False", "null", "yes", "NO", "on",
+                 "inf", "nan", "~", "", " a ", "-1", "1_000", "#x", "a: b", "'", '"', "\\", "\t\n\x01", "\x7f",
+                 "\x80\x85\x9f", "\u2028\u2029", "\ufeff", "\uffff", "é", "١", "𝒌", "[a]", "{a}",
+                 "&a", "*a", "!a", "%a", "@a", "`a", "|", ">", "?", "a #b"]
+        self.assertEqual(self.values_in_spec(texts), tuple(texts))
+        found = self.values_in_spec({"values": texts, "default": "2*64"})
+        self.assertEqual((found[0], sorted(found)), ("2*64", sorted(texts)))  # the default is first
+        self.assertEqual(self.values_in_spec("abc"), ("abc",))
+        for text in ("a\0b", "\ud800", "\udcff"):
+            with self.assertRaisesRegex(ValueError, "NUL character or a lone surrogate"):
+                self.values_in_spec([text])
+
+    def test_numbers_of_a_spec(self):
+        numbers = [-2**63, -2**63 + 1, 2**63 - 1, np.uint32(7)]
+        self.assertEqual(self.values_in_spec(numbers), tuple(numbers))
+        floats = [1e300, -1e-320, -2.0**63, 1e16, np.float32(0.5)]
+        self.assertEqual(self.values_in_spec(floats), tuple(floats))
+        for number in (2**63, -2**63 - 1, np.uint64(2**64 - 1)):
+            with self.assertRaisesRegex(ValueError, "does not fit 64 bits"):
+                self.values_in_spec([number])
+        for number in (float("inf"), float("-inf"), float("nan"), np.float32("inf")):
+            with self.assertRaisesRegex(ValueError, "finite numbers only"):
+                self.values_in_spec([number])
+
+    def test_one_text_as_where(self):
+        with kiln.Problem(**self.described(where="BLOCK % 64 == 0")).open("sim") as spec:
+            self.assertEqual(spec.space().valid, 4)
+
+    def test_names_that_are_refused(self):
+        y = kiln.Output("f32", "N")
+        for key in ("/tmp/x", "../../x", "a b", "é", "1a", "", "x\n", 1):
+            with self.assertRaisesRegex(ValueError, "args has the key .*, which is no name"):
+                kiln.Problem(**self.described(args={key: np.zeros(3), "y": y}))
+            with self.assertRaisesRegex(ValueError, "params has the key .*, which is no name"):
+                kiln.Problem(**self.described(params={key: [1]}))
+        for name in ("/tmp/x", "../x", "a b", "é", "", "x\n", "a.b"):
+            with self.assertRaisesRegex(ValueError, "the problem's name is"):
+                kiln.Problem(**self.described(name=name))
+
+    def test_default_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for file, name in (("a b.cu", "a_b"), ("größe.cu", "gr_e"), ("ядро.cu", "scale"), ("x-y.cu", "x_y")):
+                shutil.copy(SOURCE / "tests/python/scale.cu", f"{folder}/{file}")
+                problem = kiln.Problem(**self.described(source=f"{folder}/{file}"))
+                self.assertEqual(problem.name, name)
+
+    def test_save_to_its_own_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder, "k.cu")
+            shutil.copy(SOURCE / "tests/python/scale.cu", source)
+            text = source.read_text()
+            with self.assertRaisesRegex(ValueError, "source or reference"):
+                kiln.Problem(**self.described(source=source)).save(source, overwrite=True)
+            self.assertEqual((source.read_text(), os.listdir(folder)), (text, ["k.cu"]))
+            problem = kiln.Problem(**self.described(source=text, name="mine", args={
+                "a": 3.0, "x": np.zeros(3000, np.float32), "y": kiln.Output("f32", "N"), "n": "N"}))
+            for name in ("mine.cu", "mine_reference.py", "x.npy"):
+                with self.assertRaisesRegex(ValueError, "is the path of the problem's source, reference or array"):
+                    problem.save(f"{folder}/new/{name}")
+                self.assertEqual(os.listdir(folder), ["k.cu"])
+            script = pathlib.Path(folder, "mine_reference.py")
+            script.write_text("def tripled(x):\n    return 3 * x\n")
+            names = {}
+            exec(compile(script.read_text(), script, "exec"), names)
+            described = self.described(source=text, name="mine", reference=names["tripled"])
+            with self.assertRaisesRegex(ValueError, "source or reference"):
+                kiln.Problem(**described).save(f"{folder}/mine.yaml", overwrite=True)
+            self.assertNotIn("import", script.read_text())
+            with self.assertRaisesRegex(IsADirectoryError, "is a folder"):
+                problem.save(folder)
+
+    def test_source_that_begins_with_a_dash(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(SOURCE / "tests/python/scale.cu", f"{folder}/-x.cu")
+            tuning = kiln.tune(device="sim", **self.described(source=f"{folder}/-x.cu"))
+            self.assertEqual(tuning.totals.verified, 5)
+
 
 KEPT = {}
 

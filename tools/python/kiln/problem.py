@@ -1,11 +1,12 @@
 """Problems that are described in Python, without YAML. A problem becomes a spec, which can be saved."""
 import contextlib
 import json
+import math
 import pathlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -70,7 +71,10 @@ class Output(Input):
 # ---- YAML ----
 
 # A word, a file's name or an expression. A comma within parentheses does not end an entry of a spec.
-_PLAIN = re.compile(r"[\w(](?:[\w .*/+()-]|\([\w .*/+,-]*\))*")
+_PLAIN = re.compile(r"[\w(](?:[\w .*/+()-]|\([\w .*/+,-]*\))*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# JSON leaves these characters as they are. YAML takes them only as escapes, or readers drop them or break a line there.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def _is_plain(item: str) -> bool:
@@ -82,20 +86,39 @@ def _is_plain(item: str) -> bool:
     return True
 
 
-def _flow(item: Any) -> str:
-    """A value in YAML's flow style. Texts are quoted unless they are plain words or expressions for every reader."""
+def _quoted(item: str) -> str:
+    """A text in quotes. Raises ValueError for a text that no spec can have."""
+    if re.search("[\0\ud800-\udfff]", item):
+        raise ValueError(f"{item!a} has a NUL character or a lone surrogate, which a spec cannot have")
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(item, ensure_ascii=False))
+
+
+def _number(item: Union[int, float]) -> str:
+    """A number. Raises ValueError for a number that the engine's expressions cannot have."""
+    if isinstance(item, int) and not -2**63 <= item < 2**63:
+        raise ValueError(f"{item} does not fit 64 bits")
+    if isinstance(item, float) and not math.isfinite(item):
+        raise ValueError(f"a spec has finite numbers only, not {item}")
+    # The parser reads a sign and then the number, and 2**63 does not fit 64 bits.
+    return "(-9223372036854775807 - 1)" if item == -2**63 and isinstance(item, int) else repr(item)
+
+
+def _flow(item: Any, is_value: bool = False) -> str:
+    """A value in YAML's flow style. Texts are quoted unless they are plain words or expressions for every reader. Texts
+    of the values of a param (`is_value`) are always quoted, because the engine would evaluate them as expressions."""
     if isinstance(item, Mapping):
-        return "{" + ", ".join(f"{name}: {_flow(value)}" for name, value in item.items()) + "}"
+        return "{" + ", ".join(f"{_flow(str(name))}: {_flow(value, is_value and name in ('values', 'default'))}"
+                               for name, value in item.items()) + "}"
     if isinstance(item, (list, tuple, range)):
-        return "[" + ", ".join(map(_flow, item)) + "]"
+        return "[" + ", ".join(_flow(value, is_value) for value in item) + "]"
     item = item.item() if isinstance(item, np.generic) else item
     if isinstance(item, bool) or item is None:
         return {True: "true", False: "false", None: "null"}[item]
     if isinstance(item, (int, float)):
-        return repr(item)
+        return _number(item)
     if not isinstance(item, str):
         raise TypeError(f"{item!r} is neither a number nor a text, a list or a dict")
-    return item if _is_plain(item) else json.dumps(item, ensure_ascii=False)
+    return item if not is_value and _is_plain(item) else _quoted(item)
 
 
 def _block(sections: Mapping[str, Any]) -> str:
@@ -103,16 +126,18 @@ def _block(sections: Mapping[str, Any]) -> str:
     lines = []
     for name, section in sections.items():
         if isinstance(section, Mapping) and section:
-            lines += [f"{name}:", *(f"  {key}: {_flow(value)}" for key, value in section.items())]
+            lines += [f"{name}:", *(f"  {_flow(str(key))}: {_flow(value, name == 'params')}"
+                                    for key, value in section.items())]
         else:
-            lines.append(f"{name}: {_flow(section)}")
+            lines.append(f"{_flow(str(name))}: {_flow(section)}")
     return "\n".join(lines) + "\n"
 
 
 # ---- the problem ----
 
 def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+    """The items of a sequence, or a single text or number as the only item."""
+    return [given] if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable) else list(given)
 
 
 class Problem:
@@ -125,10 +150,18 @@ class Problem:
                  where: Sequence[str] = (), shared: Optional[Expression] = None, **sections: Any) -> None:
         self.text, self.path = self._read(source)
         self.kernel = kernel or self._only_kernel()
-        self.name = name or re.sub(r"\W+", "_", self.path.stem if self.path else self.kernel)
+        self.name = name if name is not None else self._default_name()
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
+            raise ValueError(f"the problem's name is {self.name!r}; it may have ASCII letters, digits, '_' and '-', "
+                             "and no other character, because files are called after it")
         if not isinstance(args, Mapping):
             raise TypeError("args is a dict with the kernel's parameters in their order: "
                             '{"x": kiln.Input("f32", "N"), "n": "N"}')
+        for what, names in (("args", args), ("params", params)):
+            for key in names:
+                if not isinstance(key, str) or not _NAME.fullmatch(key):
+                    raise ValueError(f"{what} has the key {key!r}, which is no name: a name has ASCII letters, digits "
+                                     "and '_', and does not begin with a digit")
         self.buffers = {key: item if isinstance(item, Input) else Input(item) for key, item in args.items()
                         if isinstance(item, (Input, np.ndarray)) or hasattr(item, "__cuda_array_interface__")}
         self.outputs = [key for key, item in self.buffers.items() if item.out]
@@ -146,8 +179,9 @@ class Problem:
         if shared is not None:
             self.launch["shared"] = shared
         self.sections: dict[str, Any] = {
-            "params": {key: values if isinstance(values, Mapping) else list(values) for key, values in params.items()}}
-        for key, section in (("where", list(where)), ("metrics", metrics), *sections.items()):
+            "params": {key: values if isinstance(values, Mapping) else _listed(values)
+                       for key, values in params.items()}}
+        for key, section in (("where", _listed(where or ())), ("metrics", metrics), *sections.items()):
             if section:
                 self.sections[key] = section
 
@@ -167,6 +201,17 @@ class Problem:
             what = f"the kernels {', '.join(found)}" if found else "no kernel that could be found"
             raise ValueError(f'the source has {what}; say which one: kernel="NAME"')
         return str(found[0])
+
+    def _default_name(self) -> str:
+        """The name of the source's file, in the characters of a name. If the file's name has no ASCII letter or
+        digit, returns the kernel's name."""
+        made = re.sub(r"\W+", "_", self.path.stem, flags=re.ASCII) if self.path else ""
+        return made if made.strip("_") else re.sub(r"\W+", "_", self.kernel, flags=re.ASCII)
+
+    def _own_files(self) -> list[pathlib.Path]:
+        """The files of the source and of a reference that is a function."""
+        code = getattr(self.reference, "__code__", None)
+        return [*([self.path] if self.path else []), *([pathlib.Path(code.co_filename).resolve()] if code else [])]
 
     def __repr__(self) -> str:
         return f"<kiln.Problem {self.name}: kernel {self.kernel}, params {', '.join(self.sections['params'])}>"
@@ -240,10 +285,18 @@ class Problem:
                     self.reference, self.name, next(iter(self.sizes.values())), arrays, self.outputs), encoding="utf-8")
                 function = {"command": ["python3", name]}
             text = self._spec(source, folder, "", function, reference)
+            if (folder / target.name).exists():
+                raise ValueError(f"{target} is the path of the problem's source, reference or array; save the spec to "
+                                 "another path")
             (folder / target.name).write_text(text, encoding="utf-8")
-            files = sorted(folder.iterdir())
+            files, own = sorted(folder.iterdir()), self._own_files()
             for file in files:
                 there = target.parent / file.name
+                if there.is_dir():
+                    raise IsADirectoryError(f"{there} is a folder; save() writes a file there")
+                if there.resolve() in own:
+                    raise ValueError(f"{there} is the file of the problem's source or reference; save() would replace "
+                                     "it: save the spec in another folder, or under another name")
                 if not overwrite and there.exists() and there.read_bytes() != file.read_bytes():
                     raise FileExistsError(f"{there} exists; save(path, overwrite=True) replaces it")
             target.parent.mkdir(parents=True, exist_ok=True)
