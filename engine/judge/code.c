@@ -251,3 +251,22 @@ void kiln__judge_reset_globals(const kiln__judge *judge)
             judge->engine->driver.cuMemcpyHtoD_(g->address, g->initial, g->bytes);
     }
 }
+
+kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
+                               kiln_error **error)
+{
+    if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_COMPILER || status == KILN_ERROR_INTERRUPTED) {
+        if (error)
+            *error = why;
+        else
+            kiln_error_free(why);
+        return status;
+    }
+    *fault = (kiln__judge_fault){.kind = status == KILN_ERROR_TIMEOUT   ? KILN_JUDGED_TIMEOUT
+                                         : status == KILN_ERROR_REFUSED ? KILN_JUDGED_FORBIDDEN
+                                                                        : KILN_JUDGED_COMPILE,
+                                 .message = kiln__judge_print(judge, "%s", kiln_error_message(why)),
+                                 .of_code = true};
+    kiln_error_free(why);
+    return KILN_OK;
+}

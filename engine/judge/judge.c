@@ -77,25 +77,6 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
     return judge->buffers && judge->places ? KILN_OK : kiln__fail_memory(error);
 }
 
-kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
-                               kiln_error **error)
-{
-    if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_COMPILER || status == KILN_ERROR_INTERRUPTED) {
-        if (error)
-            *error = why;
-        else
-            kiln_error_free(why);
-        return status;
-    }
-    *fault = (kiln__judge_fault){.kind = status == KILN_ERROR_TIMEOUT   ? KILN_JUDGED_TIMEOUT
-                                         : status == KILN_ERROR_REFUSED ? KILN_JUDGED_FORBIDDEN
-                                                                        : KILN_JUDGED_COMPILE,
-                                 .message = kiln__judge_print(judge, "%s", kiln_error_message(why)),
-                                 .of_code = true};
-    kiln_error_free(why);
-    return KILN_OK;
-}
-
 /* Compiles and loads the candidate. If that fails, the fault tells it. */
 static kiln_status open_candidate(kiln__judge *judge, kiln_error **error)
 {

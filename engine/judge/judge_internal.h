@@ -203,7 +203,7 @@ void kiln__judge_drop_expected(kiln__judge *judge);
 /* Compares what was read from the device. */
 void kiln__judge_compare(kiln__judge *judge, kiln__judge_fault *fault);
 
-/* judge.c: takes the failure of the candidate's compile, and `why`. *fault tells it, or the status if the candidate is not
+/* code.c: takes the failure of the candidate's compile, and `why`. *fault tells it, or the status if the candidate is not
  * to blame. */
 kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
                                kiln_error **error);
