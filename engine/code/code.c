@@ -280,7 +280,8 @@ static bool may_build_names(const char *text)
         if (end > text && end[-1] == '\r')
             end--;
         end -= end - text >= 3 && strncmp(end - 3, "?\?/", 3) == 0 ? 3 : end > text && end[-1] == '\\' ? 1 : 0;
-        if (end != at && *end != '\r' && end > text && kiln__is_word_part(end[-1]) && kiln__is_word_part(at[1]))
+        if (end != at && *end != '\r' && end > text && kiln__is_word_part(end[-1]) &&
+            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* or another joined line */
             return true;
     }
     return false;
@@ -369,24 +370,46 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     return status;
 }
 
-/* Fails for a kernel whose name occurs nowhere in the source and its headers, so that a misspelt name is told before
- * anything is compiled. Two kinds of names are left to the compiler: those that a source may build from tokens, and
- * qualified names, which a header of the toolkit may have. */
+/* Whether a kernel may have a name that no text of the job has as one word. The source may build the name from tokens. It
+ * may also include a header of the toolkit, which Kiln does not read. */
+static bool may_have_other_names(const kiln__code_job *job)
+{
+    const kiln__compile_request *request = &job->request;
+    bool may = job->includes.other_count > 0 || may_build_names(request->source);
+    for (size_t i = 0; i < request->include_count && !may; i++)
+        may = may_build_names(request->includes[i].text);
+    for (size_t i = 0; i < request->option_count && !may; i++)
+        may = may_build_names(request->options[i]);
+    return may;
+}
+
+static bool names_kernel(const kiln__code_job *job, const char *plain)
+{
+    const kiln__compile_request *request = &job->request;
+    bool found = contains_name(request->source, plain);
+    for (size_t i = 0; i < request->include_count && !found; i++)
+        found = contains_name(request->includes[i].text, plain);
+    for (size_t i = 0; i < request->option_count && !found; i++)
+        found = strstr(request->options[i], plain) != NULL; /* -DKERNEL=add, and -Dadd, where no word begins at `add` */
+    return found;
+}
+
+/* Fails for a kernel whose name occurs nowhere in the source, its headers and the options, so that a misspelt name is told
+ * before anything is compiled. It refuses only names that are certainly wrong. It leaves all others to the compiler: names
+ * that are more than one word of ASCII. If may_have_other_names(), it leaves every name to the compiler. */
 static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
-    bool builds = may_build_names(request->source);
-    for (size_t i = 0; i < request->include_count; i++)
-        builds = builds || may_build_names(request->includes[i].text);
+    const bool builds = may_have_other_names(job);
     for (size_t n = 0; n < request->name_count && !builds; n++) {
         const char *name = request->names[n];
         const char *plain = kiln__arena_strndup(&job->arena, name, strcspn(name, "<( "));
         if (!plain)
             return kiln__fail_memory(error);
-        bool known = !*plain || strstr(plain, "::") || contains_name(request->source, plain);
-        for (size_t i = 0; i < request->include_count && !known; i++)
-            known = contains_name(request->includes[i].text, plain);
-        if (known)
+        const char *end = plain;
+        while ((unsigned char)*end < 0x80 && kiln__is_word_part(*end))
+            end++;
+        if (*end || end == plain || names_kernel(job, plain))
             continue;
         kiln__text why = {.mem = job->engine->mem};
         explain_names(job, &job->arena, &why);

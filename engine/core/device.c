@@ -367,6 +367,7 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error)
     pthread_mutex_lock(&engine->lock);
     if (engine->context)
         engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
+    engine->context = NULL; /* if the next call fails, closing the engine must not release the context again */
     CUresult result = engine->driver.cuDevicePrimaryCtxRetain_(&fresh, engine->device);
     if (result == CUDA_SUCCESS)
         engine->context = fresh;

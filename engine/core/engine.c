@@ -182,26 +182,25 @@ kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned u
     return status;
 }
 
-kiln_status kiln_describe_host(kiln_engine *engine, const kiln_host_info *info, kiln_error **error)
+kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);
-    KILN__NEEDS(engine->mem, error, info);
-    KILN__NEEDS(engine->mem, error, info->name);
-    KILN__NEEDS(engine->mem, error, info->takes);
+    KILN__NEEDS(engine->mem, error, name);
+    KILN__NEEDS(engine->mem, error, takes);
     bool found = false;
     pthread_mutex_lock(&engine->lock);
-    const char *takes = kiln__arena_strdup(&engine->arena, info->takes);
-    for (size_t i = 0; takes && i < engine->host_count; i++)
-        if (strcmp(engine->hosts[i].name, info->name) == 0) {
-            engine->hosts[i].takes = takes;
+    const char *copy = kiln__arena_strdup(&engine->arena, takes);
+    for (size_t i = 0; copy && i < engine->host_count; i++)
+        if (strcmp(engine->hosts[i].name, name) == 0) {
+            engine->hosts[i].takes = copy;
             found = true;
         }
     pthread_mutex_unlock(&engine->lock);
-    if (!takes)
+    if (!copy)
         return kiln__fail_memory(error);
     return found ? KILN_OK
                  : kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
-                              "kiln_describe_host: no host function '%s' is registered", info->name);
+                              "kiln_describe_host: no host function '%s' is registered", name);
 }
 
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use)

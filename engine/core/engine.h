@@ -54,6 +54,7 @@ struct kiln_engine {
     bool want_cubin; /* machine code besides PTX: on a GPU, and on a simulated device with a model of times */
     bool as_on_gpu;  /* a simulated device: code is compiled as for a GPU, without lines */
     bool sandboxed;  /* this process has given up its rights, or has logged why it cannot */
+    bool confined;   /* this process has given up its rights: it cannot open files, and makes few system calls */
 
     kiln_ranks *ranks; /* the job that this engine leads; NULL: none; set when the engine is opened */
     kiln__nvrtc *nvrtc;

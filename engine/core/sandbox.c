@@ -192,7 +192,8 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
                                                                 .executes = executes},
                                            how, sizeof how);
         engine->sandboxed = true;
-        if (got != (KILN__CONFINED_FILES | KILN__CONFINED_CALLS) && required)
+        engine->confined = got == (KILN__CONFINED_FILES | KILN__CONFINED_CALLS);
+        if (!engine->confined && required)
             status = refuse(engine, how, error);
         else if (want->got) /* the caller tells it */
             *want->got = got;

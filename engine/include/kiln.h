@@ -502,10 +502,11 @@ typedef struct kiln_host_info {
     const char *takes; /* the names of its arguments; an argument in brackets has a default */
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
-/* Tells the engine which arguments a registered function takes (`takes` of `info`). A spec that uses the function as a
- * reference is then refused when it is loaded, if it has no buffer, size or other name for an argument that has no
- * default. Call it before you load the specs. KILN_ERROR_NOT_FOUND: the function is not registered. */
-KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const kiln_host_info *info, kiln_error **error);
+/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info. A spec
+ * that uses the function as a reference is then refused when it is loaded, if it has no buffer, size or other name for an
+ * argument that has no default. Call it before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the
+ * function is not registered. */
+KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error);
 /* Returns the host function with this number, from 0, of those that every engine has. Returns NULL for a number past the
  * last one. */
 KILN_API const kiln_host_info *kiln_host(size_t number);

@@ -5,6 +5,12 @@
 
 #include "judge_internal.h"
 
+#define COUNTER(number)                                                                                                \
+    {"%pm" #number, "it reads a counter of events: an answer must not depend on them"},                                \
+    {                                                                                                                  \
+        "%pm" #number "_64", "it reads a counter of events: an answer must not depend on them"                         \
+    }
+
 /* Words whose use ends the judgement. A kernel's answer is a function of its inputs, and its only effect is its
  * outputs; each of these breaks that. */
 static const struct {
@@ -18,6 +24,14 @@ static const struct {
     {"%globaltimer_lo", "it reads a clock: an answer must not depend on the time"},
     {"%globaltimer_hi", "it reads a clock: an answer must not depend on the time"},
     {"%gridid", "it reads the number of the launch: an answer must not depend on earlier launches"},
+    COUNTER(0),
+    COUNTER(1),
+    COUNTER(2),
+    COUNTER(3),
+    COUNTER(4),
+    COUNTER(5),
+    COUNTER(6),
+    COUNTER(7),
 };
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -43,12 +57,15 @@ static bool begins(const char *line, size_t length, const char *with)
     return length >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
 }
 
+/* Adds the magnitude of a number, if a size can be as large. */
 static bool add_constant(kiln__judge *judge, int64_t value)
 {
     enum { MOST = 4096 };
+    static const int64_t largest = (int64_t)1 << 53;
     kiln__judge_code *code = &judge->code;
-    if (value < 0)
-        value = value == INT64_MIN ? 0 : -value;
+    if (value < -largest || value > largest)
+        return true;
+    value = value < 0 ? -value : value;
     for (size_t i = 0; i < code->constant_count; i++)
         if (code->constants[i] == value)
             return true;
@@ -87,7 +104,46 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
     return true;
 }
 
-/* Adds the variable that a line `.visible .global .align 4 .u32 name[16] = ...` declares. */
+/* Returns true for a line `.file 1 "path"`. The path may have any word. A quoted text with one of the characters ; * \ is
+ * not taken for a path, because it may be code between two quotes that are comments. */
+static bool names_file(const char *line, size_t length)
+{
+    size_t i = 5;
+    if (!begins(line, length, ".file"))
+        return false;
+    while (i < length && (is_space(line[i]) || is_digit(line[i])))
+        i++;
+    if (i == length || line[i++] != '"')
+        return false;
+    while (i < length && line[i] != '"')
+        if (strchr(";*\\", line[i++]))
+            return false;
+    if (i++ == length)
+        return false;
+    while (i < length && (is_space(line[i]) || is_digit(line[i]) || line[i] == ','))
+        i++;
+    return i == length;
+}
+
+/* Looks for forbidden words on every line, also in comments: PTX allows several statements on a line, and text of inline
+ * assembly may hide a statement behind a directive or between comments. */
+static const char *find_forbidden(const char *ptx, const char *end)
+{
+    const char *why = NULL;
+    for (const char *line = ptx; line < end && !why;) {
+        while (line < end && is_space(*line))
+            line++;
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        const size_t size = (size_t)((stop ? stop : end) - line);
+        for (size_t i = 0; i < KILN__COUNT(forbidden) && !why && !names_file(line, size); i++)
+            if (has_word(line, size, forbidden[i].word))
+                why = forbidden[i].why;
+        line += size;
+    }
+    return why;
+}
+
+/* Adds the variable that a statement `.visible .global .align 4 .u32 name[16] = ...` declares. */
 static bool add_global(kiln__judge *judge, const char *line, size_t length)
 {
     size_t end = 0;
@@ -123,7 +179,27 @@ void kiln__judge_drop_globals(kiln__judge *judge)
     judge->code.global_count = 0;
 }
 
-/* Walks over the lines of the PTX. The integers of all sizes are kept, the variables only of the last module. */
+static bool declares_global(const char *statement, size_t length)
+{
+    static const char *const with[] = {".global", ".visible .global", ".weak .global", ".common .global"};
+    for (size_t i = 0; i < KILN__COUNT(with); i++)
+        if (begins(statement, length, with[i]))
+            return true;
+    return false;
+}
+
+/* Adds what a statement names. Directives other than variables are left out, and comments. */
+static bool read_statement(kiln__judge *judge, const char *statement, size_t length)
+{
+    if (declares_global(statement, length))
+        return add_global(judge, statement, length);
+    if (begins(statement, length, ".") || begins(statement, length, "//"))
+        return true;
+    return add_operands(judge, statement, length);
+}
+
+/* Walks over the statements of the PTX. A statement ends at ; { } or with its line, but a variable ends at ; only, so that
+ * its initial value is no statement. The integers of all sizes are kept, the variables only of the last module. */
 bool kiln__judge_read_code(kiln__judge *judge)
 {
     size_t length;
@@ -135,27 +211,17 @@ bool kiln__judge_read_code(kiln__judge *judge)
     kiln__judge_drop_globals(judge);
     if (!*code->digest)
         kiln__hash_print(kiln__hash(ptx, length), code->digest);
-    for (const char *line = ptx; line < end;) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        const char *next = stop ? stop + 1 : end;
-        while (line < next && is_space(*line))
-            line++;
-        const size_t size = (size_t)((stop ? stop : end) - line) * (line < next);
-        const bool directive = begins(line, size, ".") && !begins(line, size, ".global") &&
-                               !begins(line, size, ".visible") && !begins(line, size, ".weak") &&
-                               !begins(line, size, ".common");
-        if (begins(line, size, ".global") || begins(line, size, ".visible .global") ||
-            begins(line, size, ".weak .global") || begins(line, size, ".common .global")) {
-            if (!add_global(judge, line, size))
-                return false;
-        } else if (size && !directive && !begins(line, size, "//")) {
-            for (size_t i = 0; i < KILN__COUNT(forbidden) && !code->forbidden; i++)
-                if (has_word(line, size, forbidden[i].word))
-                    code->forbidden = forbidden[i].why;
-            if (!begins(line, size, "bra") && !begins(line, size, "$") && !add_operands(judge, line, size))
-                return false;
-        }
-        line = next;
+    code->forbidden = code->forbidden ? code->forbidden : find_forbidden(ptx, end);
+    for (const char *at = ptx; at < end;) {
+        const char *ends = declares_global(at, (size_t)(end - at)) ? ";"
+                           : begins(at, (size_t)(end - at), "//")  ? "\r\n"
+                                                                   : ";{}\r\n";
+        const size_t size = strcspn(at, ends);
+        if (!read_statement(judge, at, size))
+            return false;
+        at += size;
+        while (at < end && (is_space(*at) || strchr(";{}", *at)))
+            at++;
     }
     if (code->constant_count)
         qsort(code->constants, code->constant_count, sizeof *code->constants, compare_numbers);

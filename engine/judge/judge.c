@@ -76,6 +76,25 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
     return judge->buffers && judge->places ? KILN_OK : kiln__fail_memory(error);
 }
 
+kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
+                               kiln_error **error)
+{
+    if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_COMPILER || status == KILN_ERROR_INTERRUPTED) {
+        if (error)
+            *error = why;
+        else
+            kiln_error_free(why);
+        return status;
+    }
+    *fault = (kiln__judge_fault){.kind = status == KILN_ERROR_TIMEOUT   ? KILN_JUDGED_TIMEOUT
+                                         : status == KILN_ERROR_REFUSED ? KILN_JUDGED_FORBIDDEN
+                                                                        : KILN_JUDGED_COMPILE,
+                                 .message = kiln__judge_print(judge, "%s", kiln_error_message(why)),
+                                 .of_code = true};
+    kiln_error_free(why);
+    return KILN_OK;
+}
+
 /* Compiles and loads the candidate. If that fails, the fault tells it. */
 static kiln_status open_candidate(kiln__judge *judge, kiln_error **error)
 {
@@ -85,19 +104,7 @@ static kiln_status open_candidate(kiln__judge *judge, kiln_error **error)
     kiln_status status = kiln_plan_open(judge->engine, judge->own, &choice, &judge->candidate, &why);
     if (status == KILN_OK)
         return kiln__judge_read_code(judge) ? KILN_OK : kiln__fail_memory(error);
-    if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_COMPILER || status == KILN_ERROR_INTERRUPTED) {
-        if (error)
-            *error = why;
-        else
-            kiln_error_free(why);
-        return status;
-    }
-    judge->fault.kind = status == KILN_ERROR_TIMEOUT   ? KILN_JUDGED_TIMEOUT
-                        : status == KILN_ERROR_REFUSED ? KILN_JUDGED_FORBIDDEN
-                                                       : KILN_JUDGED_COMPILE;
-    judge->fault.message = kiln__judge_print(judge, "%s", kiln_error_message(why));
-    kiln_error_free(why);
-    return KILN_OK;
+    return kiln__judge_refuse(judge, status, why, &judge->fault, error);
 }
 
 /* ---- trials ---- */
@@ -186,8 +193,7 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     judge->classes[trial->class] += fits;
     if (fault.kind == KILN_JUDGED_PASS)
         return KILN_OK;
-    if (!judge->broken && fault.kind != KILN_JUDGED_STATE && fault.kind != KILN_JUDGED_LAUNCH &&
-        fault.kind != KILN_JUDGED_COMPILE && fault.kind != KILN_JUDGED_FORBIDDEN)
+    if (!judge->broken && fault.kind != KILN_JUDGED_STATE && fault.kind != KILN_JUDGED_LAUNCH && !fault.of_code)
         KILN__TRY(ask_original(judge, trial, &fails, error));
     if (fails) {
         judge->unsettled++;
@@ -203,8 +209,7 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
         judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
         judge->fault = fault.kind == KILN_JUDGED_PASS ? judge->fault : fault;
     }
-    const bool of_code = judge->fault.kind == KILN_JUDGED_COMPILE || judge->fault.kind == KILN_JUDGED_FORBIDDEN;
-    return trial->phase == KILN__JUDGE_PHASE_CALLS || judge->broken || of_code ? KILN_OK : shrink(judge, error);
+    return trial->phase == KILN__JUDGE_PHASE_CALLS || judge->broken || fault.of_code ? KILN_OK : shrink(judge, error);
 }
 
 /* How many trials a phase has, and how large they may be. */

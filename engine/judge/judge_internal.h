@@ -82,6 +82,7 @@ typedef struct kiln__judge_fault {
     uint64_t element, wrong, of;
     char index[96], expected[40], got[40];
     const char *message; /* one sentence or more, in the judge's arena */
+    bool of_code;        /* the fault shows before a kernel runs */
 } kiln__judge_fault;
 
 /* A finding of the checks. All texts are in the judge's arena. */
@@ -188,6 +189,11 @@ kiln_status kiln__judge_expect(kiln__judge *judge, const kiln__judge_trial *tria
 void kiln__judge_drop_expected(kiln__judge *judge);
 /* Compares what was read from the device. */
 void kiln__judge_compare(kiln__judge *judge, kiln__judge_fault *fault);
+
+/* judge.c: takes the failure of the candidate's compile, and `why`. *fault tells it, or the status if the candidate is not
+ * to blame. */
+kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
+                               kiln_error **error);
 
 /* trial.c. A status other than KILN_OK means that the judge itself failed. */
 /* Runs one trial of the candidate, or of the original. *fault tells what it found. *fits is false if the spec's

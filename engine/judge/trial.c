@@ -344,17 +344,13 @@ static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial
     const bool trusted = status == KILN_OK;
     if (trusted)
         status = kiln_plan_resize(judge->candidate, sizes, count, &why);
-    const bool refused = trusted && status != KILN_OK && status != KILN_ERROR_MEMORY;
+    const bool refused = trusted && status != KILN_OK;
     for (size_t v = 0; status == KILN_OK && v < judge->spec->verify_count; v++)
         if (judge->references[v].plan)
             status = kiln_plan_resize(judge->references[v].plan, sizes, count, &why);
     kiln__free(judge->mem, sizes);
-    if (refused) {
-        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_COMPILE};
-        fault->message = kiln__judge_print(judge, "%s", kiln_error_message(why));
-        kiln_error_free(why);
-        return KILN_OK;
-    }
+    if (refused)
+        return kiln__judge_refuse(judge, status, why, fault, error);
     if (status != KILN_OK && status != KILN_ERROR_MEMORY) { /* the spec's own variants cannot have these sizes */
         *fits = false;
         kiln_error_free(why);
@@ -369,7 +365,7 @@ static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial
     if (!kiln__judge_read_code(judge)) /* a size may be a macro, and then the code is another one */
         return kiln__fail_memory(error);
     if (judge->code.forbidden)
-        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_FORBIDDEN, .message = judge->code.forbidden};
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_FORBIDDEN, .message = judge->code.forbidden, .of_code = true};
     return kiln__once_buffers(judge->candidate, judge->buffers, error);
 }
 

@@ -29,21 +29,22 @@ void kiln_judgement_free(kiln_judgement *verdict)
 
 /* ---- JSON ---- */
 
-/* Writes a string. Bytes of a candidate may be anything: bytes that are not printable ASCII are escaped one by one, so
- * the text is valid JSON whatever they are. */
+/* Writes a string. Bytes of a candidate may be anything: control characters are escaped, and bytes that are not UTF-8
+ * become U+FFFD, so the text is valid JSON whatever they are. */
 static void put_string(kiln__text *out, const char *text)
 {
     kiln__text_puts(out, "\"");
-    for (const char *at = text ? text : ""; *at; at++) {
-        const unsigned char c = (unsigned char)*at;
+    for (const char *at = text ? text : ""; *at;) {
+        const char *from = at;
+        const uint32_t c = kiln__utf8_next(&at);
         if (c == '"' || c == '\\')
-            kiln__text_printf(out, "\\%c", c);
+            kiln__text_printf(out, "\\%c", (char)c);
         else if (c == '\n')
             kiln__text_puts(out, "\\n");
-        else if (c < 0x20 || c >= 0x7f)
-            kiln__text_printf(out, "\\u%04x", c);
+        else if (c < 0x20 || c == 0x7f || c == 0xfffd)
+            kiln__text_printf(out, "\\u%04x", (unsigned)c);
         else
-            kiln__text_add(out, at, 1);
+            kiln__text_add(out, from, (size_t)(at - from));
     }
     kiln__text_puts(out, "\"");
 }
@@ -219,7 +220,7 @@ static void make_json(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, ", ");
     put_member(out, "name", judge->engine->info.name);
     kiln__text_printf(out, ", \"simulated\": %s, \"sandbox\": %s, ", judge->simulated ? "true" : "false",
-                      judge->engine->sandboxed ? "true" : "false");
+                      judge->engine->confined ? "true" : "false");
     put_number(out, "seconds", kiln__seconds_since(judge->begun));
     kiln__text_puts(out, "},\n  \"digest\": {");
     put_hash(out, "spec", judge->spec->file.text, judge->spec->file.length);

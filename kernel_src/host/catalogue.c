@@ -44,7 +44,7 @@ kiln_status kiln_catalogue_register(kiln_engine *engine, kiln_error **error)
         status = kiln_register_host(engine, host->info.name, host->info.uses | KILN_HOST_SHIPPED, host->function, NULL,
                                     error);
         if (status == KILN_OK)
-            status = kiln_describe_host(engine, &host->info, error);
+            status = kiln_describe_host(engine, host->info.name, host->info.takes, error);
     }
     return status;
 }

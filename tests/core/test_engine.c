@@ -239,6 +239,41 @@ static void test_estimating(void)
     named(NULL, "sim:h200");
 }
 
+static int releases;
+static CUresult CUDAAPI count_release(CUdevice device)
+{
+    (void)device;
+    releases++;
+    return CUDA_SUCCESS;
+}
+static CUresult CUDAAPI refuse_retain(CUcontext *context, CUdevice device)
+{
+    (void)context, (void)device;
+    return CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+/* If a context cannot be retained again, closing the engine does not release it for a second time. */
+static void test_renewing(void)
+{
+    reset();
+    kiln_options options = options_for("sim:h200");
+    kiln_engine *engine = open_engine(&options);
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__engine_device(engine, &error), error);
+    const kiln__driver driver = engine->driver;
+    CHECK_OK(kiln__engine_renew(engine, &error), error);
+    const CUdevice device = engine->device;
+    releases = 0;
+    engine->driver.cuDevicePrimaryCtxRelease_ = count_release;
+    engine->driver.cuDevicePrimaryCtxRetain_ = refuse_retain;
+    CHECK(kiln__engine_renew(engine, &error) == KILN_ERROR_DEVICE);
+    kiln_error_free(error);
+    CHECK(releases == 1 && !engine->context);
+    kiln_engine_close(engine);
+    CHECK(releases == 1);
+    CHECK(driver.cuDevicePrimaryCtxRelease_(device) == CUDA_SUCCESS); /* the release that was only counted */
+}
+
 static void test_context(void)
 {
     reset();
@@ -598,6 +633,7 @@ static const check_case cases[] = {{"options", test_options},
                                    {"estimated times by default", test_estimating},
                                    {"choice of a device", test_choice},
                                    {"the caller's context", test_context},
+                                   {"a context that cannot be renewed", test_renewing},
                                    {"list of devices", test_devices},
                                    {"memory limits", test_memory},
                                    {"host functions", test_hosts},

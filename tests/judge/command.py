@@ -5,7 +5,10 @@
 - The same seed gives the same digest in every run; another seed draws other cases.
 - The exit code follows from the verdict, and the page names the smallest case.
 - A candidate that is no file, and a spec without references, are errors and no verdicts.
-- The key `judge` of a spec decides which sizes are tried."""
+- The key `judge` of a spec decides which sizes are tried.
+- A clock is found wherever the PTX reads it.
+- With a tolerance, an infinity or a NaN that is expected allows only itself.
+- Names and the environment are told as they are."""
 import json
 import pathlib
 import subprocess
@@ -42,6 +45,46 @@ def verdict(spec, candidate, *words, device="sim"):
     jsonschema.validate(made, SCHEMA)
     need(done.returncode == CODES[made["verdict"]], f"{made['verdict']} ends with {done.returncode}")
     return made
+
+
+def check_clocks(spec, source):
+    """Ways to write a read of a clock, a counter or the number of the launch, and words that only look like one."""
+    for i, text in enumerate(('.reg .u32 q; mov.u32 q, %%clock; mov.u32 %0, q;', '.loc 1 1 1; mov.u32 %0, %%globaltimer_lo;',
+                              '.pragma \\"nounroll\\"; mov.u32 %0, %%clock;', '/* \\" */ mov.u32 %0, %%clock; /* \\" */',
+                              '.reg .u64 q; mov.u64 q, %%gridid; cvt.u32.u64 %0, q;', '// \\r mov.u32 %0, %%clock;',
+                              '/*\\n.file 1 \\"*/ mov.u32 %0, %%clock; // \\"', '{mov.u32 %0,%%clock_hi;}', 'mov.u32 %0, %%pm3;')):
+        body = f'    unsigned c;\n    asm volatile("{text}" : "=r"(c));\n    if (i < n)\n        z[i] = a * x[i] + b * y[i] + (c == 77777);\n}}\n'
+        made = verdict(spec, source(f"clock{i}", body))
+        need(made["verdict"] == "forbidden", f"{text}: {made['verdict']}: {made['message']}")
+    plain = "    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n"
+    made = verdict(spec, source("%clock vprintf", plain))
+    need(made["verdict"] == "pass", f"the name of a file counts as code: {made['message']}")
+
+
+def check_special(work):
+    """A copy with a tolerance, and copies that are wrong for one kind of value."""
+    head = 'extern "C" __global__ void copy(const float *x, float *y, int n)\n{\n    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n'
+    def copy(name, value):
+        path = work / f"{name}.cu"
+        path.write_text(f"{head}    if (i < n)\n        y[i] = {value};\n}}\n")
+        return path
+    copy("copy", "x[i]")
+    (work / "copy.yaml").write_text(
+        "kiln: 1\nname: copy\nsource: copy.cu\nsizes: {tiny: {N: 300}}\n"
+        "buffers:\n  x: {type: f32, shape: [N], fill: {normal: [0, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
+        "verify: {y: {against: {variant: own}, rtol: 1e-5, atol: 1e-6}}\n"
+        "judge: {N: {from: 1, to: 2000}, x: {from: -1e6, to: 1e6, special: true}}\n"
+        'variants:\n  own: {launch: {kernel: copy, grid: ["ceil_div(N, 256)"], block: [256], args: [x, y, N]}}\n')
+    inf, low, nan = "__int_as_float(0x7f800000)", "__int_as_float(0xff800000)", "__int_as_float(0x7fffffff)"
+    values = {"inf": (inf, f"x[i] == {inf}"), "low": (low, f"x[i] == {low}"), "nan": (nan, "x[i] != x[i]"),
+              "one": ("-7.0f", f"x[i] == x[i] && x[i] - x[i] == 0 && x[i] > 0.5f")}
+    need(verdict(work / "copy.yaml", copy("same", "x[i]"))["verdict"] == "pass", "a copy fails")
+    for want, (_, condition) in values.items():
+        for got, (value, _) in values.items():
+            if got == want != "one":
+                continue
+            made = verdict(work / "copy.yaml", copy(f"{got}_for_{want}", f"{condition} ? {value} : x[i]"))
+            need(made["verdict"] == "wrong", f"{got} for {want}: {made['verdict']}: {made['message']}")
 
 
 def main():
@@ -112,6 +155,32 @@ def main():
         for word, line in (("compile", "#error"), ("forbidden", '    printf("%d", i);')):
             late = source(f"late_{word}", f"#if N == 33\n{line}\n#endif\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}}\n")
             need(verdict(work / "baked.yaml", late)["verdict"] == word, f"a kernel that is {word} at one size passes")
+
+        # a compile that does not end is late, also if another size begins it
+        endless = (FOLDER / "museum" / "compiles_for_ever.cu").read_text().split("#if CHEAT\n")[1].split("#endif")[0]
+        slow = source("slow", "    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n", f"#if N == 33\n{endless}#endif\n{HEAD}")
+        made = verdict(work / "baked.yaml", slow, "--sandbox", "off", "--compile-timeout", "30")
+        need(made["verdict"] == "timeout", f"an endless compile of one size: {made['verdict']}: {made['message']}")
+
+        check_clocks(ops / "axpby.yaml", source)
+        check_special(work)
+
+        # texts as they are, and one newline
+        named = source("k\u00e9\u6838", "    nonsense;\n}\n")
+        done = run(ops / "axpby.yaml", named, "--json")
+        need(json.loads(done.stdout)["candidate"] == named.name, f"a name in UTF-8: {done.stdout}")
+        need(done.stdout.endswith("}\n") and not done.stdout.endswith("\n\n"), "an empty line behind the JSON")
+
+        # a sandbox is told only where there is one
+        spec = (ops / "axpby.yaml").read_text().replace("{variant: reference}", "{command: ['false']}")
+        (work / "commands.yaml").write_text(spec)
+        made = verdict(work / "commands.yaml", right, "--allow-commands", "--budget", "0.000001")
+        need(made["environment"]["sandbox"] is False, "a spec with commands is said to run in a sandbox")
+
+        # a file is judged as a whole
+        (work / "zero.cu").write_bytes(right.read_bytes() + b"\0\n#error the rest\n")
+        zero = run(ops / "axpby.yaml", work / "zero.cu")
+        need(zero.returncode == 2 and "zero byte" in zero.stderr, f"a zero byte: {zero.returncode} {zero.stderr}")
 
         # errors are no verdicts
         none = run(ops / "axpby.yaml", work / "none.cu", "--json")

@@ -221,8 +221,6 @@ static void tear_down(void)
 
 /* ---- every function ---- */
 
-static const kiln_host_info described = {"captured", KILN_HOST_INPUT, "any", "any"}; /* every engine has it */
-
 /* X(the kind of answer, name, a letter for each pointer argument, a call). In it A(0, value) is the first pointer argument.
  *   r  required: KILN_ERROR_ARGUMENT, "NAME: ARGUMENT is NULL"     a  the same for an array, which has a count
  *   o  may be NULL     u  a callback's `user`: the same
@@ -265,7 +263,7 @@ static const kiln_host_info described = {"captured", KILN_HOST_INPUT, "any", "an
     X(NOTHING, kiln_call_matrix_free, "vv", (A(0, &w.call), A(1, &out.matrix)))                                        \
     X(STATUS, kiln_register_host, "rrruo",                                                                             \
       (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3, NULL), A(4, &out.error)))                   \
-    X(STATUS, kiln_describe_host, "rro", (A(0, w.engine), A(1, &described), A(2, &out.error)))                         \
+    X(STATUS, kiln_describe_host, "rrro", (A(0, w.engine), A(1, "captured"), A(2, "any"), A(3, &out.error)))           \
     X(STATUS, kiln_spec_load, "rrro", (A(0, w.engine), A(1, "fake.yaml"), A(2, &out.spec), A(3, &out.error)))          \
     X(STATUS, kiln_spec_parse, "rrrro",                                                                                \
       (A(0, w.engine), A(1, spec_text), sizeof spec_text - 1, A(2, "fake.yaml"), A(3, &out.spec), A(4, &out.error)))   \

@@ -159,8 +159,30 @@ static void test_both(void)
     kiln__free(NULL, text);
 }
 
+/* A cp.async may read any number of bytes, so the checks see its source before the device refuses it as misaligned. The
+ * cells of these bytes lie in two pages of shadow memory. */
+static void test_over_the_end_of_a_page(void)
+{
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                               ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+                               "{ .reg .b64 %a; .reg .b32 %s, %n; .shared .align 16 .b8 s[16];\n"
+                               "  ld.param.u64 %a, [in]; mov.u32 %s, s; mov.u32 %n, 13;\n"
+                               "  cp.async.ca.shared.global [%s], [%a+4092], 16, %n; ret; }\n";
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    b.params.in = vm_alloc(b.device, 2 * VM_SHADOW_PAGE);
+    void *in = vm_pointer(b.device, b.params.in, 2 * VM_SHADOW_PAGE);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(in);
+    memset(in, 0, 2 * VM_SHADOW_PAGE);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_FAULT_MISALIGNED);
+    const vm_allocation *a = vm_allocation_of(b.device, b.params.in);
+    CU_ASSERT_FATAL(a && a->shadow);
+    CU_ASSERT_PTR_NOT_NULL(a->shadow->pages[0]);
+    CU_ASSERT_PTR_NOT_NULL(a->shadow->pages[1]);
+    check_bench_end(&b);
+}
+
 int main(int count, char **arguments)
 {
-    static const check_case cases[] = {{"both", test_both}};
+    static const check_case cases[] = {{"both", test_both}, {"over the end of a page", test_over_the_end_of_a_page}};
     return check_main(count, arguments, "checks by vectors", cases, KILN__COUNT(cases));
 }

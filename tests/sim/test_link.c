@@ -226,6 +226,39 @@ static void libraries(void)
     kiln__text_free(&log);
 }
 
+/* A library of very many modules, each of which wants the one before it: searching all of them again for each module
+ * would take hours. The test writes the modules itself, because parsing 300,000 texts would take minutes. */
+static void long_library(void)
+{
+    enum { MODULES = 300000, NAME = 12 };
+    ptx_input *inputs = calloc(MODULES, sizeof *inputs);
+    ptx_symbol *symbols = calloc((size_t)MODULES * 2, sizeof *symbols);
+    char(*names)[NAME] = calloc(MODULES, sizeof *names);
+    CU_ASSERT_FATAL(inputs && symbols && names);
+    for (uint32_t m = 0; m < MODULES; m++) {
+        ptx_symbol *own = &symbols[2 * (size_t)m];
+        snprintf(names[m], NAME, "v%u", m);
+        own[0] = (ptx_symbol){.name = names[m], .space = PTX_SPACE_GLOBAL, .linkage = PTX_VISIBLE, .bytes = 4};
+        own[1] = (ptx_symbol){.name = names[m ? m - 1 : 0], .space = PTX_SPACE_GLOBAL, .linkage = PTX_EXTERN};
+        own[0].function = own[1].function = UINT32_MAX;
+        inputs[m] = (ptx_input){.module = calloc(1, sizeof(ptx_module)), .name = "member", .lazy = m + 1 < MODULES};
+        CU_ASSERT_PTR_NOT_NULL_FATAL(inputs[m].module);
+        inputs[m].module->symbols = own;
+        inputs[m].module->symbol_count = m ? 2 : 1;
+    }
+    kiln__text log = {0};
+    ptx_module *module = NULL;
+    CU_ASSERT_EQUAL(ptx_link(NULL, inputs, MODULES, no_builtin, &module, &log), PTX_OK);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(module);
+    CU_ASSERT(inputs[0].used && inputs[MODULES / 2].used);
+    CU_ASSERT_EQUAL(module->symbol_count, MODULES);
+    ptx_free(NULL, module);
+    kiln__text_free(&log);
+    free(names);
+    free(symbols);
+    free(inputs);
+}
+
 /* Line numbers refer to the file of each part. A body that two names share is changed once. */
 static void lines_and_aliases(void)
 {
@@ -446,6 +479,7 @@ static const check_case cases[] = {{"three parts", three_parts},
                                    {"nothing missing", nothing_missing},
                                    {"weak and common", weak_and_common},
                                    {"libraries", libraries},
+                                   {"a long library", long_library},
                                    {"lines and aliases", lines_and_aliases},
                                    {"alias of the replaced", alias_of_the_replaced},
                                    {"out of memory", out_of_memory},

@@ -132,7 +132,7 @@ static void the_nearest_inputs(void)
           fabs(got.distance - log2(4101.0 / 4001)) < 0.01);
     got = ask(&f, text, "band", 800); /* these sizes are known, though without features */
     CHECK(got.from == KILN_BEST_EXACT && got.block == 128 && got.inputs == 0);
-    /* Nobody knows the features of a matrix that is not there: sizes decide. */
+    /* Nobody knows the features of a matrix that is not there: Kiln chooses by the sizes. */
     got = ask(&f, text, "none.mtx", 500);
     CHECK(got.from == KILN_BEST_NEAREST && got.block == 128 && got.inputs == 0);
     CHECK(strstr(f.log, "the features of the input are not known, so Kiln chooses by the sizes alone") != NULL);

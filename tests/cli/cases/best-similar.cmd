@@ -23,5 +23,5 @@ YAML
 kiln best rows.yaml --known known.yaml --no-store -s ROWS=200 -s DEGREE=31
 kiln best rows.yaml --known known.yaml --no-store -s ROWS=100
 kiln best rows.yaml --known known.yaml --no-store -s ROWS=100 --json | grep -A 60 '"from"' | sed -E 's/([0-9][.][0-9]{3})[0-9]+/\1/'
-# Where the input cannot be made, sizes decide.
+# Where the input cannot be made, Kiln chooses by the sizes alone.
 kiln best rows.yaml --known known.yaml --no-store -s MATRIX=none.mtx 2>&1 | sed "s:/none.mtx.*::; /^kiln/s|: rows.yaml.*||; /^ /d"

@@ -4,6 +4,8 @@ kiln tune add --check -p ITEMS=1 -v plain --no-store | sed -n '/checked  /p; /no
 kiln tune add --check -p ITEMS=1 -v plain --no-store >/dev/null; echo "exit code $?"
 kiln tune add -d sim:h200 --check -p ITEMS=1 -v plain -s N=100 --no-store | sed -n '/checked  /p'
 kiln tune race -v hasty --no-verify --check --no-store --json >sweep.json; echo "exit code $?"
+# The checks must not take the command's right to write files.
+kiln tune add --check -p ITEMS=1 -v plain --no-store --csv rows.csv >/dev/null; echo "exit code $?, $(grep -c plain rows.csv) rows"
 python3 -c "
 import json
 check = json.load(open('sweep.json'))['check']

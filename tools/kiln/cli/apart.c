@@ -177,13 +177,14 @@ int cli_apart_error(const cli *c, kiln_error *error)
 /* ---- the two processes ---- */
 
 /* Returns the longest time that the child can take without a defect; 0: any time. Only a kernel that has taken over
- * the child takes longer, because the simulated device ends all others. */
+ * the child takes longer, because the simulated device ends all others. A judgement begins trials until its budget ends,
+ * whatever the limit of one is. */
 static double longest(const cli_run_args *args)
 {
     double limit = args->sample_timeout != 0 ? args->sample_timeout : USUAL_LIMIT + 2 * args->budget;
     if (limit <= 0)
         return 0;
-    return PREPARE_SECONDS + limit * (2 + 4 * (double)args->repetitions);
+    return PREPARE_SECONDS + args->budget + limit * (2 + 4 * (double)args->repetitions);
 }
 
 /* Serves the child until it ends. */

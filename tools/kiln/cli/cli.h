@@ -422,8 +422,9 @@ typedef struct cli_stream {
 } cli_stream;
 FILE *cli_stream_open(cli_stream *stream);                                /* NULL: out of memory */
 int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* also closes the stream */
-/* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. It never waits for a FIFO. */
-const char *cli_read_file(const char *path, size_t most);
+/* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. It never waits for a FIFO.
+ * A zero byte follows the file's own bytes, whose number goes to *length; NULL: it is not needed. */
+const char *cli_read_file(const char *path, size_t most, size_t *length);
 /* Returns the file in the folder of `path` whose name is the nearest, among the names that end in one of `ends` (".yaml
  * .yml"). NULL: no name is near. */
 const char *cli_similar_file(const char *path, const char *ends);

@@ -74,7 +74,7 @@ FILE *cli_stream_open(cli_stream *stream)
     return stream->file;
 }
 
-const char *cli_read_file(const char *path, size_t most)
+const char *cli_read_file(const char *path, size_t most, size_t *length)
 {
     struct stat about;
     if (stat(path, &about) != 0) /* before the file is opened: a FIFO would block, and a device may have side effects */
@@ -97,5 +97,7 @@ const char *cli_read_file(const char *path, size_t most)
         while (got < 0 && errno == EINTR);
     close(fd);
     text[used] = 0;
+    if (length)
+        *length = used;
     return text;
 }

@@ -26,8 +26,10 @@ typedef struct comparison {
     pair *pairs;
     size_t count, only_a, only_b;
     size_t numbers[NOT_JUDGED + 1]; /* of pairs, by verdict */
-    bool devices;                   /* both sides have a device in common, so only rows of one device are compared */
-    double noise, z;                /* z: factor from a 95 % interval to the interval that is compared */
+    /* the text that all pairs have; NULL: they differ, or there is no pair */
+    const char *spec, *sizes, *device;
+    bool devices;    /* both sides have a device in common, so only rows of one device are compared */
+    double noise, z; /* z: factor from a 95 % interval to the interval that is compared */
 } comparison;
 
 static int by_key(const compare_row *a, const compare_row *b, bool devices)
@@ -53,13 +55,47 @@ static int by_key_alone(const void *left, const void *right)
     return order ? order : (a->made > b->made) - (a->made < b->made);
 }
 
+static int by_text(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Returns the names of the devices of all rows, in their order. */
+static const char **sorted_devices(const compare_side *side)
+{
+    const char **names = cli_alloc((side->count + 1) * sizeof *names);
+    for (size_t i = 0; i < side->count; i++)
+        names[i] = side->rows[i]->device;
+    qsort(names, side->count, sizeof *names, by_text);
+    return names;
+}
+
 static bool shares_device(const compare_side *a, const compare_side *b)
 {
-    for (size_t i = 0; i < a->count; i++)
-        for (size_t k = 0; k < b->count; k++)
-            if (strcmp(a->rows[i]->device, b->rows[k]->device) == 0)
-                return true;
+    const char **of_a = sorted_devices(a), **of_b = sorted_devices(b);
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        const int order = strcmp(of_a[i], of_b[k]);
+        if (order == 0)
+            return true;
+        i += order < 0;
+        k += order > 0;
+    }
     return false;
+}
+
+/* A command that failed does not tell its configurations. Every configuration of the other side counts as failed. */
+static void fail_rows(compare_side *side, const compare_side *other)
+{
+    side->rows = cli_alloc((other->count + 1) * sizeof *side->rows);
+    for (size_t i = 0; i < other->count; i++) {
+        side->rows[i] = cli_alloc(sizeof *side->rows[i]);
+        *side->rows[i] = *other->rows[i];
+        side->rows[i]->status = side->failed;
+        side->rows[i]->message = side->why;
+        side->rows[i]->value = side->rows[i]->low = side->rows[i]->high = 0;
+        side->rows[i]->repetitions = 0;
+    }
+    side->count = side->room = other->count;
 }
 
 /* Keeps the last row of each key, in the order of keys. Rows of one key are in the order in which they were made. */
@@ -185,17 +221,33 @@ static const char *verdict_text(const pair *p)
     return count && p->verdict == SLOWER ? "more" : count && p->verdict == FASTER ? "less" : verdict_texts[p->verdict];
 }
 
-/* Whether all pairs have the same text there; *text gets it. */
-static bool is_common(const comparison *c, size_t offset, const char **text)
+/* Returns the text that all pairs have at this offset of their rows; NULL: they differ, or there is no pair. */
+static const char *find_common(const comparison *c, size_t offset)
 {
-    *text = "";
+    const char *text = NULL;
     for (size_t i = 0; i < c->count; i++) {
         const char *here = *(const char *const *)((const char *)c->pairs[i].a + offset);
-        if (i > 0 && strcmp(here, *text) != 0)
-            return false;
-        *text = here;
+        if (i > 0 && strcmp(here, text) != 0)
+            return NULL;
+        text = here;
     }
-    return c->count > 0;
+    return text;
+}
+
+static void find_commons(comparison *c)
+{
+    c->spec = find_common(c, offsetof(compare_row, spec));
+    c->sizes = find_common(c, offsetof(compare_row, sizes));
+    c->device = find_common(c, offsetof(compare_row, device));
+}
+
+/* Many digits of a number that no hardware reaches tell nothing. */
+#define MOST_DIGITS 1e15
+
+static const char *percent_text(const char *sign, double percent)
+{
+    return fabs(percent) < MOST_DIGITS ? cli_printf("%s%.1f %%", percent >= 0 ? sign : "", percent)
+                                       : cli_printf("%s%.3g %%", percent >= 0 ? sign : "", percent);
 }
 
 static const char *value_text(const compare_row *row)
@@ -203,18 +255,21 @@ static const char *value_text(const compare_row *row)
     if (row->status != KILN_OK)
         return kiln_status_text(row->status);
     if (row->kind == COMPARE_COUNT)
-        return row->value < 1e15 && row->value >= floor(row->value) && row->value <= floor(row->value)
+        return !(fabs(row->value) < MOST_DIGITS) ? cli_printf("%.4g", row->value)
+               : row->value >= 0 && row->value >= floor(row->value) && row->value <= floor(row->value)
                    ? cli_whole((uint64_t)row->value)
                    : cli_significant(row->value, 4);
+    if (!(row->value < MOST_DIGITS))
+        return cli_printf("%.4g s", row->value);
     const char *interval = row->kind == COMPARE_MEASURED && row->low > 0 && row->high > row->low && row->value > 0
-                               ? cli_printf(" \u00b1%.1f %%", 50 * (row->high - row->low) / row->value)
+                               ? percent_text(" \u00b1", 50 * (row->high - row->low) / row->value)
                                : "";
     return cli_printf("%s%s", cli_seconds(row->value), out_utf8() ? interval : "");
 }
 
 static const char *change_text(const pair *p)
 {
-    return p->ratio > 0 && isfinite(p->ratio) ? cli_printf("%+.1f %%", 100 * (p->ratio - 1)) : "";
+    return p->ratio > 0 && isfinite(p->ratio) ? percent_text("+", 100 * (p->ratio - 1)) : "";
 }
 
 static const char *configuration_text(const pair *p)
@@ -227,31 +282,29 @@ static const char *configuration_text(const pair *p)
 /* The columns of a pair. `lead` has the texts that are not the same for all pairs. */
 static void add_cells(cli_list *cells, const comparison *c, const pair *p)
 {
-    const char *common;
     cli_list_add(cells, value_text(p->a));
     cli_list_add(cells, value_text(p->b));
     cli_list_add(cells, change_text(p));
     cli_list_add(cells, verdict_text(p));
-    if (!is_common(c, offsetof(compare_row, spec), &common))
+    if (!c->spec)
         cli_list_add(cells, p->a->spec);
-    if (!is_common(c, offsetof(compare_row, sizes), &common))
+    if (!c->sizes)
         cli_list_add(cells, p->a->sizes);
-    if (c->devices && !is_common(c, offsetof(compare_row, device), &common))
+    if (c->devices && !c->device)
         cli_list_add(cells, p->a->device);
     cli_list_add(cells, configuration_text(p));
 }
 
 static void add_heads(cli_list *cells, const comparison *c)
 {
-    const char *common;
     static const char *const heads[] = {"A", "B", "change", "verdict"};
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         cli_list_add(cells, heads[i]);
-    if (!is_common(c, offsetof(compare_row, spec), &common))
+    if (!c->spec)
         cli_list_add(cells, "spec");
-    if (!is_common(c, offsetof(compare_row, sizes), &common))
+    if (!c->sizes)
         cli_list_add(cells, "sizes");
-    if (c->devices && !is_common(c, offsetof(compare_row, device), &common))
+    if (c->devices && !c->device)
         cli_list_add(cells, "device");
     cli_list_add(cells, "configuration");
 }
@@ -259,14 +312,12 @@ static void add_heads(cli_list *cells, const comparison *c)
 /* Returns the spec, sizes and device that all pairs share: "affine, N=500, on NVIDIA H200". */
 static const char *subject(const comparison *c)
 {
-    const char *spec, *sizes, *device, *text = "several specs";
-    if (is_common(c, offsetof(compare_row, spec), &spec))
-        text = spec;
-    if (is_common(c, offsetof(compare_row, sizes), &sizes) && *sizes)
-        text = cli_printf("%s, %s", text, sizes);
-    if (c->devices && is_common(c, offsetof(compare_row, device), &device) && *device)
-        text = cli_printf("%s, on %s", text, device);
-    return text;
+    const char *text = c->spec ? c->spec : "several specs";
+    if (c->sizes && *c->sizes)
+        text = cli_printf("%s, %s", text, c->sizes);
+    if (c->devices && c->device && *c->device)
+        text = cli_printf("%s, on %s", text, c->device);
+    return cli_visible(text);
 }
 
 static const char *summary(const comparison *c)
@@ -306,31 +357,35 @@ static void print_text(const comparison *c, size_t top)
         for (size_t k = 0; k < cells.count; k++)
             table_cell(&table, "%s", cells.items[k]);
     }
-    out_printf("%s%s%s\n  A is %s\n  B is %s\n\n", out_bold(), subject(c), out_plain(), c->sides[0].what,
-               c->sides[1].what);
+    out_printf("%s%s%s\n  A is %s\n  B is %s\n\n", out_bold(), subject(c), out_plain(), cli_visible(c->sides[0].what),
+               cli_visible(c->sides[1].what));
     table_print(&table, true);
     if (c->count > top)
         out_printf("  and %s more (--top)\n", cli_whole(c->count - top));
     out_printf("\n%s\n%s\n", summary(c), sentence(c));
 }
 
-/* A cell of a table in Markdown, where a | would end it. */
-static void put_cell(const char *text)
+/* Returns a text as Markdown shows it unchanged, on one line, also in a cell of a table. */
+static const char *as_markdown(const char *text)
 {
-    const char *cell = "";
-    for (size_t length; *text; text += length) {
-        length = strcspn(text, "|\\`<*_");
-        cell = cli_printf("%s%.*s%s%.1s", cell, (int)length, text, text[length] ? "\\" : "", text + length);
-        length += text[length] != '\0';
+    text = cli_visible(text);
+    char *made = cli_alloc(2 * strlen(text) + 1), *to = made;
+    for (; *text; text++) {
+        if (strchr("|\\`<*_[]~&", *text))
+            *to++ = '\\';
+        *to++ = *text;
     }
-    out_printf(" %s |", cell);
+    return made;
 }
+
+static void put_cell(const char *text) { out_printf(" %s |", as_markdown(text)); }
 
 static void print_markdown(const comparison *c, size_t top)
 {
     cli_list heads = {0};
     add_heads(&heads, c);
-    out_printf("**%s**, A: %s, B: %s\n\n|", subject(c), c->sides[0].what, c->sides[1].what);
+    out_printf("**%s**, A: %s, B: %s\n\n|", as_markdown(subject(c)), as_markdown(c->sides[0].what),
+               as_markdown(c->sides[1].what));
     for (size_t i = 0; i < heads.count; i++)
         put_cell(heads.items[i]);
     out_puts("\n|");
@@ -432,11 +487,20 @@ static int compare_run(cli *c)
     comparison of = {.sides = sides, .noise = args->noise > 0 ? args->noise / 100 : USUAL_NOISE};
     if (c->output.json && args->markdown)
         return cli_usage(c, "--json and --markdown exclude each other");
+    if (args->store && compare_is_file(sides[0].name) && compare_is_file(sides[1].name))
+        return cli_usage(c, "both sides are files, so --store has no samples to add");
     int code = cli_engine(c, NULL);
     for (size_t i = 0; i < 2 && !code; i++)
         code = compare_read(c, c->words.count > 2 ? c->words.items[2] : NULL, &sides[i]);
     if (code)
         return code;
+    if (sides[0].failed && sides[1].failed)
+        return cli_fail(c, sides[1].failed,
+                        "%s and %s are outputs of commands that failed: there is nothing to compare", sides[0].name,
+                        sides[1].name);
+    for (size_t i = 0; i < 2; i++)
+        if (sides[i].failed)
+            fail_rows(&sides[i], &sides[1 - i]);
     of.devices = shares_device(&sides[0], &sides[1]);
     for (size_t i = 0; i < 2; i++) {
         keep_last(&sides[i], of.devices);
@@ -444,6 +508,7 @@ static int compare_run(cli *c)
             keep_best(&sides[i], of.devices);
     }
     pair_rows(&of);
+    find_commons(&of);
     if (of.count == 0)
         return cli_fail(c, KILN_ERROR_NOT_FOUND,
                         "%s and %s have nothing in common: %s and %s results, and none of the same spec, sizes and "
@@ -502,6 +567,8 @@ const cli_command cli_compare_command = {
         "compared configurations (Bonferroni), so that a large sweep does not fail by chance. A measured time without "
         "an interval counts as uncertain by 5 %. Estimated times and counters are exactly repeatable: for them only "
         "--noise counts. The wall time of the simulator is not judged.\n\n"
+        "The --json output of a command that failed does not tell its configurations. Every configuration of the other "
+        "result then counts as failed on this side.\n\n"
         "The exit code is 1 if a configuration is slower or fails now, and 0 otherwise.",
     .min_words = 2,
     .max_words = 3,

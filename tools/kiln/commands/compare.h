@@ -32,8 +32,14 @@ typedef struct compare_side {
     const char *what; /* for people */
     compare_row **rows;
     size_t count, room;
+    /* The file is the output of a command that failed. It has no rows; all configurations count as failed. KILN_OK: the
+     * command did not fail. */
+    kiln_status failed;
+    const char *why;
 } compare_side;
 
+/* Whether this side is a file. Otherwise it selects samples of the usual store. */
+bool compare_is_file(const char *name);
 /* Reads the rows of `side->name`. `spec`: only rows of this spec; NULL: all. Returns 0 or the exit code. */
 int compare_read(cli *c, const char *spec, compare_side *side);
 /* Whether a larger value of this counter means more work or less use of the hardware. */

@@ -1,6 +1,8 @@
 /* compare_read.c - reads the two sides of `kiln compare`: stores, exported files, recorded spaces, JSON output. */
 #include <ctype.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -38,11 +40,14 @@ static compare_kind kind_of(bool measured, bool estimated)
     return measured ? COMPARE_MEASURED : estimated ? COMPARE_ESTIMATED : COMPARE_SIMULATED;
 }
 
+static bool is_time(double value) { return value > 0 && isfinite(value); }
+
 /* ---- stores ---- */
 
 typedef struct selecting {
     compare_side *side;
     const char *select; /* a device or a version; NULL: all records */
+    const char *bad;    /* the first record that works and has no time; NULL: every time is above 0 */
 } selecting;
 
 static bool contains(const char *text, const char *part)
@@ -68,7 +73,7 @@ static bool is_selected(const kiln_record *r, const char *select)
 
 static int add_record(void *user, const kiln_record *r)
 {
-    const selecting *to = user;
+    selecting *to = user;
     if (!is_selected(r, to->select))
         return 0;
     compare_row *row = add_row(to->side);
@@ -87,7 +92,10 @@ static int add_record(void *user, const kiln_record *r)
     row->low = r->result->seconds_low;
     row->high = r->result->seconds_high;
     row->repetitions = r->result->repetitions;
-    return 0;
+    if (is_time(row->value))
+        return 0;
+    to->bad = cli_printf("%s %s %s", row->spec, row->variant, row->params);
+    return 1;
 }
 
 /* Lists the records of a store. `path` NULL: the usual store. */
@@ -105,10 +113,15 @@ static int read_store(cli *c, const char *path, const char *select, const char *
     }
     if (kiln_store_open(c->engine, path, KILN_STORE_READ, &store, &error) != KILN_OK)
         return cli_error(c, error);
-    selecting to = {side, select};
+    selecting to = {.side = side, .select = select};
     kiln_status status = kiln_store_list(store, &filter, add_record, &to, &error);
     const char *shown = cli_printf("%s", kiln_store_path(store));
     kiln_store_close(store);
+    if (to.bad) {
+        kiln_error_free(error);
+        return cli_fail(c, KILN_ERROR_IO, "%s: the time of '%s' is missing, or no number above 0",
+                        select ? shown : side->name, to.bad);
+    }
     if (status != KILN_OK)
         return cli_error(c, error);
     side->what = select ? cli_printf("%s, in %s", select, shown) : side->name;
@@ -157,24 +170,50 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
+static const char *setting_text(const char *key, const json_t *value)
+{
+    kiln_value v = {.kind = KILN_TEXT, .as.text = json_string_value(value) ? json_string_value(value) : ""};
+    if (json_is_integer(value))
+        v = (kiln_value){.kind = KILN_INT, .as.i = json_integer_value(value)};
+    else if (json_is_real(value))
+        v = (kiln_value){.kind = KILN_FLOAT, .as.f = json_real_value(value)};
+    else if (json_is_boolean(value))
+        v = (kiln_value){.kind = KILN_BOOL, .as.i = json_is_true(value)};
+    return cli_printf("%s=%s", key, cli_value_text(v));
+}
+
 /* "A=1 B=2", as cli_settings_text() writes them. */
 static const char *settings_of(const json_t *object)
 {
-    const char *key, *line = "";
+    const char *key;
     json_t *value;
+    cli_list parts = {0};
+    size_t length = 1;
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
-        kiln_value v = {.kind = KILN_TEXT, .as.text = json_string_value(value) ? json_string_value(value) : ""};
-        if (json_is_integer(value))
-            v = (kiln_value){.kind = KILN_INT, .as.i = json_integer_value(value)};
-        else if (json_is_real(value))
-            v = (kiln_value){.kind = KILN_FLOAT, .as.f = json_real_value(value)};
-        else if (json_is_boolean(value))
-            v = (kiln_value){.kind = KILN_BOOL, .as.i = json_is_true(value)};
-        line = cli_printf("%s%s%s=%s", line, *line ? " " : "", key, cli_value_text(v));
+        const char *part = setting_text(key, value);
+        cli_list_add(&parts, part);
+        length += strlen(part) + 1;
+    }
+    char *line = cli_alloc(length), *to = line;
+    for (size_t i = 0; i < parts.count; i++) {
+        const size_t bytes = strlen(parts.items[i]);
+        if (i)
+            *to++ = ' ';
+        memcpy(to, parts.items[i], bytes);
+        to += bytes;
     }
     return line;
 }
+
+/* A file of JSON that is being read. A sample of a sweep does not repeat the keys of the whole. */
+typedef struct reading {
+    cli *c;
+    compare_side *side;
+    const json_t *whole;
+    const char *only;                  /* the spec of the rows to read; NULL: every spec */
+    const char *spec, *sizes, *device; /* of the whole */
+} reading;
 
 /* A device is an object in the output of a sweep or a run, and a text in the list of stored samples. */
 static const char *device_of(const json_t *object)
@@ -183,34 +222,66 @@ static const char *device_of(const json_t *object)
     return json_is_object(device) ? text_of(device, "name") : text_of(object, "device");
 }
 
-/* Adds a sample. `whole` has the keys that a sample of a sweep does not repeat. */
-static void add_sample(compare_side *side, const json_t *whole, const json_t *sample, const char *spec,
-                       const compare_args *args)
+/* Whether --device selects the device of this object: by a part of its name, its id or its uuid. */
+static bool takes_device(const compare_args *args, const json_t *object)
 {
-    const json_t *result = json_object_get(sample, "result");
-    const json_t *named = json_object_get(sample, "spec") ? sample : whole;
-    const json_t *sized = json_object_get(sample, "sizes") ? sample : whole;
-    const char *status = text_of(sample, "status");
-    if ((spec && strcmp(text_of(named, "spec"), spec) != 0) ||
-        (args->variant && strcmp(text_of(sample, "variant"), args->variant) != 0))
-        return;
-    compare_row *row = add_row(side);
-    row->spec = text_of(named, "spec");
-    row->sizes = settings_of(json_object_get(sized, "sizes"));
-    row->device = device_of(json_is_object(json_object_get(whole, "device")) ? whole : sample);
+    const json_t *device = json_object_get(object, "device");
+    const json_t *ids = json_is_object(device) ? device : object;
+    return !args->device || contains(device_of(object), args->device) ||
+           strcmp(text_of(ids, json_is_object(device) ? "id" : "device_id"), args->device) == 0 ||
+           strcmp(text_of(ids, "uuid"), args->device) == 0;
+}
+
+static bool read_status(const char *name, kiln_status *status)
+{
+    for (int i = 0; i <= KILN_ERROR_INTERNAL; i++)
+        if (strcmp(kiln_status_name((kiln_status)i), name) == 0) {
+            *status = (kiln_status)i;
+            return true;
+        }
+    return false;
+}
+
+/* Adds a sample, unless the user asked for others. `place` tells where it is in the file. Returns 0, or the exit code if
+ * the sample is malformed: a status that this version does not know, or a time that cannot be one, must not count as a
+ * success. */
+static int add_sample(const reading *r, const json_t *sample, const char *place)
+{
+    const compare_args *args = r->c->args;
+    const json_t *result = json_object_get(sample, "result"), *status = json_object_get(sample, "status");
+    const char *spec = json_object_get(sample, "spec") ? text_of(sample, "spec") : r->spec;
+    const bool one_device = json_is_object(json_object_get(r->whole, "device"));
+    if ((r->only && strcmp(spec, r->only) != 0) ||
+        (args->variant && strcmp(text_of(sample, "variant"), args->variant) != 0) ||
+        !takes_device(args, one_device ? r->whole : sample))
+        return 0;
+    kiln_status found = KILN_OK;
+    if (status && (!json_is_string(status) || !read_status(json_string_value(status), &found)))
+        return cli_fail(r->c, KILN_ERROR_IO, "%s%s: the status '%s' is not known", r->side->name, place,
+                        json_is_string(status) ? json_string_value(status) : "");
+    compare_row *row = add_row(r->side);
+    row->spec = spec;
+    row->sizes = json_object_get(sample, "sizes") ? settings_of(json_object_get(sample, "sizes")) : r->sizes;
+    row->device = one_device ? r->device : device_of(sample);
     row->variant = text_of(sample, "variant");
     row->params = settings_of(json_object_get(sample, "params"));
     row->message = text_of(sample, "message");
-    row->status = KILN_OK;
-    for (int i = 0; *status && i <= KILN_ERROR_INTERNAL; i++)
-        if (strcmp(kiln_status_name((kiln_status)i), status) == 0)
-            row->status = (kiln_status)i;
+    row->status = found;
+    if (found != KILN_OK)
+        return 0;
     row->kind = kind_of(json_is_true(json_object_get(result, "measured")),
                         json_is_true(json_object_get(result, "estimated")));
-    row->value = number_of(result, row->kind == COMPARE_SIMULATED ? "host_seconds" : "seconds");
+    const char *key = row->kind == COMPARE_SIMULATED ? "host_seconds" : "seconds";
+    const double repetitions = number_of(result, "repetitions");
+    row->value = number_of(result, key);
     row->low = number_of(result, "seconds_low");
     row->high = number_of(result, "seconds_high");
-    row->repetitions = (unsigned)number_of(result, "repetitions");
+    if (!is_time(row->value))
+        return cli_fail(r->c, KILN_ERROR_IO, "%s%s: '%s' is missing, or no number above 0", r->side->name, place, key);
+    if (!(repetitions >= 0 && repetitions <= UINT_MAX))
+        return cli_fail(r->c, KILN_ERROR_IO, "%s%s: 'repetitions' is out of range", r->side->name, place);
+    row->repetitions = (unsigned)repetitions;
+    return 0;
 }
 
 bool compare_more_is_worse(const char *counter)
@@ -228,58 +299,89 @@ bool compare_more_is_worse(const char *counter)
     return false;
 }
 
-static void add_count(compare_side *side, const json_t *profile, const json_t *kernel, const char *name, double value)
+static void add_count(const reading *r, const char *kernel, const char *name, double value)
 {
-    compare_row *row = add_row(side);
-    row->spec = text_of(profile, "spec");
-    row->sizes = settings_of(json_object_get(profile, "sizes"));
-    row->device = device_of(profile);
-    row->variant = text_of(kernel, "name");
+    compare_row *row = add_row(r->side);
+    row->spec = r->spec;
+    row->sizes = r->sizes;
+    row->device = r->device;
+    row->variant = kernel;
     row->params = copy(name);
     row->kind = COMPARE_COUNT;
     row->value = value;
 }
 
 /* Adds the numbers of a kernel's profile, and the numbers of its counters. */
-static void add_kernel(compare_side *side, const json_t *profile, const json_t *kernel)
+static void add_kernel(const reading *r, const json_t *kernel)
 {
-    const char *key, *name;
+    const char *key, *name, *of = text_of(kernel, "name");
     json_t *value, *count;
     json_object_foreach((json_t *)(uintptr_t)kernel, key, value)
     {
         if (json_is_number(value))
-            add_count(side, profile, kernel, key, json_number_value(value));
+            add_count(r, of, key, json_number_value(value));
         else if (strcmp(key, "counters") == 0)
             json_object_foreach(value, name, count)
             {
                 if (json_is_number(count))
-                    add_count(side, profile, kernel, name, json_number_value(count));
+                    add_count(r, of, name, json_number_value(count));
             }
     }
+}
+
+static bool takes_profile(const reading *r)
+{
+    const compare_args *args = r->c->args;
+    return (!r->only || strcmp(r->spec, r->only) == 0) &&
+           (!args->variant || strcmp(text_of(r->whole, "variant"), args->variant) == 0) && takes_device(args, r->whole);
+}
+
+/* Reads the output of a command that failed, {"error": {"status": ..., "message": ...}}. The output does not tell the
+ * configurations that failed. */
+static int read_failure(const reading *r, const json_t *failure)
+{
+    if (!read_status(text_of(failure, "status"), &r->side->failed) || r->side->failed == KILN_OK)
+        return cli_fail(r->c, KILN_ERROR_IO, "%s: error: the status '%s' is not known", r->side->name,
+                        text_of(failure, "status"));
+    r->side->why = text_of(failure, "message");
+    return 0;
 }
 
 /* Reads the output of tune, run, results or profile with --json. *known is false for JSON of another kind. */
 static int read_json(cli *c, const json_t *whole, const char *spec, compare_side *side, bool *known)
 {
-    const compare_args *args = c->args;
     const json_t *samples = json_object_get(whole, "samples"), *kernels = json_object_get(whole, "kernels");
+    const json_t *failure = json_object_get(whole, "error");
+    const reading r = {.c = c,
+                       .side = side,
+                       .whole = whole,
+                       .only = spec,
+                       .spec = text_of(whole, "spec"),
+                       .sizes = settings_of(json_object_get(whole, "sizes")),
+                       .device = device_of(whole)};
     size_t i;
     json_t *one;
+    int code = 0;
     *known = true;
     side->what = side->name;
+    if (json_is_object(failure) && json_object_size(whole) == 1)
+        return read_failure(&r, failure);
     if (json_is_array(samples) && (json_object_get(whole, "totals") || json_object_get(whole, "store"))) {
-        json_array_foreach(samples, i, one) add_sample(side, whole, one, spec, args);
+        json_array_foreach(samples, i, one) if (!code) code = add_sample(&r, one, cli_printf(": samples[%zu]", i));
     } else if (json_is_array(kernels) && json_object_get(whole, "spec")) {
-        json_array_foreach(kernels, i, one) add_kernel(side, whole, one);
+        if (takes_profile(&r))
+            json_array_foreach(kernels, i, one) add_kernel(&r, one);
     } else if (json_is_object(json_object_get(whole, "result")) && json_object_get(whole, "variant")) {
-        add_sample(side, whole, whole, spec, args);
+        code = add_sample(&r, whole, "");
     } else {
         *known = false;
         return 0;
     }
-    return side->count ? 0
-                       : cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no results%s%s", side->name, spec ? " of " : "",
-                                  spec ? spec : "");
+    if (code || side->count)
+        return code;
+    const compare_args *args = c->args;
+    return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no results%s%s%s", side->name, spec ? " of " : "",
+                    spec ? spec : "", args->device || args->variant ? " that --device and --variant select" : "");
 }
 
 /* ---- a side ---- */
@@ -295,11 +397,16 @@ static bool is_store(const char *path)
     return is;
 }
 
+bool compare_is_file(const char *name)
+{
+    struct stat info;
+    return stat(name, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
 int compare_read(cli *c, const char *spec, compare_side *side)
 {
     const compare_args *args = c->args;
-    struct stat info;
-    if (stat(side->name, &info) != 0 || S_ISDIR(info.st_mode)) {
+    if (!compare_is_file(side->name)) {
         if (strchr(side->name, '/') || strstr(side->name, ".db") || strstr(side->name, ".json") ||
             strstr(side->name, ".csv"))
             return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s: there is no such file", side->name);
@@ -307,7 +414,7 @@ int compare_read(cli *c, const char *spec, compare_side *side)
     }
     if (is_store(side->name))
         return read_store(c, side->name, NULL, spec, side);
-    const char *text = cli_read_file(side->name, MOST_BYTES), *at = text;
+    const char *text = cli_read_file(side->name, MOST_BYTES, NULL), *at = text;
     while (at && isspace((unsigned char)*at))
         at++;
     json_t *whole = at && *at == '{' ? json_loads(text, 0, NULL) : NULL;

@@ -46,7 +46,8 @@ static int judge_here(cli *c, void *user)
         return code;
     if (!cli_make_choice(c, &wanted, wanted.variant, &chosen))
         return CLI_USAGE;
-    const char *text = cli_read_file(args->candidate, SOURCE_MOST);
+    size_t length;
+    const char *text = cli_read_file(args->candidate, SOURCE_MOST, &length);
     if (!text)
         return cli_fail(c, KILN_ERROR_IO, "%s: the candidate cannot be read: %s", args->candidate, strerror(errno));
     kiln_judgement *verdict = NULL;
@@ -57,11 +58,11 @@ static int judge_here(cli *c, void *user)
                                         .seed = args->seed,
                                         .budget = args->budget,
                                         .launch_limit = args->run.sample_timeout};
-    if (kiln_judge(c->engine, c->spec, text, strlen(text), base_name(args->candidate), &options, &verdict, &error) !=
-        KILN_OK)
+    if (kiln_judge(c->engine, c->spec, text, length, base_name(args->candidate), &options, &verdict, &error) != KILN_OK)
         return cli_error(c, error);
+    const char *json = kiln_judgement_json(verdict);
     if (c->output.json)
-        out_json(kiln_judgement_json(verdict));
+        out_json(cli_strndup(json, strlen(json) - 1)); /* out_json() ends the line */
     else
         out_puts(kiln_judgement_page(verdict));
     code = get_code(kiln_judgement_kind(verdict));

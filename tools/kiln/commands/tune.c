@@ -310,13 +310,13 @@ static int tune_run(cli *c)
     code = cli_exit_code(status);
     view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
     view.status = status;
-    int unchecked = args->check ? tune_check(c, &view, tuning, &view.checked) : 0;
+    int csv = args->csv ? tune_csv(c, tuning, args->csv) : 0; /* before the checks, which may not end */
+    int unchecked = args->check && !csv ? tune_check(c, &view, tuning, &view.checked) : 0;
     if (unchecked) { /* the message is the only output; the store has the samples */
         kiln_tuning_free(tuning);
         kiln_error_free(error);
         return unchecked;
     }
-    int csv = args->csv ? tune_csv(c, tuning, args->csv) : 0;
     if (csv)
         code = csv;
     else if (c->output.json)

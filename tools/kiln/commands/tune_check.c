@@ -17,29 +17,69 @@ static kiln_choice small_choice(const cli *c, const tune_view *view)
     return choice;
 }
 
+static int stop_if_interrupted(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    (void)user, (void)progress, (void)sample;
+    return cli_interrupted();
+}
+
+/* Runs one configuration under the checks, as a sweep of only this configuration. A kernel of the simulated device runs in
+ * a sandbox, which a process cannot leave. The sweep runs the kernel in another process, so the command keeps its rights
+ * and can still write its results. The plan is opened first because its error names the constraint that does not hold. */
+static kiln_status run_checked(const cli *c, const kiln_choice *choice, const kiln_run_options *run, kiln_error **error,
+                               const char **why)
+{
+    kiln_plan *plan = NULL;
+    kiln_tuning *tuning = NULL;
+    const kiln_tune_options options = {
+        .size = sizeof options,
+        .variants = &choice->variant,
+        .variant_count = 1,
+        .params = choice->params,
+        .param_count = choice->param_count,
+        .size_set = choice->size_set,
+        .sizes = choice->sizes,
+        .size_count = choice->size_count,
+        .run = run,
+        .isolation = ((const tune_args *)c->args)->no_isolate ? KILN_ISOLATE_NEVER : KILN_ISOLATE_GPU,
+        .sample_timeout = ((const tune_args *)c->args)->run.sample_timeout,
+        .callback = stop_if_interrupted,
+    };
+    kiln_status status = kiln_plan_open(c->engine, c->spec, choice, &plan, error);
+    kiln_plan_close(plan);
+    if (status == KILN_OK)
+        status = kiln_tune(c->engine, c->spec, &options, &tuning, error);
+    const kiln_sample *sample = tuning ? kiln_tuning_sample(tuning, 0) : NULL;
+    if (sample && sample->status != KILN_OK) {
+        status = sample->status;
+        *why = cli_printf("%s", sample->message);
+    } else if (status != KILN_OK) {
+        *why = cli_printf("%s", kiln_error_message(*error));
+    }
+    kiln_tuning_free(tuning);
+    return status;
+}
+
 /* Runs one configuration under the checks. A failure is noted in `checked`, with the name of the configuration. */
 static void check_winner(const cli *c, const tune_view *view, tune_checked *checked, kiln_choice choice,
                          const kiln_sample *sample, const kiln_run_options *run)
 {
-    kiln_plan *plan = NULL;
     kiln_error *error = NULL;
+    const char *why = "";
     choice.variant = sample->variant;
     choice.params = sample->params;
     choice.param_count = sample->param_count;
     const char *name = cli_printf("%s %s", sample->variant, cli_settings_text(sample->params, sample->param_count));
     if (view->progress)
         progress_show("checking ", name, "");
-    kiln_status status = kiln_plan_open(c->engine, c->spec, &choice, &plan, &error);
-    if (status == KILN_OK)
-        status = kiln_plan_run(plan, run, NULL, &error);
-    kiln_plan_close(plan);
+    const kiln_status status = run_checked(c, &choice, run, &error, &why);
     findings_next(&checked->found, name);
     if (status == KILN_OK)
         checked->runs++;
     else if (checked->failed++ == 0) {
         checked->status = status;
         checked->which = name;
-        checked->why = cli_printf("%s", kiln_error_message(error));
+        checked->why = why;
     }
     kiln_error_free(error);
 }
@@ -72,18 +112,19 @@ static int check_winners(cli *c, const tune_view *view, const kiln_tuning *tunin
 }
 
 /* Checks the best configuration, and those that cannot be distinguished from it. A process has one simulated device, so a
- * sweep on such a device lends its engine. After a sweep on a GPU an engine of its own has the simulated one. Returns 0,
- * or the exit code if no check could begin. */
+ * sweep on such a device lends its engine. The checks open another engine in two cases: after a sweep on a GPU, and after
+ * a sweep of several ranks, because the other ranks have ended. Returns 0, or the exit code if no check could begin. */
 int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_checked *checked)
 {
     const kiln_sample *best = kiln_tuning_sample(tuning, 0);
     if (!best || best->status != KILN_OK || cli_interrupted())
         return 0;
-    if (view->device->simulated)
+    if (view->device->simulated && !c->ranks)
         return check_winners(c, view, tuning, checked);
     cli other = *c; /* the same command with another engine */
     cli_engine_args engine = ((const tune_args *)c->args)->engine;
-    engine.device = "sim";
+    if (!view->device->simulated)
+        engine.device = "sim";
     other.engine = NULL;
     other.spec = NULL;
     other.ranks = NULL;

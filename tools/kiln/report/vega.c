@@ -23,7 +23,7 @@ static const char *const roots[] = {
     "vega-encode", "vega-scale",    "vega-parser",     "vega-view",
 };
 
-static const char *read_text(const char *path) { return cli_read_file(path, LARGEST); }
+static const char *read_text(const char *path) { return cli_read_file(path, LARGEST, NULL); }
 
 static void add(report_library *library, const char *name, const char *text)
 {

@@ -130,13 +130,22 @@ def _source_of(function: Function) -> str:
     return "\n".join(lines[first:])
 
 
+def _can_be_read(item: Any) -> bool:
+    """Whether repr() of a value is Python that gives an equal value without imports. NumPy's numbers are subclasses of
+    Python's, and NumPy 2 writes `np.float64(2.0)`."""
+    try:
+        return bool(eval(repr(item), {"inf": None, "nan": None}) == item)
+    except Exception:  # repr() may return any text
+        return False
+
+
 def _written(name: str, item: Any, done: dict[str, str]) -> None:
     """Adds the lines that define the global `name` to `done`, with all that it needs, in their order."""
     if name in done:
         return
     if isinstance(item, types.ModuleType):
         done[name] = f"import {item.__name__} as {name}"
-    elif isinstance(item, (bool, int, float, str, tuple)) and eval(repr(item), {"inf": None, "nan": None}) == item:
+    elif isinstance(item, (bool, int, float, str, tuple)) and _can_be_read(item):
         done[name] = f"{name} = {item!r}"
     elif isinstance(item, types.FunctionType) and item.__name__ == name:
         done[name] = ""  # it may call itself

@@ -37,6 +37,7 @@ typedef struct made_function {
     jit_moves *moves;
     jit_live *live;
     made_region *regions;
+    bool shuffles; /* the function has a shuffle: vm_native.alive of its regions */
 } made_function;
 
 /* The compiler's data of a module (vm_module.host_code). */
@@ -84,8 +85,10 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
         return false;
     memset(made->seen, JIT_UNSEEN, count);
     jit_table_fill(&c->table, function->module->table);
-    for (uint32_t at = 0; at < count; at++)
+    for (uint32_t at = 0; at < count; at++) {
         jit_look(&c->table, made->moves, function, at, &made->insns[at]);
+        made->shuffles = made->shuffles || function->code[at].masked == vm_op_shfl;
+    }
     made->live = jit_live_new(c->mem, function, made->insns);
     if (made->live && function->ptx->entry && jit_live_blank(made->live))
         atomic_store_explicit(&function->compiled->blank, true, memory_order_relaxed);
@@ -211,8 +214,7 @@ static void install(compiler *c, made_function *made, const vm_function *functio
     memcpy(partial ? &r->region.partial : &r->region.run, &address, sizeof r->region.run);
     if (partial)
         r->region.partial_need = need;
-    for (uint32_t at = 0; at < function->code_count; at++)
-        r->region.alive = r->region.alive || function->code[at].masked == vm_op_shfl;
+    r->region.alive = made->shuffles;
     made->regions = r;
     atomic_store_explicit(&all[head], &r->region, memory_order_release);
     __atomic_store_n(&i->full, vm_op_region, __ATOMIC_RELEASE);

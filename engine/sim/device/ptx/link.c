@@ -16,6 +16,12 @@ typedef struct meaning {
     bool function, defined, missed;
 } meaning;
 
+/* A definition of a global name in a module of a library. */
+typedef struct provider {
+    const char *name;
+    uint32_t module;
+} provider;
+
 typedef struct linker {
     const kiln_allocator *mem;
     kiln__text *log;
@@ -24,6 +30,10 @@ typedef struct linker {
     bool (*builtin)(const char *name);
     meaning *table;
     size_t mask;
+    provider *providers; /* of all libraries, sorted by name */
+    size_t provider_count;
+    uint32_t *missing;               /* by module: how many names it defines that are so far declared but not defined */
+    bool *wanted;                    /* by module: it is not used, and missing[] is not 0 */
     uint32_t **functions, **symbols; /* by module: the new index of each, or GONE */
     /* by module and function: the new index of the function that has its body, or GONE */
     uint32_t **owners;
@@ -121,18 +131,45 @@ static bool are_compatible(linker *l, const meaning *old, const meaning *new)
     return false;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const provider *)a)->name, ((const provider *)b)->name);
+}
+
+/* Counts in all modules of libraries that define the name: it is missing now, or it is so no longer. */
+static void count_missing(linker *l, const char *name, bool missing)
+{
+    size_t low = 0, high = l->provider_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(l->providers[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < l->provider_count && strcmp(l->providers[low].name, name) == 0; low++) {
+        const uint32_t m = l->providers[low].module;
+        l->missing[m] = missing ? l->missing[m] + 1 : l->missing[m] - 1;
+        l->wanted[m] = l->missing[m] && !l->inputs[m].used;
+    }
+}
+
 /* Adds a declaration or definition of a name to the table. */
 static void add_meaning(linker *l, const meaning *new)
 {
     meaning *old = slot_of(l, new->name);
     if (!old->name) {
         *old = *new;
+        if (!new->defined)
+            count_missing(l, new->name, true);
         return;
     }
     if (!are_compatible(l, old, new) || !new->defined)
         return;
     unsigned was = linkage_of(l, old), is = linkage_of(l, new);
     uint32_t align = old->align > new->align ? old->align : new->align;
+    if (!old->defined)
+        count_missing(l, new->name, false);
     if (!old->defined || (was == PTX_WEAK && is != PTX_WEAK) || (was == PTX_COMMON && is == PTX_VISIBLE)) {
         *old = *new;
     } else if (was == PTX_COMMON && is == PTX_COMMON) {
@@ -158,6 +195,7 @@ static void mention_all(linker *l, uint32_t m)
 {
     const ptx_module *module = l->inputs[m].module;
     l->inputs[m].used = true;
+    l->wanted[m] = false;
     for (uint32_t f = 0; f < module->function_count; f++)
         if (function_is_global(&module->functions[f]))
             add_meaning(l, &(meaning){.name = module->functions[f].name,
@@ -174,36 +212,59 @@ static void mention_all(linker *l, uint32_t m)
                                       .defined = module->symbols[s].linkage != PTX_EXTERN});
 }
 
-/* Whether a library's module defines something that is so far declared but not defined. */
-static bool is_wanted(const linker *l, const ptx_module *module)
+/* Writes the definitions of a library's module behind the providers, or only counts them. */
+static void list_providers(linker *l, uint32_t m, bool write)
 {
-    for (uint32_t f = 0; f < module->function_count; f++) {
-        const ptx_function *function = &module->functions[f];
-        const meaning *known = slot_of(l, function->name);
-        if (function->defined && function_is_global(function) && known->name && !known->defined)
-            return true;
-    }
-    for (uint32_t s = 0; s < module->symbol_count; s++) {
-        const ptx_symbol *symbol = &module->symbols[s];
-        const meaning *known = symbol_is_global(symbol) ? slot_of(l, symbol->name) : NULL;
-        if (known && symbol->linkage != PTX_EXTERN && known->name && !known->defined)
-            return true;
-    }
-    return false;
+    const ptx_module *module = l->inputs[m].module;
+    for (uint32_t f = 0; f < module->function_count; f++)
+        if (module->functions[f].defined && function_is_global(&module->functions[f])) {
+            if (write)
+                l->providers[l->provider_count] = (provider){module->functions[f].name, m};
+            l->provider_count++;
+        }
+    for (uint32_t s = 0; s < module->symbol_count; s++)
+        if (symbol_is_global(&module->symbols[s]) && module->symbols[s].linkage != PTX_EXTERN) {
+            if (write)
+                l->providers[l->provider_count] = (provider){module->symbols[s].name, m};
+            l->provider_count++;
+        }
 }
 
+/* Makes the list of providers, so that no module of a library has to be searched again for each missing name: a
+ * library may have very many modules, each of which wants the one before it. Returns false if memory runs out. */
+static bool make_providers(linker *l)
+{
+    l->missing = kiln__calloc(l->mem, (size_t)l->count + 1, sizeof *l->missing);
+    l->wanted = kiln__calloc(l->mem, (size_t)l->count + 1, sizeof *l->wanted);
+    for (uint32_t m = 0; m < l->count; m++)
+        if (l->inputs[m].lazy)
+            list_providers(l, m, false);
+    l->providers = kiln__alloc(l->mem, (l->provider_count + 1) * sizeof *l->providers);
+    if (!l->missing || !l->wanted || !l->providers)
+        return false;
+    l->provider_count = 0;
+    for (uint32_t m = 0; m < l->count; m++)
+        if (l->inputs[m].lazy)
+            list_providers(l, m, true);
+    qsort(l->providers, l->provider_count, sizeof *l->providers, by_name);
+    return true;
+}
+
+/* Uses all modules that are not lazy, and then each module of a library that defines a missing name. It goes through
+ * the libraries in the order of the inputs, and again from the first, because an earlier module may define a name that a
+ * later one needs. */
 static void resolve(linker *l)
 {
     for (uint32_t m = 0; m < l->count; m++)
         if (!l->inputs[m].lazy)
             mention_all(l, m);
-    for (bool more = true; more;) { /* an earlier module may define what a later one needs */
-        more = false;
-        for (uint32_t m = 0; m < l->count; m++)
-            if (!l->inputs[m].used && is_wanted(l, l->inputs[m].module)) {
-                mention_all(l, m);
-                more = true;
-            }
+    for (uint32_t m = 0;;) {
+        const bool *next = memchr(l->wanted + m, true, l->count - m);
+        if (!next && m == 0)
+            return;
+        m = next ? (uint32_t)(next - l->wanted) : 0;
+        if (next)
+            mention_all(l, m);
     }
 }
 
@@ -463,7 +524,7 @@ ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count
     l.symbols = kiln__calloc(mem, (size_t)count + 1, sizeof *l.symbols);
     l.owners = kiln__calloc(mem, (size_t)count + 1, sizeof *l.owners);
     *module = NULL;
-    bool whole = out && l.functions && l.symbols && l.owners && make_table(&l);
+    bool whole = out && l.functions && l.symbols && l.owners && make_table(&l) && make_providers(&l);
     if (whole) {
         out->arena.mem = mem;
         resolve(&l);
@@ -483,6 +544,9 @@ ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count
     kiln__free(mem, l.symbols);
     kiln__free(mem, l.owners);
     kiln__free(mem, l.table);
+    kiln__free(mem, l.providers);
+    kiln__free(mem, l.missing);
+    kiln__free(mem, l.wanted);
     if (whole && l.errors == 0) {
         *module = out;
         return PTX_OK;

@@ -12,7 +12,9 @@ void vm_module_unload(vm_device *device, vm_module *module)
     if (module->device->jit)
         module->device->jit->drop(module->device->jit, module);
     if (module->storage)
-        for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
+        /* The last variable first: the list of allocations is sorted, and each address was above the one before, so
+         * that no free moves the variables that are left. */
+        for (uint32_t s = module->ptx->symbol_count; s-- > 0;)
             /* variables of another device are not freed and not read, because they may not exist any more */
             if (module->storage[s])
                 vm_free(device, module->address[s]);
