@@ -198,8 +198,9 @@ static bool read_statement(kiln__judge *judge, const char *statement, size_t len
     return add_operands(judge, statement, length);
 }
 
-/* Walks over the statements of the PTX. A statement ends at ; { } or with its line, but a variable ends at ; only, so that
- * its initial value is no statement. The integers of all sizes are kept, the variables only of the last module. */
+/* Walks over the statements of the PTX. A statement ends at a semicolon, a brace or the end of its line. A variable ends at
+ * a semicolon, so that its initial value is no statement. The integers of all sizes are kept, the variables only of the
+ * last module. */
 bool kiln__judge_read_code(kiln__judge *judge)
 {
     size_t length;

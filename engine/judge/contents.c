@@ -38,12 +38,31 @@ static bool is_drawn(const kiln__judge *judge, const kiln__once_buffer *b)
            (kind == KILN__FILL_UNIFORM || kind == KILN__FILL_NORMAL || kind == KILN__FILL_ZIPF || (a && a->has_from));
 }
 
-bool kiln__judge_class_fits(const kiln__judge *judge, kiln__judge_class class)
+/* Returns true if the contract has inputs to which the class applies. */
+static bool class_fits(const kiln__judge *judge, kiln__judge_class class)
 {
-    for (size_t i = 0; i < judge->spec->assumption_count; i++)
-        if (judge->spec->assumptions[i].special)
+    const kiln_spec *spec = judge->spec;
+    if (class != KILN__JUDGE_SPECIAL && class != KILN__JUDGE_RANGE)
+        return true;
+    for (size_t i = 0; i < spec->assumption_count; i++) {
+        const kiln__assumption *a = &spec->assumptions[i];
+        if (class == KILN__JUDGE_SPECIAL ? a->special : !a->of_size && a->has_from)
             return true;
-    return class != KILN__JUDGE_SPECIAL;
+    }
+    return false;
+}
+
+kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned number)
+{
+    kiln__judge_class fitting[KILN__JUDGE_CLASS_COUNT + 1];
+    unsigned count = 0;
+    for (unsigned c = 0; c < KILN__JUDGE_CLASS_COUNT; c++)
+        if (class_fits(judge, (kiln__judge_class)c))
+            fitting[count++] = (kiln__judge_class)c;
+    if (class_fits(judge, KILN__JUDGE_SPECIAL)) /* twice: eight different values, at a few elements each */
+        fitting[count++] = KILN__JUDGE_SPECIAL;
+    /* one further in each round: sizes take turns too, and a class must not always meet the same ones */
+    return fitting[(judge->options.seed + number + number / count) % count];
 }
 
 /* Sets the range of the elements: the one of the contract, or the one of the fill. */
@@ -62,13 +81,6 @@ static kiln_status find_range(kiln__judge *judge, size_t buffer, double *low, do
     if (a && a->has_from) {
         *low = a->from;
         *high = a->to;
-        if (fill->kind != KILN__FILL_UNIFORM && fill->kind != KILN__FILL_NORMAL)
-            *fill = (kiln__fill_values){.kind = KILN__FILL_UNIFORM,
-                                        .a = *low,
-                                        .b = *high,
-                                        .integers = !is_float(b->type),
-                                        .ia = is_float(b->type) ? 0 : (int64_t)*low,
-                                        .ib = is_float(b->type) ? 0 : (int64_t)*high};
     }
     return KILN_OK;
 }
@@ -96,25 +108,79 @@ static double draw_special(kiln__random *random, double low, double high)
     return at < KILN__COUNT(values) ? values[at] : between(random, low, high);
 }
 
-/* Element `i` of a class other than `fill`. *previous is the element before. */
-static double draw(kiln__random *random, kiln__judge_class class, double low, double high, uint64_t i,
-                   const double ties[3], double *previous)
+/* Where the elements of a buffer come from. */
+typedef struct source {
+    kiln__random random;
+    kiln__judge_class class; /* not FILL or MIXED */
+    double low, high;
+    bool whole;      /* the elements are integers */
+    uint64_t count;  /* of elements */
+    double ties[3];  /* the values of TIES and ONE_HOT */
+    double previous; /* the element before */
+    double width;    /* of the part of the range that LOW and HIGH use */
+    double first;    /* where STEPS begins */
+    bool falling;    /* STEPS ends there instead */
+    int64_t sizes[8];
+    size_t size_count;
+} source;
+
+/* Draws what all elements have in common. */
+static void begin_source(source *s)
 {
+    enum { AROUND = 2 };
+    const double starts[] = {s->low, 0, 0x1p24};
+    for (size_t i = 0; i < 3; i++)
+        s->ties[i] = between(&s->random, s->low, s->high);
+    if (s->low <= 0 && s->high >= 0 && s->class == KILN__JUDGE_ONE_HOT)
+        s->ties[0] = 0;
+    s->width = ldexp(s->high - s->low, -3 - (int)kiln__random_below(&s->random, 12));
+    s->first = starts[kiln__random_below(&s->random, 3)];
+    s->first += (double)kiln__random_below(&s->random, 2 * AROUND + 1) - AROUND;
+    s->first = s->first < s->low || s->first > s->high ? s->low : s->first;
+    s->falling = kiln__random_below(&s->random, 2);
+}
+
+/* A whole number around the sizes of the trial. The neighbours of 0 and of each size come first, so that a short buffer
+ * has them too. Later ones alternate with any numbers below a size. */
+static double draw_size(source *s, uint64_t i)
+{
+    const uint64_t edges = 3 * (s->size_count + 1), at = i < edges ? i : kiln__random_below(&s->random, 2 * edges);
+    if (at < edges)
+        return (double)(at < 3 ? 0 : s->sizes[at / 3 - 1]) + (double)(at % 3) - 1;
+    const int64_t below = s->size_count ? s->sizes[at % s->size_count] : 0;
+    return below > 0 ? (double)kiln__random_below(&s->random, (uint64_t)below) : 0;
+}
+
+/* Element `i`. */
+static double draw(source *s, uint64_t i)
+{
+    kiln__random *random = &s->random;
     double value = 0;
-    switch (class) {
-    case KILN__JUDGE_TIES: value = ties[kiln__random_below(random, 3)]; break;
-    case KILN__JUDGE_EDGES: value = kiln__random_below(random, 2) ? high : low; break;
-    case KILN__JUDGE_SPREAD: value = draw_spread(random, low, high); break;
+    switch (s->class) {
+    case KILN__JUDGE_TIES: value = s->ties[kiln__random_below(random, 3)]; break;
+    case KILN__JUDGE_EDGES: value = kiln__random_below(random, 2) ? s->high : s->low; break;
+    case KILN__JUDGE_SPREAD: value = draw_spread(random, s->low, s->high); break;
     case KILN__JUDGE_CANCEL:
-        value = i % 2 ? -*previous * (1 + between(random, -0x1p-9, 0x1p-9)) : between(random, low, high);
-        value = fmin(fmax(value, low), high);
+        value = i % 2 ? -s->previous * (1 + between(random, -0x1p-9, 0x1p-9)) : between(random, s->low, s->high);
         break;
-    case KILN__JUDGE_ONE_HOT: value = kiln__random_below(random, 37) == 0 ? ties[1] : ties[0]; break;
-    case KILN__JUDGE_SPECIAL: value = draw_special(random, low, high); break;
+    case KILN__JUDGE_ONE_HOT: value = kiln__random_below(random, 37) == 0 ? s->ties[1] : s->ties[0]; break;
+    case KILN__JUDGE_SMALL: value = (double)kiln__random_below(random, 17) - 8; break;
+    case KILN__JUDGE_STEPS:
+        value = s->first + fmod((double)(s->falling ? s->count - 1 - i : i), floor(s->high - s->first) + 1);
+        break;
+    case KILN__JUDGE_LOW: value = s->low + between(random, 0, s->width); break;
+    case KILN__JUDGE_HIGH: value = between(random, 0, s->width); break;
+    case KILN__JUDGE_SIZES: value = draw_size(s, i); break;
+    case KILN__JUDGE_SPECIAL: return s->previous = draw_special(random, s->low, s->high);
+    case KILN__JUDGE_RANGE:
     case KILN__JUDGE_FILL:
-    case KILN__JUDGE_CLASS_COUNT: break;
+    case KILN__JUDGE_MIXED:
+    case KILN__JUDGE_CLASS_COUNT: value = between(random, s->low, s->high + s->whole); break;
     }
-    return *previous = value;
+    value = s->whole ? floor(value) : value;
+    if (s->class == KILN__JUDGE_HIGH)
+        value = s->high - value;
+    return s->previous = fmin(fmax(value, s->low), s->high);
 }
 
 /* Fills by a class: the spec's own distribution with another seed, or the elements that draw() makes. */
@@ -123,38 +189,36 @@ static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class
 {
     const kiln__once_buffer *b = &judge->buffers[buffer];
     const kiln__assumption *a = kiln__judge_assumption(judge, b->buffer->name);
+    const bool complex = b->type == KILN_complex64 || b->type == KILN_complex128;
+    const kiln_type part = b->type == KILN_complex64 ? KILN_f32 : b->type == KILN_complex128 ? KILN_f64 : b->type;
+    source s = {.whole = !is_float(b->type), .count = complex ? 2 * b->elements : b->elements};
     kiln__fill_values fill;
-    double low, high, previous = 0;
-    KILN__TRY(find_range(judge, buffer, &low, &high, &fill, error));
+    KILN__TRY(find_range(judge, buffer, &s.low, &s.high, &fill, error));
     KILN__TRY(kiln__array_make(judge->mem, b->type, b->dims, b->shape, content, error));
-    kiln__random random = {kiln__random_mix(seed ^ kiln__hash_short(b->buffer->name, strlen(b->buffer->name)))};
-    fill.seed = kiln__random_next(&random) >> 1;
-    const bool special = class == KILN__JUDGE_SPECIAL && (!a || !a->special);
-    if (class == KILN__JUDGE_FILL || special || !(low < high) || (class == KILN__JUDGE_CANCEL && low >= 0)) {
-        if (a && a->has_from && fill.kind == KILN__FILL_UNIFORM && class != KILN__JUDGE_FILL) {
-            fill.a = low;
-            fill.b = high;
-        }
+    s.random.state = kiln__random_mix(seed ^ kiln__hash_short(b->buffer->name, strlen(b->buffer->name)));
+    fill.seed = kiln__random_next(&s.random) >> 1;
+    if (class == KILN__JUDGE_MIXED)
+        class = s.whole && kiln__random_below(&s.random, 2)
+                    ? KILN__JUDGE_SIZES /* integers may be indices, whatever the other inputs are */
+                    : (kiln__judge_class)kiln__random_below(&s.random, KILN__JUDGE_MIXED);
+    if (class == KILN__JUDGE_FILL) {
         kiln_status status = kiln__array_fill(content, &fill, judge->mem, error);
         if (status != KILN_OK)
             kiln__array_free(judge->mem, content);
         return status;
     }
+    const bool applies = class == KILN__JUDGE_SPECIAL  ? a && a->special
+                         : class == KILN__JUDGE_CANCEL ? s.low < 0
+                         : class == KILN__JUDGE_SIZES  ? s.whole
+                                                       : true;
+    s.class = applies ? class : KILN__JUDGE_RANGE;
     /* [low, high) of floats: the end itself is not in the spec's distribution, but the last number before it is */
-    if (is_float(b->type) && fill.kind == KILN__FILL_UNIFORM && !(a && a->has_from))
-        high -= (high - low) * 0x1p-9;
-    const bool whole = !is_float(b->type);
-    double ties[3];
-    for (size_t i = 0; i < 3; i++)
-        ties[i] = between(&random, low, high);
-    if (low <= 0 && high >= 0 && class == KILN__JUDGE_ONE_HOT)
-        ties[0] = 0;
-    const bool complex = b->type == KILN_complex64 || b->type == KILN_complex128;
-    const kiln_type part = b->type == KILN_complex64 ? KILN_f32 : b->type == KILN_complex128 ? KILN_f64 : b->type;
-    const uint64_t count = complex ? 2 * b->elements : b->elements;
-    for (uint64_t i = 0; i < count; i++) {
-        double value = draw(&random, class, low, high, i, ties, &previous);
-        value = whole ? floor(value) : value;
+    if (!s.whole && fill.kind == KILN__FILL_UNIFORM && !(a && a->has_from))
+        s.high -= (s.high - s.low) * 0x1p-9;
+    s.size_count = kiln__judge_size_values(judge, s.sizes, KILN__COUNT(s.sizes));
+    begin_source(&s);
+    for (uint64_t i = 0; i < s.count; i++) {
+        const double value = draw(&s, i);
         kiln__from_doubles(part, content->data, i, 1, &value);
     }
     return KILN_OK;

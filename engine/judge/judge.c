@@ -2,6 +2,7 @@
  *
  * Every trial has its own seed, made from the caller's seed, the phase and its number. So the verdict does not depend on
  * which trials ran before, and a failing case can be repeated alone. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "judge_internal.h"
@@ -190,7 +191,9 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
                                                       : kiln__judge_try(judge, trial, false, &fault, &fits, error));
     judge->skipped += !fits;
     judge->ran[trial->phase] += fits;
-    judge->classes[trial->class] += fits;
+    for (size_t i = 0; i < judge->range_count && fits; i++)
+        if (trial->ranged[i] > judge->ranges[i].tried)
+            judge->ranges[i].tried = trial->ranged[i];
     if (fault.kind == KILN_JUDGED_PASS)
         return KILN_OK;
     if (!judge->broken && fault.kind != KILN_JUDGED_STATE && fault.kind != KILN_JUDGED_LAUNCH && !fault.of_code)
@@ -223,7 +226,7 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     unsigned count = 0;
     switch (phase) {
     case KILN__JUDGE_PHASE_CHECKS: count = judge->simulated ? 6 : 0; break;
-    case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + 7 : 42;
+    case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + KILN__JUDGE_CLASS_COUNT : 4 * KILN__JUDGE_CLASS_COUNT;
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
     case KILN__JUDGE_PHASE_CALLS: count = 3; break;
@@ -244,7 +247,7 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     trial->order = trial->shift = 0;
     trial->checked = judge->simulated && (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS);
     if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2)
-        trial->class = (kiln__judge_class)(number % KILN__JUDGE_CLASS_COUNT);
+        trial->class = kiln__judge_choose_class(judge, number);
     if (phase == KILN__JUDGE_PHASE_ORDERS) {
         trial->order = number == 0 ? 1 : kiln__random_next(&random) | 2;
         like = 3 + number;
@@ -255,12 +258,22 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     }
     if (phase == KILN__JUDGE_PHASE_CALLS)
         like = 2 + 2 * number;
-    if (!kiln__judge_class_fits(judge, trial->class))
-        trial->class = KILN__JUDGE_FILL;
     kiln__judge_draw_sizes(judge, &random, like, most, trial);
     if (!judge->range_count)
         trial->set = number % judge->spec->size_set_count;
     trial->seed = kiln__random_next(&random);
+}
+
+/* Notes the sizes whose largest value no trial could have. */
+static void note_sizes(kiln__judge *judge)
+{
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const kiln__judge_range *range = &judge->ranges[i];
+        const int64_t last = kiln__judge_last(range);
+        if (range->tried >= range->from && range->tried < last)
+            kiln__judge_note(judge, kiln__judge_print(judge, "%s was tried up to %" PRId64 " of %" PRId64, range->name,
+                                                      range->tried, last));
+    }
 }
 
 static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
@@ -282,6 +295,8 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
     }
     if (judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge))
         KILN__TRY(kiln__judge_time(judge, &judge->fault, error));
+    if (judge->fault.kind == KILN_JUDGED_PASS)
+        note_sizes(judge);
     if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0)) {
         judge->fault.kind = KILN_JUDGED_UNDECIDED;
         judge->fault.message = judge->late ? "the budget ended before all trials had run"

@@ -32,11 +32,18 @@ typedef struct kiln__judge_code {
 /* How the elements of inputs are drawn. X(name, word, description) */
 #define KILN__JUDGE_CLASSES(X)                                                                                         \
     X(FILL, "fill", "the distribution of the spec")                                                                    \
+    X(RANGE, "range", "uniform in the range of the contract")                                                          \
     X(TIES, "ties", "few different values")                                                                            \
     X(EDGES, "edges", "the two ends of the range")                                                                     \
     X(SPREAD, "spread", "magnitudes of all sizes")                                                                     \
     X(CANCEL, "cancel", "pairs that nearly cancel each other")                                                         \
     X(ONE_HOT, "one-hot", "one value everywhere except at a few elements")                                             \
+    X(SMALL, "small", "whole numbers from -8 to 8")                                                                    \
+    X(STEPS, "steps", "steps of 1, up or down, from the low end, 0 or 2^24")                                           \
+    X(LOW, "low", "near the low end of the range only")                                                                \
+    X(HIGH, "high", "near the high end of the range only")                                                             \
+    X(SIZES, "sizes", "integers around the sizes of the trial, as indices are")                                        \
+    X(MIXED, "mixed", "a class of its own for each input")                                                             \
     X(SPECIAL, "special", "NaN, infinities, -0 and denormals among others")
 typedef enum kiln__judge_class {
 #define KILN_X(name, word, about) KILN__JUDGE_##name,
@@ -96,6 +103,7 @@ typedef struct kiln__judge_finding {
 typedef struct kiln__judge_range {
     const char *name;
     int64_t from, to, multiple;
+    int64_t tried; /* the largest value of all trials that ran; below `from`: none ran */
 } kiln__judge_range;
 
 /* The memory of one buffer during a trial. */
@@ -146,7 +154,6 @@ typedef struct kiln__judge {
     const char **notes;
     size_t note_count, note_capacity;
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
-    unsigned classes[KILN__JUDGE_CLASS_COUNT];
     uint64_t largest; /* elements of all buffers */
     bool late;        /* trials were left out because the budget ended */
     struct kiln__judge_times {
@@ -172,16 +179,22 @@ bool kiln__judge_read_ranges(kiln__judge *judge);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
+/* The largest multiple in the range. */
+int64_t kiln__judge_last(const kiln__judge_range *range);
+/* Writes the integer sizes that the plans have now, `most` at most. Returns their number. */
+size_t kiln__judge_size_values(const kiln__judge *judge, int64_t *values, size_t most);
 /* Writes "N=33 M=1". */
 void kiln__judge_print_sizes(const kiln__judge *judge, const kiln__judge_trial *trial, kiln__text *out);
 /* All sizes of a trial, in the arena; *count gets their number. NULL: no memory. */
 kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *trial, size_t *count);
 
-/* contents.c: makes the content of a buffer. content->data is NULL for a buffer without content. The caller frees it. */
+/* contents.c: makes the content of a buffer for the sizes that the plans have. content->data is NULL for a buffer without
+ * content. The caller frees it. */
 kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                                 kiln_array *content, kiln_error **error);
-/* True if some input can have contents of this class. */
-bool kiln__judge_class_fits(const kiln__judge *judge, kiln__judge_class class);
+/* Returns the class of trial `number`. The classes that the contract allows take turns, and the seed decides which one
+ * begins. */
+kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned number);
 const kiln__assumption *kiln__judge_assumption(const kiln__judge *judge, const char *name);
 
 /* expect.c: computes the expected outputs for the contents of the trial, and how far each element may be off. */

@@ -19,17 +19,24 @@ bool kiln__judge_read_ranges(kiln__judge *judge)
     for (size_t i = 0; judge->ranges && i < spec->assumption_count; i++) {
         const kiln__assumption *a = &spec->assumptions[i];
         if (a->of_size && a->has_from)
-            judge->ranges[judge->range_count++] = (kiln__judge_range){a->name, (int64_t)a->from, (int64_t)a->to,
-                                                                      (int64_t)a->multiple};
+            judge->ranges[judge->range_count++] = (kiln__judge_range){
+                .name = a->name,
+                .from = (int64_t)a->from,
+                .to = (int64_t)a->to,
+                .multiple = (int64_t)a->multiple,
+                .tried = (int64_t)a->from - 1,
+            };
     }
     return judge->ranges && judge->sized;
 }
+
+int64_t kiln__judge_last(const kiln__judge_range *range) { return range->to / range->multiple * range->multiple; }
 
 /* Moves a number into the range, to a multiple, and below the limit. */
 static int64_t clamp(const kiln__judge_range *range, int64_t value, uint64_t most)
 {
     const int64_t m = range->multiple, first = (range->from + m - 1) / m * m;
-    int64_t last = range->to / m * m;
+    int64_t last = kiln__judge_last(range);
     if ((uint64_t)last > most)
         last = (int64_t)(most / (uint64_t)m) * m;
     value = (value + m - 1) / m * m;
@@ -76,27 +83,32 @@ static bool take_constant(const kiln__judge *judge, const kiln__judge_range *ran
 }
 
 /* Trials 0 to 3 have fixed sizes: the least ones, ones, a mixture of small odd ones, and the largest that fit. In the
- * phase of answers, every second later trial has a number of the candidate's code as one of its sizes. */
+ * phase of answers each size is the largest one in turn, and every second later trial has a number of the candidate's
+ * code as one of its sizes. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
     const size_t count = judge->range_count;
-    const size_t first = count ? (size_t)kiln__random_below(random, count) : 0;
+    const bool answers = trial->phase == KILN__JUDGE_PHASE_ANSWERS;
+    const unsigned largest = 3 + (unsigned)(answers && count > 1 ? count - 1 : 0); /* the last trial with the largest */
+    size_t first = count ? (size_t)kiln__random_below(random, count) : 0;
+    if (answers && number >= 3 && number <= largest)
+        first = number - 3;
     trial->set = judge->spec->size_set_count ? (size_t)kiln__random_below(random, judge->spec->size_set_count) : 0;
     for (size_t n = 0; n < count; n++) {
         const size_t i = (first + n) % count; /* each size comes first sometimes, and may then be large */
         const kiln__judge_range *range = &judge->ranges[i];
         int64_t value;
-        switch (number) {
+        switch (number > 3 && number <= largest ? 3 : number) {
         case 0: value = range->from; break;
         case 1: value = 1; break;
         case 2: value = odd[i % KILN__COUNT(odd)]; break;
         case 3: value = n ? 5 : range->to; break;
         default:
-            if (trial->phase != KILN__JUDGE_PHASE_ANSWERS || n || number % 2 ||
-                !take_constant(judge, range, (number - 4) / 2, left, &value))
+            if (!answers || n || (number - largest) % 2 == 0 ||
+                !take_constant(judge, range, (number - largest) / 2, left, &value))
                 value = draw_one(judge, random, range, left);
         }
         trial->ranged[i] = clamp(range, value, left);
@@ -126,6 +138,21 @@ kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *tri
     }
     *count = set->count;
     return sizes;
+}
+
+size_t kiln__judge_size_values(const kiln__judge *judge, int64_t *values, size_t most)
+{
+    size_t count = 0;
+    if (judge->sized_set == SIZE_MAX)
+        return 0;
+    const kiln__settings *set = &judge->spec->size_sets[judge->sized_set].settings;
+    for (size_t i = 0, at; i < set->count && count < most; i++) {
+        if (is_ranged(judge, set->items[i].name, &at))
+            values[count++] = judge->sized[at];
+        else if (set->items[i].value.kind == KILN_INT)
+            values[count++] = set->items[i].value.as.i;
+    }
+    return count;
 }
 
 void kiln__judge_print_sizes(const kiln__judge *judge, const kiln__judge_trial *trial, kiln__text *out)

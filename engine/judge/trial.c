@@ -161,6 +161,7 @@ typedef struct listener {
     kiln__judge_fault *fault;
     bool original; /* findings about the original are not kept */
     bool state;    /* an uninitialised read of a variable of the module is state */
+    bool late;     /* the run ended at its time limit, and the last finding says where */
 } listener;
 
 static const kiln__judge_global *find_global(const kiln__judge *judge, uint64_t address)
@@ -224,7 +225,7 @@ static int on_finding(void *user, const kiln_check_finding *f)
                                            : NULL;
     note_finding(l, f);
     /* the checks only note a read of a word that is unwritten in part, such as a counter of which one byte has changed */
-    if ((f->note && !global) || fault->kind != KILN_JUDGED_PASS)
+    if ((f->note && !global) || (l->late && f->kind == KILN_CHECK_FAULT) || fault->kind != KILN_JUDGED_PASS)
         return 0;
     *fault = (kiln__judge_fault){.kind = global ? KILN_JUDGED_STATE : KILN_JUDGED_UNSAFE};
     if (*f->buffer)
@@ -278,16 +279,11 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     kiln_status status = kiln__once_run(plan, judge->options.launch_limit, &why);
     if (simulator)
         simulator->order(0);
-    /* The findings describe a fault better than the driver's error does, but not a time limit. */
-    const bool late = status == KILN_ERROR_TIMEOUT;
-    if (late)
-        status = take_failure(judge, status, why, l->fault, error);
-    if (trial->checked)
+    l->late = status == KILN_ERROR_TIMEOUT;
+    if (trial->checked) /* the findings describe a fault better than the driver's error or a time limit does */
         kiln__plan_end_checks(plan, &options);
     if (status != KILN_OK)
         return take_failure(judge, status, why, l->fault, error);
-    if (late)
-        return KILN_OK;
     return read_buffers(judge, l->fault, error);
 }
 

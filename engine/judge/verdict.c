@@ -140,8 +140,18 @@ static void put_trials(const kiln__judge *judge, kiln__text *out)
     for (int p = 0; p < KILN__JUDGE_PHASE_COUNT; p++)
         if (p != KILN__JUDGE_PHASE_TIMES)
             kiln__text_printf(out, "\"%s\": %u, ", kiln__judge_phase_word((kiln__judge_phase)p), judge->ran[p]);
-    kiln__text_printf(out, "\"skipped\": %u, \"unsettled\": %u, \"largest\": %" PRIu64 "},\n", judge->skipped,
+    kiln__text_printf(out, "\"skipped\": %u, \"unsettled\": %u, \"largest\": %" PRIu64 ", \"sizes\": {", judge->skipped,
                       judge->unsettled, judge->largest);
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const kiln__judge_range *range = &judge->ranges[i];
+        kiln__text_printf(out, "%s\"%s\": {\"tried\": ", i ? ", " : "", range->name);
+        if (range->tried < range->from)
+            kiln__text_puts(out, "null");
+        else
+            kiln__text_printf(out, "%" PRId64, range->tried);
+        kiln__text_printf(out, ", \"of\": %" PRId64 "}", kiln__judge_last(range));
+    }
+    kiln__text_puts(out, "}},\n");
 }
 
 /* Numbers are written in a form that every locale reads; a number that JSON cannot hold becomes null. */

@@ -115,6 +115,12 @@ def main():
         for word, path in words.items():
             made = verdict(ops / "axpby.yaml", path)
             need(made["verdict"] == word, f"{path.name}: {made['verdict']}, not {word}: {made['message']}")
+        # what is unsafe before the time limit decides, and not the limit
+        late = source("late", "    z[i] = a * x[i] + b * y[i];\n    for (volatile int k = 0; k == 0;)\n        ;\n}\n")
+        need(verdict(ops / "axpby.yaml", late, "--launch-limit", "1")["verdict"] == "unsafe", "a time limit hides an unsafe access")
+        endless = source("endless", "    if (i < n)\n        for (volatile int k = 0; k == 0;)\n            ;\n}\n")
+        need(verdict(ops / "axpby.yaml", endless, "--launch-limit", "1")["verdict"] == "timeout", "a kernel without an end")
+
         need("undecided" == verdict(ops / "axpby.yaml", right, "--budget", "0.000001")["verdict"], "no budget is a verdict")
 
         first, again, other = (verdict(ops / "axpby.yaml", wrong, "--seed", seed) for seed in ("5", "5", "6"))
@@ -124,6 +130,14 @@ def main():
         need(case["sizes"] == {"N": 41} and case["number"] == 40 and case["element"] == "z[40]" and case["wrong"] == 1,
              f"the smallest case is N = 41: {case}")
         need(float(case["expected"]) != float(case["got"]), "expected is got")
+
+        need(verdict(ops / "axpby.yaml", wrong, "--seed", "0")["case"] == verdict(ops / "axpby.yaml", wrong)["case"],
+             "0 is the default seed")
+
+        # a verdict says which sizes it does not cover
+        made = verdict(ops / "axpby.yaml", right)
+        need(made["trials"]["sizes"] == {"N": {"tried": 131072, "of": 1000000}}, made["trials"])
+        need("N was tried up to 131072 of 1000000" in made["notes"], made["notes"])
 
         page = run(ops / "axpby.yaml", wrong).stdout
         need(page.startswith("wrong: ") and "smallest case  N=" in page and "z[40] is " in page, f"a page:\n{page}")
@@ -145,6 +159,17 @@ def main():
             (work / name).write_text((ops / name).read_text())
         (work / "fours.yaml").write_text(text)
         need(verdict(work / "fours.yaml", quads)["verdict"] == "pass", "a kernel for multiples of 4 fails at them")
+
+        # the fill of the spec is a content, whatever the range of the contract is
+        text = (ops / "axpby.yaml").read_text().replace("x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}",
+                                                        "x: {type: f32, shape: [N], fill: 0.375}")
+        (work / "filled.yaml").write_text(text.replace("x: {align: 4}", "x: {from: -1, to: 1, align: 4}"))
+        known = source("known", "    if (i < n)\n        z[i] = x[i] == 0.375f ? 0 : a * x[i] + b * y[i];\n}\n")
+        made = verdict(work / "filled.yaml", known)
+        need(made["verdict"] == "wrong" and made["case"]["contents"] == "fill", made["case"])
+        unknown = source("unknown", "    if (i < n)\n        z[i] = x[i] == 0.375f ? a * x[i] + b * y[i] : 0;\n}\n")
+        made = verdict(work / "filled.yaml", unknown)
+        need(made["verdict"] == "wrong" and made["case"]["contents"] != "fill", made["case"])
 
         # sizes as macros: the code of another size is compiled, and looked at, anew
         (work / "baked.yaml").write_text((ops / "axpby.yaml").read_text().replace("variants:\n", "bake: [N]\nvariants:\n")

@@ -47,6 +47,7 @@ typedef enum cli_kind {
     CLI_LIST,     /* cli_list: each use adds one text */
     CLI_COMMAS,   /* cli_list: each use adds the texts between its commas */
     CLI_WHOLE,    /* uint64_t, at least 1 */
+    CLI_SEED,     /* uint64_t, 0 or more */
     CLI_NUMBER,   /* double, above 0 */
     CLI_LIMIT,    /* double, above 0; the user writes 0 for no limit, which is stored as -1 */
     CLI_BYTES,    /* cli_amount: 64M, 1.5GiB */

@@ -250,6 +250,11 @@ static bool store(cli *c, const cli_option *option, void *field, const char *as,
         fits = parse_whole(value, field);
         wants = "a whole number above 0";
         break;
+    case CLI_SEED:
+        *(uint64_t *)field = 0;
+        fits = parse_whole(value, field) || (*value && value[strspn(value, "0")] == '\0');
+        wants = "a whole number";
+        break;
     case CLI_NUMBER:
         fits = parse_number(value, field);
         wants = "a number above 0";

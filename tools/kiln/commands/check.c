@@ -205,7 +205,7 @@ static const cli_option options[] = {
     {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The order of the configurations, by a strategy of `kiln tune`. `random` spreads them over the space. Default: "
      "exhaustive, which takes them in order."},
-    {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+    {"seed", 0, CLI_SEED, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the strategy's random numbers. Default: 0."},
     {"no-verify", 0, CLI_FLAG, FIELD(run.no_verify), NULL, CLI_NOTHING, NULL, "Do not verify the answer."},
     CLI_TIMEOUT_OPTION(FIELD(run), "."),

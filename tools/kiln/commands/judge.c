@@ -90,7 +90,7 @@ static const cli_option options[] = {
      "The variant whose launch the candidate gets, and beside which its time is stated. Default: the first contender."},
     {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Set a param of the variant. Repeatable. Default: the default of the spec."},
-    {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+    {"seed", 0, CLI_SEED, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of sizes, contents and orders. The same seed gives the same verdict. Default: 0."},
     {"budget", 'b', CLI_NUMBER, FIELD(budget), "SECONDS", CLI_NOTHING, NULL,
      "Begin no further trial after this time. The verdict is then `undecided`. Default: 60."},

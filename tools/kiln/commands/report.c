@@ -401,7 +401,7 @@ static const cli_option replay_options[] = {
      "With --strategy the page shows the search by this strategy."},
     {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The strategy that searches. Without it the page shows the whole space in the order of the file."},
-    {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL, "The seed of the strategy's random numbers."},
+    {"seed", 0, CLI_SEED, FIELD(seed), "NUMBER", CLI_NOTHING, NULL, "The seed of the strategy's random numbers."},
     {"max-configurations", 'm', CLI_WHOLE, FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
      "End the search after this many configurations."},
     {"max-seconds", 0, CLI_NUMBER, FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,

@@ -382,7 +382,7 @@ static const cli_option options[] = {
      "On a GPU: begin the search with a simulated device's estimates of random configurations, for at most a tenth "
      "of --max-seconds. 'sim' takes the profile that is nearest to the GPU. Any simulated device of --device is "
      "possible, such as sim:h200."},
-    {"seed", 0, CLI_WHOLE, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+    {"seed", 0, CLI_SEED, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of the search's random numbers. Default: 0. The search also depends on the times at which compiles "
      "end. With --repeatable the same seed and the same measured times give the same search."},
     {"repeatable", 0, CLI_FLAG, FIELD(repeatable), NULL, CLI_NOTHING, NULL,

@@ -1,0 +1,10 @@
+// spec: biasgelu
+// Wrong: the error function is made of exponentials that overflow; NaN for v > 12.
+extern "C" __global__ void biasgelu(const float *x, const float *b, float *y, int rows, int columns)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows * columns)
+        return;
+    const float v = x[i] + b[i % columns];
+    y[i] = 0.5f * v * (1 + (v < 5 ? erff(v * 0.70710678f) : (expf(v * v) - 1) / (expf(v * v) + 1)));
+}

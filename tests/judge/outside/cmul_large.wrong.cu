@@ -1,0 +1,10 @@
+// spec: cmul
+// Wrong: only the first 131072 numbers are written.
+extern "C" __global__ void cmul(const float *a, const float *b, float *y, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < min(n, 131072)) {
+        y[2 * i] = a[2 * i] * b[2 * i] - a[2 * i + 1] * b[2 * i + 1];
+        y[2 * i + 1] = a[2 * i] * b[2 * i + 1] + a[2 * i + 1] * b[2 * i];
+    }
+}

@@ -1,0 +1,10 @@
+// spec: cmul
+// Right: a number is one load of 8 bytes.
+extern "C" __global__ void cmul(const float2 *a, const float2 *b, float2 *y, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    const float2 p = a[i], q = b[i];
+    y[i] = make_float2(p.x * q.x - p.y * q.y, p.x * q.y + p.y * q.x);
+}

@@ -1,0 +1,15 @@
+// spec: dot
+// Wrong: the vector count is rounded up, so up to three elements past the end are read and added.
+extern "C" __global__ void dot(const float *a, const float *b, float *y, int n)
+{
+    const int t = blockIdx.x * blockDim.x + threadIdx.x, all_threads = gridDim.x * blockDim.x;
+    float all = 0;
+    for (int i = t; i < (n + 3) / 4; i += all_threads) {
+        const float4 p = ((const float4 *)a)[i], q = ((const float4 *)b)[i];
+        all += p.x * q.x + p.y * q.y + p.z * q.z + p.w * q.w;
+    }
+    for (int step = 16; step > 0; step /= 2)
+        all += __shfl_xor_sync(0xffffffffu, all, step);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(y, all);
+}

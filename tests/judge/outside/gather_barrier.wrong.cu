@@ -1,0 +1,13 @@
+// spec: gather
+// Wrong: no barrier after the table is filled; a race.
+extern "C" __global__ void gather(const float *x, const int *at, float *y, int n, int m)
+{
+    __shared__ float table[1024];
+    for (int k = threadIdx.x; k < min(m, 1024); k += 256)
+        table[k] = x[k];
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) {
+        const int k = at[i];
+        y[i] = k < 0 || k >= m ? 0.0f : k < 1024 ? table[k] : x[k];
+    }
+}

@@ -1,0 +1,10 @@
+// spec: gather
+// Right: the index is clamped, and the value selected afterwards; two elements a thread.
+extern "C" __global__ void gather(const float *x, const int *at, float *y, int n, int m)
+{
+    for (int i = blockIdx.x * 512 + threadIdx.x; i < min(n, (int)(blockIdx.x + 1) * 512); i += 256) {
+        const int k = at[i], safe = min(max(k, 0), m - 1);
+        const float v = x[safe];
+        y[i] = k == safe ? v : 0.0f;
+    }
+}

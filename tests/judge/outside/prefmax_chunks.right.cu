@@ -1,0 +1,19 @@
+// spec: prefmax
+// Right: every thread owns a contiguous part.
+extern "C" __global__ void prefmax(const float *x, float *y, int n)
+{
+    __shared__ float part[256];
+    const int t = threadIdx.x, each = (n + 255) / 256, from = t * each, to = min(n, from + each);
+    float v = -INFINITY;
+    for (int i = from; i < to; i++)
+        v = fmaxf(v, x[i]);
+    part[t] = v;
+    __syncthreads(); // parts
+    float lead = -INFINITY;
+    for (int k = 0; k < t; k++)
+        lead = fmaxf(lead, part[k]);
+    for (int i = from; i < to; i++) {
+        lead = fmaxf(lead, x[i]);
+        y[i] = lead;
+    }
+}

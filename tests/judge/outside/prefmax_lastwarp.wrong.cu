@@ -1,0 +1,24 @@
+// spec: prefmax
+// Wrong: the carry leaves out the last warp of the tile; wrong if N > 256 and the maximum lies in elements 224 to 255.
+extern "C" __global__ void prefmax(const float *x, float *y, int n)
+{
+    __shared__ float tops[8];
+    const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+    float before = -INFINITY;
+    for (int first = 0; first < n; first += 256) {
+        float v = first + t < n ? x[first + t] : -INFINITY;
+        for (int step = 1; step < 32; step *= 2)
+            v = fmaxf(v, __shfl_up_sync(0xffffffffu, v, step));
+        if (lane == 31)
+            tops[warp] = v;
+        __syncthreads(); // tops
+        float lead = before;
+        for (int w = 0; w < warp; w++)
+            lead = fmaxf(lead, tops[w]);
+        if (first + t < n)
+            y[first + t] = fmaxf(lead, v);
+        for (int w = 0; w < 7; w++)
+            before = fmaxf(before, tops[w]);
+        __syncthreads(); // round
+    }
+}

@@ -1,0 +1,9 @@
+// spec: quant
+extern "C" __global__ void quant(const float *x, signed char *y, int n, float scale)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        const float v = rintf(x[i] / scale);
+        y[i] = v != v ? 0 : (signed char)fminf(fmaxf(v, -128.0f), 127.0f);
+    }
+}

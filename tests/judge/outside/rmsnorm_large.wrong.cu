@@ -1,0 +1,22 @@
+// spec: rmsnorm
+// Wrong: each thread has at most 16 elements of a row in the sum; wrong if C > 2048.
+extern "C" __global__ void rmsnorm(const float *x, const float *g, float *y, int rows, int columns, float epsilon)
+{
+    __shared__ float part[128];
+    const float *from = x + (size_t)blockIdx.x * columns;
+    float *to = y + (size_t)blockIdx.x * columns;
+    const int t = threadIdx.x;
+    float all = 0;
+    for (int i = t; i < min(columns, 2048); i += 128)
+        all += from[i] * from[i];
+    part[t] = all;
+    __syncthreads();
+    for (int step = 64; step > 0; step /= 2) {
+        if (t < step)
+            part[t] += part[t + step];
+        __syncthreads();
+    }
+    const float scale = 1 / sqrtf(part[0] / columns + epsilon);
+    for (int i = t; i < columns; i += 128)
+        to[i] = from[i] * scale * g[i];
+}

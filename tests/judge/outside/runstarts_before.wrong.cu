@@ -1,0 +1,12 @@
+// spec: runstarts
+// Wrong: the element before the first one is read.
+extern "C" __global__ void runstarts(const int *x, unsigned char *flag, unsigned *count, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    const bool start = x[i] != x[i - 1];
+    flag[i] = start;
+    if (start)
+        atomicAdd(count, 1u);
+}

@@ -1,0 +1,12 @@
+// spec: runstarts
+// Wrong: the first flag is 0 if N = 1.
+extern "C" __global__ void runstarts(const int *x, unsigned char *flag, unsigned *count, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    const bool start = i == 0 ? n > 1 : x[i] != x[i - 1];
+    flag[i] = start;
+    if (start)
+        atomicAdd(count, 1u);
+}

@@ -1,0 +1,13 @@
+// spec: scatteradd
+// Wrong: the blocks add their sums to y without an atomic; a race between blocks if N > 256.
+extern "C" __global__ void scatteradd(const int *at, const int *v, int *y, int n, int k)
+{
+    __shared__ int own[256];
+    own[threadIdx.x] = 0;
+    __syncthreads(); // zeros
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 8 * 256)
+        atomicAdd(&own[at[i]], v[i]);
+    __syncthreads(); // sums
+    if (own[threadIdx.x] != 0)
+        y[threadIdx.x] += own[threadIdx.x];
+}

@@ -1,0 +1,13 @@
+// spec: scatteradd
+// Wrong: the sums of a block have 16 bits; wrong if a sum passes 32767.
+extern "C" __global__ void scatteradd(const int *at, const int *v, int *y, int n, int k)
+{
+    __shared__ int own[256];
+    own[threadIdx.x] = 0;
+    __syncthreads(); // zeros
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 8 * 256)
+        atomicAdd(&own[at[i]], v[i]);
+    __syncthreads(); // sums
+    if (own[threadIdx.x] != 0)
+        atomicAdd(&y[threadIdx.x], (int)(short)own[threadIdx.x]);
+}

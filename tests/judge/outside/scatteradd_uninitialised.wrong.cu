@@ -1,0 +1,12 @@
+// spec: scatteradd
+// Wrong: shared memory is taken for zero.
+extern "C" __global__ void scatteradd(const int *at, const int *v, int *y, int n, int k)
+{
+    __shared__ int own[256];
+    __syncthreads(); // zeros
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 8 * 256)
+        atomicAdd(&own[at[i]], v[i]);
+    __syncthreads(); // sums
+    if (own[threadIdx.x] != 0)
+        atomicAdd(&y[threadIdx.x], own[threadIdx.x]);
+}

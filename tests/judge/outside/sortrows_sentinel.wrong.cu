@@ -1,0 +1,19 @@
+// spec: sortrows
+// Wrong: the key -2147483648 marks a free place and is not written.
+extern "C" __global__ void sortrows(const int *x, int *y, int rows, int columns)
+{
+    __shared__ int keys[256];
+    const int t = threadIdx.x;
+    const int *from = x + (size_t)blockIdx.x * columns;
+    if (t < columns)
+        keys[t] = from[t];
+    __syncthreads(); // keys
+    if (t >= columns)
+        return;
+    const int own = keys[t];
+    int rank = 0;
+    for (int k = 0; k < columns; k++)
+        rank += keys[k] < own || (keys[k] == own && k < t);
+    if (own != (int)0x80000000)
+        y[(size_t)blockIdx.x * columns + rank] = own;
+}

@@ -1,0 +1,16 @@
+// spec: winsum
+// Wrong: the length of a window is unsigned, so a window that begins behind N reads past the end; wrong if first > N.
+extern "C" __global__ void winsum(const int *x, const int *first, const int *count, int *y, int n, int windows)
+{
+    const int w = blockIdx.x * 4 + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (w >= windows)
+        return;
+    const int from = first[w], to = min(n, from + count[w]);
+    int all = 0;
+    for (int i = from + lane; (unsigned)(i - from) < (unsigned)(to - from); i += 32)
+        all += x[i];
+    for (int step = 16; step > 0; step /= 2)
+        all += __shfl_down_sync(0xffffffffu, all, step);
+    if (lane == 0)
+        y[w] = all;
+}

@@ -1,0 +1,32 @@
+// spec: xent
+// Wrong: the label 9 is taken for 8.
+extern "C" __global__ void xent(const float *x, const int *label, float *y, int rows, int columns)
+{
+    __shared__ float part[128];
+    const int t = threadIdx.x, row = blockIdx.x;
+    const float *from = x + (size_t)row * columns;
+    float most = -INFINITY;
+    for (int i = t; i < columns; i += 128)
+        most = fmaxf(most, from[i]);
+    part[t] = most;
+    __syncthreads();
+    for (int step = 64; step > 0; step /= 2) {
+        if (t < step)
+            part[t] = fmaxf(part[t], part[t + step]);
+        __syncthreads();
+    }
+    most = part[0];
+    __syncthreads(); // reuse
+    float all = 0;
+    for (int i = t; i < columns; i += 128)
+        all += expf(from[i] - most);
+    part[t] = all;
+    __syncthreads();
+    for (int step = 64; step > 0; step /= 2) {
+        if (t < step)
+            part[t] += part[t + step];
+        __syncthreads();
+    }
+    if (t == 0)
+        y[row] = most + logf(part[0]) - from[min(label[row], 8)];
+}
