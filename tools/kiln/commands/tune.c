@@ -239,6 +239,43 @@ static bool has_limit(const tune_args *args)
     return args->max_configurations || args->max_seconds > 0 || args->max_roofline > 0 || args->stagnation;
 }
 
+/* Refuses options that exclude each other. Returns 0, or the exit code of the refusal. */
+static int refuse_conflicts(const cli *c)
+{
+    const tune_args *args = c->args;
+    if (args->run.flush_l2 && args->run.keep_l2)
+        return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
+    if (args->all && has_limit(args))
+        return cli_usage(c, "--all and a limit exclude each other");
+    if (args->estimates && (!has_limit(args) || args->replay))
+        return cli_usage(c, "--estimates are for a search of a spec: give a limit, such as --max-seconds");
+    if (args->isolate && args->no_isolate)
+        return cli_usage(c, "--isolate and --no-isolate exclude each other");
+    if (args->no_isolate && args->engine.sandbox && strcmp(args->engine.sandbox, "required") == 0)
+        return cli_usage(c, "--no-isolate measures in this process, which --sandbox=required excludes");
+    if (args->replay && (args->objectives.count || args->max_roofline > 0 || args->stagnation))
+        return cli_usage(
+            c, "--objective, --roofline and --stagnation cannot be used with --replay: a recorded file has only times");
+    if (args->replay && args->check)
+        return cli_usage(c, "--check and --replay exclude each other: a recorded file has no kernel to run");
+    return 0;
+}
+
+/* Returns the exit code of a sweep that gave results. A status of the sweep itself comes first, then a sweep in which every
+ * configuration failed, then with --strict the first configuration that failed, then the checks of the winners. */
+static int choose_exit_code(const tune_args *args, const tune_view *view, const kiln_tuning *tuning)
+{
+    const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+    int code = cli_exit_code(view->status);
+    if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
+        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status);
+    for (size_t i = 0; args->strict && code == 0 && i < kiln_tuning_count(tuning); i++)
+        code = cli_exit_code(kiln_tuning_sample(tuning, i)->status);
+    return code ? code : tune_check_code(&view->checked);
+}
+
+/* Runs the command up to its results: options, device, store, sweep, then the file, the checks and the table or the JSON. The
+ * order matters: every refusal comes before the device is opened, and the file before the checks, which may not end. */
 static int tune_run(cli *c)
 {
     tune_args *args = c->args;
@@ -250,30 +287,17 @@ static int tune_run(cli *c)
     kiln_tuning *tuning = NULL;
     kiln_error *error = NULL;
     kiln_store *store = NULL;
-    if (args->run.flush_l2 && args->run.keep_l2)
-        return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
-    if (args->all && has_limit(args))
-        return cli_usage(c, "--all and a limit exclude each other");
-    if (args->estimates && (!has_limit(args) || args->replay))
-        return cli_usage(c, "--estimates are for a search of a spec: give a limit, such as --max-seconds");
-    if (args->isolate && args->no_isolate)
-        return cli_usage(c, "--isolate and --no-isolate exclude each other");
-    if (args->no_isolate && args->engine.sandbox && strcmp(args->engine.sandbox, "required") == 0)
-        return cli_usage(c, "--no-isolate measures in this process, which --sandbox=required excludes");
+    int code = refuse_conflicts(c);
+    if (code)
+        return code;
     if (!args->no_isolate)
         cli_sandbox(c, &args->engine);
-    if (args->replay && (args->objectives.count || args->max_roofline > 0 || args->stagnation))
-        return cli_usage(
-            c, "--objective, --roofline and --stagnation cannot be used with --replay: a recorded file has only times");
-    if (args->replay && args->check)
-        return cli_usage(c, "--check and --replay exclude each other: a recorded file has no kernel to run");
     if (args->replay)
         return replay_run(c);
     if (!cli_take_arch(c, args->arch, &args->engine))
         return CLI_USAGE;
     if (c->words.count == 0)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
-    int code;
     if (tune_join(c, &code))
         return code;
     code = choose_devices(c, &devices);
@@ -307,32 +331,17 @@ static int tune_run(cli *c)
         return cli_error(c, error);
 
     take_sizes(&view, tuning);
-    code = cli_exit_code(status);
     view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
     view.status = status;
-    int csv = args->csv ? tune_csv(c, tuning, args->csv) : 0; /* before the checks, which may not end */
+    int csv = args->csv ? tune_csv(c, tuning, args->csv) : 0;
     int unchecked = args->check && !csv ? tune_check(c, &view, tuning, &view.checked) : 0;
-    if (unchecked) { /* the message is the only output; the store has the samples */
-        kiln_tuning_free(tuning);
-        kiln_error_free(error);
-        return unchecked;
-    }
-    if (csv)
-        code = csv;
-    else if (c->output.json)
-        tune_json(c, &view, tuning);
-    else
+    if (!c->output.json) /* also if the file or the checks failed, because a sweep takes long */
         tune_text(c, &view, tuning);
+    else if (!csv && !unchecked) /* otherwise the error is the only object */
+        tune_json(c, &view, tuning);
     if (status != KILN_OK && !c->output.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; showing the results so far" : view.ended);
-    const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
-    if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
-        /* all configurations failed, for several reasons */
-        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status);
-    for (size_t i = 0; args->strict && code == 0 && i < kiln_tuning_count(tuning); i++)
-        code = cli_exit_code(kiln_tuning_sample(tuning, i)->status); /* the first that failed */
-    if (code == 0)
-        code = tune_check_code(&view.checked);
+    code = csv ? csv : unchecked ? unchecked : choose_exit_code(args, &view, tuning);
     kiln_tuning_free(tuning);
     kiln_error_free(error);
     return code;
