@@ -72,6 +72,12 @@ struct kiln_check_finding {
     uint64_t buffer_bytes;
 };
 
+/* Returns 1 if a rule suppresses the finding, and otherwise 0. `rules` is a text with one rule a line: a kind with dashes in
+ * place of spaces (`out-of-bounds`), the name of a kernel, and a place (`scan.cu:12`). Each of the three is a pattern of
+ * fnmatch(3), and the last two may be left out. A place may be that of `at` or of `other`. # begins a comment. NULL for one
+ * of the arguments: 0. Any thread may call it. */
+KILN_API int kiln_check_is_suppressed(const char *rules, const kiln_check_finding *finding);
+
 /* ---- profile: the work of kernels, counted on the simulated device ------------------------------------------------ */
 
 /* The classes of PTX instructions. X(name, text) */

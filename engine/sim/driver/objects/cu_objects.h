@@ -145,6 +145,8 @@ struct sim_context {
     void (*order_end)(sim_context *context); /* leaves the order */
     void (*order_let)(sim_context *context); /* removes the guards of host memory */
     bool check_shown;                        /* findings go to standard error: requested by the environment */
+    size_t check_told;   /* number of its findings that the journal of the report has */
+    unsigned check_id;   /* its number in that journal; 0: none yet */
     uint64_t id;
     unsigned flags, attached; /* attached: by cuCtxAttach, beyond the first use */
     /* Stored and reported. Only two have an effect: the heap of malloc(), and pending launches of the device
@@ -410,7 +412,8 @@ bool sim_check_wanted(void); /* requested by the environment */
 bool sim_check_open(sim_context *context);
 void sim_check_show(sim_context *context, bool leaks); /* prints to standard error if the environment requests it */
 /* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
-void sim_report(const struct vm_check *check);
+void sim_report(sim_context *context);
+void sim_report_new(sim_context *context); /* after each launch: writes what is new, if the form is a journal */
 void sim_report_end(void);
 /* If the context counts: prepares the launch for counting. False: out of memory. Then adds its counts. Under both
  * locks. */
