@@ -10,13 +10,13 @@ typedef struct finding {
     kiln_check_finding f;       /* the first finding at this place; its texts live until the command ends */
     uint64_t count, runs, seen; /* seen: the last run in which it was found */
     const char *first;          /* the name of the first run; NULL: not known yet */
-    cli_list kernels;           /* the different kernels with this place: the instantiations of a template, for example */
+    cli_list kernels; /* the different kernels with this place: the instantiations of a template, for example */
 } finding;
 typedef struct findings {
     finding *items;
     size_t count, room;
     uint64_t run;        /* the current run */
-    const char *rules;   /* rules of suppressions (kiln_check_is_suppressed()); NULL: none */
+    const char *rules;   /* rules for kiln_check_is_suppressed(); NULL: none */
     uint64_t suppressed; /* number of findings that a rule suppressed, before places are merged */
     uint64_t dropped;    /* number of findings for which a check had no room */
     bool starved;        /* a check ran out of memory, so races may have been missed */

@@ -7,12 +7,12 @@
 
 #include "findings.h"
 
-/* The rules of the file, one for each kind of finding: what went wrong, in a sentence. */
+/* Returns the sentence that describes a kind of finding. SARIF calls a kind a rule. */
 static const char *rule_text(kiln_check_kind kind)
 {
     switch (kind) {
     case KILN_CHECK_BOUNDS: return "A thread accesses memory outside of an allocation.";
-    case KILN_CHECK_MISALIGNED: return "The address of an access is no multiple of its size.";
+    case KILN_CHECK_MISALIGNED: return "The address of an access is not a multiple of its size.";
     case KILN_CHECK_FREED: return "A thread accesses memory that was freed.";
     case KILN_CHECK_BAD_FREE: return "The program frees an address that is not the start of an allocation.";
     case KILN_CHECK_UNINITIALISED: return "A thread reads memory that nothing has written.";

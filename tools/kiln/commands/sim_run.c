@@ -386,14 +386,15 @@ static int show_findings(const cli *c, const char *folder, int details, const si
         else
             findings_summary(&found);
         if (end->signal)
-            out_printf("  The program was ended by signal %d, so leaks and the last launch may be missing.\n", end->signal);
+            out_printf("  The program was ended by signal %d, so leaks and the last launch may be missing.\n",
+                       end->signal);
         out_flush();
     }
     return findings_severe(&found) ? CLI_FOUND : code;
 }
 
-/* Shows the results. Standard output belongs to the program, so they go elsewhere. Returns the exit code for the findings, 0 if
- * there are none. */
+/* Shows the results. Standard output belongs to the program, so they go elsewhere. Returns 0, or the exit code that the
+ * findings give. */
 static int show(const cli *c, const char *folder, const result_places *to, const sim_end *end)
 {
     const sim_args *args = c->args;
@@ -423,7 +424,8 @@ static int run_recorded(const cli *c, const char *folder, bool with_findings, co
                               .trace = args->trace_to ? open_result(args->trace_to) : -1,
                               .details = args->details_to ? open_result(args->details_to) : -1,
                               .findings = with_findings};
-    const int sarif = args->sarif_to ? open_result(args->sarif_to) : STDERR_FILENO; /* an error is told before the run */
+    const int sarif = args->sarif_to ? open_result(args->sarif_to)
+                                     : STDERR_FILENO; /* an error is told before the run */
     if (to.profile < 0 || (args->trace_to && to.trace < 0) || (args->details_to && to.details < 0) || sarif < 0)
         return NOT_STARTED;
     if (sarif != STDERR_FILENO)
@@ -485,15 +487,16 @@ int sim_run_program(const cli *c)
     if (!folder)
         return no_libraries();
     findings rules = {0};
-    if (args->suppress && !findings_read_rules(&rules, args->suppress)) /* a wrong name is told before the program runs */
+    if (args->suppress &&
+        !findings_read_rules(&rules, args->suppress)) /* a wrong name is told before the program runs */
         return NOT_STARTED;
     const bool recorded = records(c) || collects(c);
     const char *files = recorded ? make_folder() : NULL;
     if (recorded && !files)
         return NOT_STARTED;
     const record_files to = {.profile = args->profile ? cli_printf("%s/profile.%%p.json", files) : NULL,
-                                  .trace = args->trace_to ? cli_printf("%s/trace.%%p.json", files) : NULL,
-                                  .findings = collects(c) ? cli_printf("%s/findings.%%p.json", files) : NULL};
+                             .trace = args->trace_to ? cli_printf("%s/trace.%%p.json", files) : NULL,
+                             .findings = collects(c) ? cli_printf("%s/findings.%%p.json", files) : NULL};
     size_t count = settings(c, folder, &to, all);
     for (size_t i = 0; i < count; i++)
         setenv(all[i].name, all[i].value, 1);

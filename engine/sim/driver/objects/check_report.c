@@ -22,7 +22,7 @@ static struct {
     sim_journal journal; /* for FORMAT_JSON */
     unsigned checks;     /* the number of checks in the journal */
     pid_t process;       /* the process that opened the journal: a fork of it needs another file */
-    char *suppressions; /* text of the file of suppressions; NULL: no file */
+    char *suppressions;  /* text of the file of suppressions; NULL: no file */
     size_t errors;
 } report;
 
@@ -314,7 +314,8 @@ static report_format choose_format(void)
         at++;
     if (at < KILN__COUNT(names))
         return (report_format)at;
-    fprintf(stderr, "kiln checks: KILN_SIM_CHECK_FORMAT is kiln, sanitizer, sanitizer-xml or json, not '%.40s'\n", format);
+    fprintf(stderr, "kiln checks: KILN_SIM_CHECK_FORMAT is kiln, sanitizer, sanitizer-xml or json, not '%.40s'\n",
+            format);
     return FORMAT_KILN;
 }
 

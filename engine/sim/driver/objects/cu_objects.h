@@ -145,8 +145,8 @@ struct sim_context {
     void (*order_end)(sim_context *context); /* leaves the order */
     void (*order_let)(sim_context *context); /* removes the guards of host memory */
     bool check_shown;                        /* findings go to standard error: requested by the environment */
-    size_t check_told;   /* number of its findings that the journal of the report has */
-    unsigned check_id;   /* its number in that journal; 0: none yet */
+    size_t check_told;                       /* number of its findings that the journal of the report has */
+    unsigned check_id;                       /* its number in that journal; 0: none yet */
     uint64_t id;
     unsigned flags, attached; /* attached: by cuCtxAttach, beyond the first use */
     /* Stored and reported. Only two have an effect: the heap of malloc(), and pending launches of the device

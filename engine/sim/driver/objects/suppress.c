@@ -1,4 +1,4 @@
-/* suppress.c - rules that suppress findings of the checks (kiln_check_is_suppressed()). */
+/* suppress.c - rules that suppress findings of the checks. kiln_sim.h describes the rules. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
