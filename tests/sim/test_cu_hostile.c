@@ -155,8 +155,49 @@ static void changed_image(void)
         OK(call_cuDevicePrimaryCtxRelease(i));
 }
 
+/* Two libraries of one device have the same image, and so has a library of another device, which uses the variables of
+ * one of the two. Variables stay as long as a library has them, whatever the order in which the libraries end. */
+static void image_twice(void)
+{
+    enum { LIBRARIES = 4, ORDERS = 24 };
+    static const char image[] = HEAD ".visible .global .attribute(.managed) .align 4 .u32 v = 7;\n";
+    static const unsigned places[] = {0, 1};
+    CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED};
+    void *yes[] = {(void *)(uintptr_t)1};
+    CHECK(sim_set_devices(places, 2, 2));
+    OK(call_cuInit(0));
+    for (int round = 0; round < 2 * ORDERS; round++) {
+        CUcontext contexts[2];
+        CUlibrary libraries[LIBRARIES];
+        int left[LIBRARIES] = {0, 1, 2, 3}, order = round / 2;
+        for (int i = 0; i < 2; i++)
+            OK(call_cuDevicePrimaryCtxRetain(&contexts[i], i));
+        for (int i = 0; i < LIBRARIES; i++) {
+            OK(call_cuCtxSetCurrent(contexts[round % 2 ? i / 2 : i % 2]));
+            OK(call_cuLibraryLoadData(&libraries[i], image, NULL, NULL, 0, kept, yes, 1));
+        }
+        for (int count = LIBRARIES; count > 0; count--) {
+            for (int k = 0; k < count; k++) {
+                CUdeviceptr v = 0;
+                size_t bytes = 0;
+                OK(call_cuCtxSetCurrent(contexts[round % 2 ? left[k] / 2 : left[k] % 2]));
+                OK(call_cuLibraryGetManaged(&v, &bytes, libraries[left[k]], "v"));
+                CHECK(*(const unsigned *)(uintptr_t)v == 7);
+            }
+            const int k = order % count;
+            order /= count;
+            OK(call_cuCtxSetCurrent(contexts[round % 2 ? left[k] / 2 : left[k] % 2]));
+            OK(call_cuLibraryUnload(libraries[left[k]]));
+            left[k] = left[count - 1];
+        }
+        for (int i = 0; i < 2; i++)
+            OK(call_cuDevicePrimaryCtxRelease(i));
+    }
+}
+
 static const check_case cases[] = {{"graphs that are captured into", captured_body},
                                    {"arrays that the program overwrites", overwritten_arrays},
                                    {"blocks of 2^64 threads", huge_block},
-                                   {"an image that changes", changed_image}};
+                                   {"an image that changes", changed_image},
+                                   {"two libraries of an image", image_twice}};
 CU_SUITE("sim cu_hostile", cases)

@@ -271,17 +271,21 @@ static bool place_local(vm_module *module)
     return cover_locals(module);
 }
 
-/* Uses the managed variable of that name in `twin`. */
-static bool borrow(vm_module *module, uint32_t s, const vm_module *twin)
+/* Uses the managed variable of that name in `twin`, unless it is in the memory of the module's own device: two modules
+ * of one device have each their own. `*from` is where the search begins: mostly both modules have the same variables in
+ * the same order. */
+static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_t *from)
 {
     const ptx_symbol *symbol = &module->ptx->symbols[s];
-    for (uint32_t k = 0; twin && symbol->managed && k < twin->ptx->symbol_count; k++) {
+    for (uint32_t n = 0; twin && symbol->managed && n < twin->managed_count; n++) {
+        const uint32_t at = (*from + n) % twin->managed_count, k = twin->managed[at];
         const ptx_symbol *same = &twin->ptx->symbols[k];
-        if (!same->managed || !twin->storage[k] || same->bytes != symbol->bytes ||
+        if (!twin->storage[k] || twin->storage[k]->home == module->device || same->bytes != symbol->bytes ||
             strcmp(same->name, symbol->name) != 0)
             continue;
         module->storage[s] = twin->storage[k];
         module->address[s] = twin->address[k];
+        *from = at + 1;
         return true;
     }
     return false;
@@ -290,10 +294,18 @@ static bool borrow(vm_module *module, uint32_t s, const vm_module *twin)
 static bool place_globals(vm_module *module, const vm_module *twin)
 {
     const ptx_module *ptx = module->ptx;
+    uint32_t managed = 0, from = 0;
+    for (uint32_t s = 0; s < ptx->symbol_count; s++)
+        managed += ptx->symbols[s].managed;
+    if (!(module->managed = kiln__arena_alloc(&module->arena, ((size_t)managed + 1) * sizeof *module->managed)))
+        return false;
     for (uint32_t s = 0; s < ptx->symbol_count; s++) {
         const ptx_symbol *symbol = &ptx->symbols[s];
-        if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN ||
-            borrow(module, s, twin))
+        if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN)
+            continue;
+        if (symbol->managed)
+            module->managed[module->managed_count++] = s;
+        if (borrow(module, s, twin, &from))
             continue;
         const char *name = kiln__arena_strdup(&module->arena, symbol->name);
         vm_allocation *made = !name ? NULL
