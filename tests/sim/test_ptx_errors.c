@@ -331,9 +331,116 @@ static void test_huge_array(void)
     kiln__text_free(&text);
 }
 
+/* ---- texts that name the same thing many times ---- */
+
+static void add_many(kiln__text *text, unsigned count, const char *format)
+{
+    for (unsigned k = 0; k < count; k++)
+        kiln__text_printf(text, format, k, k, k);
+}
+
+static bool refuses(kiln__text *text, const char *message)
+{
+    const bool refused = !text->failed && !ptx_read(kiln__text_get(text)) && ptx_answer == PTX_INVALID &&
+                         strstr(ptx_log, message);
+    kiln__text_free(text);
+    return refused;
+}
+
+/* Each branch to a list has a copy of it, and each alias has the instructions of its function. */
+static void test_repeats(void)
+{
+    enum { COUNT = 2000 };
+    kiln__text text = {0};
+    kiln__text_puts(&text, PTX_HEAD ".func f() {\n.reg .b32 %r; L: .branchtargets A");
+    add_many(&text, COUNT, ", A");
+    kiln__text_puts(&text, ";\nA:\n");
+    add_many(&text, COUNT, "brx.idx %%r, L;\n");
+    kiln__text_puts(&text, "ret; }\n");
+    CHECK(refuses(&text, "the branches to lists of targets have too many targets (function 'f')"));
+    kiln__text_puts(&text, PTX_HEAD ".func f() {\n");
+    add_many(&text, COUNT, "ret;\n");
+    kiln__text_puts(&text, "}\n");
+    add_many(&text, COUNT, ".func a%u; .alias a%u, f;\n");
+    CHECK(refuses(&text, "the aliases repeat too many instructions"));
+}
+
+/* An allocator that has a limited amount of memory. */
+typedef struct small_memory {
+    size_t used, most;
+} small_memory;
+
+static void *resize_small(void *user, void *pointer, size_t size)
+{
+    enum { HEAD_BYTES = 16 };
+    small_memory *memory = user;
+    char *base = pointer ? (char *)pointer - HEAD_BYTES : NULL;
+    size_t old = 0;
+    if (base)
+        memcpy(&old, base, sizeof old);
+    if (size > memory->most - (memory->used - old))
+        return NULL;
+    memory->used = memory->used - old + size;
+    if (size == 0) {
+        free(base);
+        return NULL;
+    }
+    base = realloc(base, size + HEAD_BYTES);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(base);
+    memcpy(base, &size, sizeof size);
+    return base + HEAD_BYTES;
+}
+
+/* All lists of targets for calls of one function share the sizes of its parameters: 10,000 of 10,000 would take 800 MB. */
+static void test_call_targets(void)
+{
+    enum { COUNT = 10000, MOST = 100 << 20 };
+    small_memory memory = {.most = MOST};
+    const kiln_allocator mem = {resize_small, &memory};
+    kiln__text text = {0}, log = {0};
+    kiln__text_puts(&text, PTX_HEAD ".func f(.param .b8 first");
+    add_many(&text, COUNT, ", .param .b8 p%u");
+    kiln__text_puts(&text, ");\n.func g() {\n");
+    add_many(&text, COUNT, "L%u: .calltargets f;\n");
+    kiln__text_puts(&text, "ret; }\n");
+    ptx_module *module = NULL;
+    CHECK(!text.failed && ptx_parse(&mem, text.data, text.length, &module, &log) == PTX_OK);
+    CHECK(module && module->functions[1].prototype_count == COUNT);
+    CHECK(module && module->functions[1].prototypes[COUNT - 1].arg_count == COUNT + 1 &&
+          module->functions[1].prototypes[COUNT - 1].arg_bytes[COUNT] == 1);
+    ptx_free(&mem, module);
+    CHECK(memory.used == 0);
+    kiln__text_free(&text);
+    kiln__text_free(&log);
+}
+
+/* The text after the last error that is shown is not read. Here it has errors of another kind: 50,000 calls that the
+ * parser would each compare with 50,000 parameters. */
+static void test_after_errors(void)
+{
+    enum { SHOWN = 50, COUNT = 50000 };
+    kiln__text text = {0};
+    kiln__text_puts(&text, PTX_HEAD ".func f(.param .b8 first");
+    add_many(&text, COUNT, ", .param .b8 p%u");
+    kiln__text_puts(&text, ");\n.func g() {\n");
+    add_many(&text, SHOWN, "tcgen05.fence::before_thread_sync;\n");
+    add_many(&text, COUNT, "call f;\n");
+    CHECK(!text.failed && !ptx_read(kiln__text_get(&text)) && ptx_answer == PTX_UNSUPPORTED);
+    CHECK(strstr(ptx_log, "too many errors, the rest is not shown") != NULL);
+    kiln__text_free(&text);
+}
+
 static const check_case cases[] = {
-    {"instructions", test_instructions}, {"later", test_later},   {"later forms", test_later_forms},
-    {"modules", test_modules},           {"many", test_many},     {"depth", test_depth},
-    {"huge array", test_huge_array},     {"damage", test_damage},
+    {"instructions", test_instructions},
+    {"later", test_later},
+    {"later forms", test_later_forms},
+    {"modules", test_modules},
+    {"many", test_many},
+    {"depth", test_depth},
+    {"huge array", test_huge_array},
+    {"damage", test_damage},
+    {"repeats", test_repeats},
+    {"call targets", test_call_targets},
+    {"after errors", test_after_errors},
 };
 KILN_SUITE("sim.ptx_errors", cases)
