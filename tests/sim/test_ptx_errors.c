@@ -430,6 +430,58 @@ static void test_after_errors(void)
     kiln__text_free(&text);
 }
 
+/* ---- hashes ---- */
+
+enum { BLOCK = 8 };
+
+/* Appends letters that depend on the number to a hash. */
+static uint32_t add_block(uint32_t hash, uint32_t number, char *block)
+{
+    uint64_t letters = number * UINT64_C(0x9e3779b97f4a7c15);
+    for (unsigned k = 0; k < BLOCK; k++, letters >>= 8) {
+        block[k] = (char)('a' + (letters & 15));
+        hash = (hash ^ (unsigned char)block[k]) * 16777619u;
+    }
+    return hash;
+}
+
+/* 2^LEVELS names have one hash by FNV-1a: each name consists of LEVELS blocks, and each block is one of two that lead
+ * from the hash so far to the same next hash. All positions in the source have the same exclusive or of three products,
+ * too. Tables that such hashes fill would compare each name with all others. */
+static void test_one_hash(void)
+{
+    enum { LEVELS = 16, TABLE = 1 << 19, PLACES = 60000 };
+    static uint32_t seen[TABLE]; /* by the upper bits of a hash: the number of a block + 1 */
+    char pairs[LEVELS][2][BLOCK], name[LEVELS * BLOCK + 1] = "";
+    uint32_t hash = 2166136261u;
+    for (unsigned level = 0; level < LEVELS; level++) {
+        memset(seen, 0, sizeof seen);
+        uint32_t number = 0, next = 0;
+        for (;; number++) {
+            next = add_block(hash, number, pairs[level][1]);
+            uint32_t *before = &seen[next >> 13];
+            if (*before && add_block(hash, *before - 1, pairs[level][0]) == next)
+                break;
+            *before = number + 1;
+        }
+        hash = next;
+    }
+    kiln__text text = {0};
+    kiln__text_puts(&text, PTX_HEAD);
+    for (unsigned k = 0; k < 1u << LEVELS; k++) {
+        for (unsigned level = 0; level < LEVELS; level++)
+            memcpy(name + level * BLOCK, pairs[level][k >> level & 1], BLOCK);
+        kiln__text_printf(&text, ".global .b8 %s;\n", name);
+    }
+    CHECK(kiln__hash_short(name, LEVELS * BLOCK) == hash);
+    for (uint32_t k = 1; k <= PLACES; k++) /* the second factor is 1 / 0xC2B2AE3D */
+        kiln__text_printf(&text, ".loc 0 %u %u\n", k, k * 0x85EBCA77u * 0xA89ED915u);
+    ptx_module *module = ptx_good(kiln__text_get(&text));
+    CHECK(module->symbol_count == 1u << LEVELS && module->loc_count == PLACES + 1);
+    ptx_free(NULL, module);
+    kiln__text_free(&text);
+}
+
 static const check_case cases[] = {
     {"instructions", test_instructions},
     {"later", test_later},
@@ -442,5 +494,6 @@ static const check_case cases[] = {
     {"repeats", test_repeats},
     {"call targets", test_call_targets},
     {"after errors", test_after_errors},
+    {"one hash", test_one_hash},
 };
 KILN_SUITE("sim.ptx_errors", cases)

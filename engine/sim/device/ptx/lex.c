@@ -94,12 +94,6 @@ const char *ptx_shown(ptx_parser *p)
 
 /* ---- names ---- */
 
-static uint32_t ptx_hash(const char *text, size_t length)
-{
-    uint32_t hash = kiln__hash_short(text, length);
-    return hash ^ hash >> 15;
-}
-
 static bool ptx_names_widen(ptx_parser *p)
 {
     size_t capacity = p->name_capacity ? p->name_capacity * 2 : 1024;
@@ -124,7 +118,7 @@ ptx_name *ptx_intern(ptx_parser *p, const char *text, size_t length)
 {
     if (p->name_count * 2 >= p->name_capacity && !ptx_names_widen(p))
         return NULL;
-    uint32_t hash = ptx_hash(text, length);
+    uint32_t hash = ptx_hash(p, text, length);
     size_t at = hash & (p->name_capacity - 1);
     for (; p->names[at]; at = (at + 1) & (p->name_capacity - 1)) {
         ptx_name *name = p->names[at];

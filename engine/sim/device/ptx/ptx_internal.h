@@ -206,6 +206,7 @@ typedef struct ptx_loc_note {
 
 typedef struct ptx_parser {
     const kiln_allocator *mem;
+    uint32_t seed; /* of ptx_hash() and ptx_loc_hash() */
     ptx_module *module;
     kiln__arena scratch;
     kiln__text *log;
@@ -278,6 +279,15 @@ bool ptx_out_of_memory(ptx_parser *p);
 const char *ptx_shown(ptx_parser *p); /* the current token for a message */
 /* kiln__grow(); a failure sets p->memory. */
 bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size);
+/* FNV-1a with a seed that differs from parse to parse. Without it, a text could have many names of one hash, and each
+ * look-up would compare them all. */
+static inline uint32_t ptx_hash(const ptx_parser *p, const char *text, size_t length)
+{
+    uint32_t hash = p->seed;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    return hash ^ hash >> 15;
+}
 
 /* Whether a device has it. */
 static inline bool ptx_device_has(int device, ptx_since since)
