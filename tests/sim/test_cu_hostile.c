@@ -195,9 +195,43 @@ static void image_twice(void)
     }
 }
 
-static const check_case cases[] = {{"graphs that are captured into", captured_body},
-                                   {"arrays that the program overwrites", overwritten_arrays},
-                                   {"blocks of 2^64 threads", huge_block},
-                                   {"an image that changes", changed_image},
-                                   {"two libraries of an image", image_twice}};
+/* A mapping is given to a context that stands for the device until the primary context is made. The memory is unmapped
+ * then, and the addresses are freed: the first context must not reach the host's memory at that place. */
+static void mapping_of_two_contexts(void)
+{
+    enum { BYTES = 2 << 20 };
+    static const char text[] = HEAD ".visible .entry k(.param .u64 p) { .reg .b64 %d; ld.param.u64 %d, [p];\n"
+                                    " st.global.u32 [%d], 1; ret; }\n";
+    CUcontext first = NULL, second = NULL, third = NULL;
+    CUmemGenericAllocationHandle memory = 0;
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    const CUmemAccessDesc access = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr range = 0;
+    CUmodule module = NULL;
+    void *arguments[] = {&range};
+    OK(call_cuInit(0));
+    OK(sim_cuCtxCreate_v2(&first, 0, 0));
+    OK(call_cuMemAddressReserve(&range, BYTES, 0, 0, 0));
+    OK(call_cuMemCreate(&memory, BYTES, &prop, 0));
+    OK(call_cuMemMap(range, BYTES, 0, memory, 0));
+    OK(call_cuCtxDestroy(first)); /* the range belongs to no context */
+    OK(sim_cuCtxCreate_v2(&second, 0, 0));
+    OK(call_cuMemSetAccess(range, BYTES, &access, 1));
+    OK(call_cuModuleLoadData(&module, text));
+    OK(launch(kernel(module, "k"), 1, 1, 0, arguments));
+    OK(call_cuCtxSynchronize());
+    OK(call_cuDevicePrimaryCtxRetain(&third, 0));
+    OK(call_cuMemUnmap(range, BYTES));
+    OK(call_cuMemAddressFree(range, BYTES));
+    OK(call_cuMemRelease(memory));
+    OK(launch(kernel(module, "k"), 1, 1, 0, arguments));
+    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize());
+    OK(call_cuCtxDestroy(second));
+    OK(call_cuDevicePrimaryCtxRelease(0));
+}
+
+static const check_case cases[] = {
+    {"graphs that are captured into", captured_body}, {"arrays that the program overwrites", overwritten_arrays},
+    {"blocks of 2^64 threads", huge_block},           {"an image that changes", changed_image},
+    {"two libraries of an image", image_twice},       {"a mapping of two contexts", mapping_of_two_contexts}};
 CU_SUITE("sim cu_hostile", cases)
