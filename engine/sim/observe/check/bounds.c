@@ -12,19 +12,23 @@
 #include "vm_access.h"
 #include "vm_memory.h"
 
-/* Returns true if the function names the symbol. Shared variables of different kernels have the same offsets, so a
- * variable is this kernel's only if the kernel names it. */
-static bool names_symbol(const vm_function *function, uint32_t symbol)
+/* Of the shared variables that the function names, finds the last one that begins at or before `at`; *best is the last
+ * one so far, or UINT32_MAX. Shared variables of different kernels have the same offsets, so a variable is this kernel's
+ * only if the kernel names it. */
+static void find_shared(const vm_module *module, const vm_function *function, uint64_t at, uint32_t *best)
 {
     const ptx_function *f = function->ptx;
     for (uint32_t k = 0; k < f->insn_count; k++)
         for (unsigned n = 0; n < f->insns[k].operand_count; n++) {
             const ptx_operand *o = &f->insns[k].operands[n];
-            if ((o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) &&
-                o->index == symbol)
-                return true;
+            if (o->kind != PTX_OPERAND_SYMBOL && !(o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
+                continue;
+            const ptx_symbol *symbol = &module->ptx->symbols[o->index];
+            const uint64_t start = module->address[o->index], known = *best == UINT32_MAX ? 0 : module->address[*best];
+            if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && start <= at &&
+                (*best == UINT32_MAX || start > known || (start == known && o->index > *best)))
+                *best = o->index;
         }
-    return false;
 }
 
 /* Returns a variable's name without its function: of _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
@@ -36,7 +40,7 @@ static const char *get_source_name(const char *name)
         if (name[at - 1] != 'E' || name[at] < '1' || name[at] > '9')
             continue;
         unsigned long own = strtoul(name + at, &end, 10);
-        if (own && strlen(end) == own)
+        if (own && (size_t)(name + length - end) == own)
             return end;
     }
     return name;
@@ -47,15 +51,13 @@ static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t si
 {
     const vm_run_state *run = k->w->runner->run;
     const vm_module *module = run->launch->module;
-    const ptx_symbol *best = NULL;
-    uint64_t start_of = 0;
-    for (uint32_t s = 0; s < module->ptx->symbol_count; s++) {
-        const ptx_symbol *symbol = &module->ptx->symbols[s];
-        if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && module->address[s] <= at && at < run->shared_gap &&
-            (!best || module->address[s] >= start_of) &&
-            (names_symbol(run->kernel, s) || names_symbol(k->w->frame->function, s)))
-            best = symbol, start_of = module->address[s];
+    uint32_t last = UINT32_MAX;
+    if (at < run->shared_gap) {
+        find_shared(module, run->kernel, at, &last);
+        find_shared(module, k->w->frame->function, at, &last);
     }
+    const ptx_symbol *best = last == UINT32_MAX ? NULL : &module->ptx->symbols[last];
+    const uint64_t start_of = best ? module->address[last] : 0;
     if (best && at - start_of < best->bytes)
         snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
                  get_source_name(best->name), best->bytes);
