@@ -72,8 +72,8 @@ const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t 
     return code < end ? code : NULL;
 }
 
-/* Returns the address of the first lane of a path. The registers are those of the path's frame: another path may have run
- * last, so w->base[] may be the registers of another function, or of a frame that has been freed. */
+/* Returns the address of the first lane of a path, from the registers of the path's frame. Another path may have run last,
+ * so w->base[] may point to the registers of another function, or to a frame that has been freed. */
 static uint64_t get_address(const vm_path *path, const vm_code *code)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(path->mask);

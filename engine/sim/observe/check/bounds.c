@@ -12,8 +12,8 @@
 #include "vm_access.h"
 #include "vm_memory.h"
 
-/* Of the shared variables that the function names, finds the last one that begins at or before `at`; *best is the last
- * one so far, or UINT32_MAX. Shared variables of different kernels have the same offsets, so a variable is this kernel's
+/* Finds the last shared variable that the function names and that begins at or before `at`. *best is the last one so far,
+ * or UINT32_MAX. Shared variables of different kernels have the same offsets, so a variable is this kernel's
  * only if the kernel names it. */
 static void find_shared(const vm_module *module, const vm_function *function, uint64_t at, uint32_t *best)
 {

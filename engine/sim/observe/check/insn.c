@@ -44,7 +44,8 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* Returns the place of an instruction that allocates memory. A kernel may allocate without end, so the texts of a place
- * are made once. Places beyond VM_FOUND_MOST, of which no finding would tell, have none. */
+ * are made once. There are at most VM_FOUND_MOST
+ * places with texts, because there are no more findings. */
 static kiln_check_side find_allocating(vm_check *check, const vm_module *module, uint32_t insn)
 {
     const uint32_t serial = module->check->serial;
