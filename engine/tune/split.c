@@ -1,5 +1,5 @@
-/* split.c - a sample at two sizes of a simulated device: verified at small ones, where all blocks run, and estimated at
- * the sweep's, where a few blocks do. */
+/* split.c - samples of a simulated device at two sets of sizes: all blocks run at small sizes, where the answer is
+ * verified, and a few blocks run at the sizes of the sweep, where the time is estimated. */
 #include <string.h>
 
 #include "config.h"
