@@ -1,9 +1,8 @@
 /* kiln.h - the public interface of Kiln, an engine that compiles and tunes CUDA kernels at run time.
  *
  * This header declares the engine, specs, plans and runs. kiln_tune.h declares sweeps, the store of samples and
- * best-known configurations. kiln_sim.h declares the functions that only the simulated device offers, and kiln_judge.h
- * declares verdicts on kernels that somebody else wrote. These two headers are experimental. All three headers include
- * kiln.h.
+ * best-known configurations. kiln_sim.h declares functions that only the simulated device offers. kiln_judge.h declares
+ * verdicts on kernels that somebody else wrote. The last two headers are experimental. All three include kiln.h.
  *
  * Objects and ownership
  *   kiln_engine   a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.

@@ -242,8 +242,8 @@ typedef struct kiln_profiled_insn {
 
 /* Fills the buffers, runs the steps once on the simulated device, counts every instruction, and verifies the answer.
  *
- * `options` may be NULL. The options are those of kiln_plan_run(), but only flags, inputs, sample_timeout and stop have
- * an effect. Free *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is a GPU. */
+ * `options` may be NULL. Of its members only flags, inputs, sample_timeout and stop have an effect; kiln_plan_run()
+ * describes them. Free *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is a GPU. */
 KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error);
 KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is allowed */

@@ -1,5 +1,5 @@
-/* split.c - samples of a simulated device at two sets of sizes: all blocks run at small sizes, where the answer is
- * verified, and a few blocks run at the sizes of the sweep, where the time is estimated. */
+/* split.c - samples of a simulated device at two sets of sizes. At small sizes all blocks run, and the answer is
+ * verified. At the sizes of the sweep a few blocks run, and the time is estimated. */
 #include <string.h>
 
 #include "config.h"

@@ -28,8 +28,8 @@
  *   counted   count() gave the sample to the tuning and answered the ticket; the job is forgotten
  * An error that ends the sweep forgets the job in whatever state it is.
  *
- * Three conditions stop the drawing of jobs (wants_more): the source has no more configurations (`drained`), a sample
- * is retried while nothing else may run (`alone`), or a limit is reached (is_over()).
+ * wants_more() stops the drawing of jobs under three conditions: `drained`, the source has no more configurations;
+ * `alone`, a sample is retried while nothing else may run; or a limit is reached.
  *
  * The file is long because drawing configurations, compiling ahead and measuring share one state. */
 #include <math.h>

@@ -70,7 +70,7 @@ kiln_status kiln__crew_start(kiln_engine *engine, const kiln_spec *spec, const k
     for (size_t i = 0; i < crew->count && status == KILN_OK; i++)
         status = kiln__runner_open(engine, spec, options, &sites->items[i], &crew->runners[i], error);
     for (size_t i = 0; i < crew->count && status == KILN_OK; i++)
-        kiln__runner_step(crew->runners[i]); /* sends the opening message; kiln__crew_greet() hears of a failure */
+        kiln__runner_step(crew->runners[i]); /* sends the opening message; kiln__crew_greet() reports a failure */
     if (status != KILN_OK) {
         kiln__crew_close(crew);
         return status;

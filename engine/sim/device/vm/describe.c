@@ -6,8 +6,8 @@
 #include "vm_hooks.h"
 #include "vm_memory.h"
 
-/* Returns the allocation that holds the address, or the nearest one within 1 MiB. Skips fillers. Returns NULL if there
- * is none. The caller holds the lock. */
+/* Returns the allocation that holds the address, or the nearest one within 1 MiB. Skips fillers. Returns NULL if no
+ * allocation is found. The caller holds the lock. */
 static const vm_allocation *find_nearest(const vm_device *device, uint64_t address)
 {
     /* Programs run past an end more often than before a beginning, so the allocation behind has to be much nearer. */
