@@ -1,7 +1,7 @@
 /* check_report.c - reports the findings of KILN_SIM_CHECK: in Kiln's own text, or for programs that read the output of
  * compute-sanitizer in its text or XML. Applies a file of suppressions, and sets the exit code.
- * engine/sim/observe/check/README.md has the environment variables. Called under the driver's locks, or when the process
- * ends. */
+ * engine/sim/observe/check/README.md has the environment variables. These functions are called with the driver's locks,
+ * or when the process ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static bool is_place(const char *pattern, const kiln_check_side *side)
     return kiln__matches(pattern, place);
 }
 
-/* A pattern may fit the kernel's name in the source, or its symbol. */
+/* A pattern may match the kernel's name in the source or its symbol. */
 static bool is_kernel(const char *pattern, const char *symbol)
 {
     char *name = sim_readable_name(symbol);
@@ -366,6 +366,6 @@ void sim_report_end(void)
     report.begun = false;
     if (!report.errors || !code)
         return;
-    fflush(NULL); /* the process ends here: destructors of libraries that were loaded before do not run */
+    fflush(NULL); /* the process ends here, without the destructors of libraries that were loaded earlier */
     _exit(atoi(code) & 0xff);
 }
