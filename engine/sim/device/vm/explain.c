@@ -1,4 +1,4 @@
-/* explain.c - describes the loop in which a launch was that has not ended, and the memory for which it waited. */
+/* explain.c - describes a launch that did not end: the loop in which it was, and the memory for which it waited. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t 
     if (waits > 1 || (waits == 0 && reads != 1))
         return NULL;
     const vm_code *code = &function->code[function->start[*at]], *end = &function->code[function->start[*at + 1]];
-    while (code < end && code->guard & 2) /* skip its steps */
+    while (code < end && code->guard & 2) /* skip the extra operations of the instruction */
         code++;
     return code < end ? code : NULL;
 }
@@ -137,7 +137,7 @@ void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size,
     describe_wait(w, path, &loop, what, room);
 }
 
-/* Remembers the loop of the warp for vm_limit_explain(), then raises the fault. */
+/* Stores the loop of the warp for vm_limit_explain(), then raises the fault. */
 void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
 {
     vm_family *family = w->runner->run->family;

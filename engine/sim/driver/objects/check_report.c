@@ -445,6 +445,6 @@ void sim_report_end(void)
     report.begun = false;
     if (!report.errors || !code)
         return;
-    fflush(NULL); /* the process ends here: destructors of libraries that were loaded before do not run */
+    fflush(NULL); /* the process ends here, without the destructors of libraries that were loaded earlier */
     _exit(atoi(code) & 0xff);
 }
