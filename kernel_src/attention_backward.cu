@@ -114,8 +114,8 @@ __device__ __forceinline__ void prepare_rows(const bf16 *o, const bf16 *dout, co
     if (!inside)
         return;
     if (with_sums) {
-        store_quad(sums + row * HEAD_DIM + 8 * piece, make_float4(0, 0, 0, 0));
-        store_quad(sums + row * HEAD_DIM + 8 * piece + 4, make_float4(0, 0, 0, 0));
+        store_quad(sums + row * HEAD_DIM + 4 * piece, make_float4(0, 0, 0, 0));
+        store_quad(sums + row * HEAD_DIM + HEAD_DIM / 2 + 4 * piece, make_float4(0, 0, 0, 0));
     }
     if (piece == 0) {
         powers[row] = real && keys_seen(query, n) > 0 ? lse[at] * 1.44269504f : -least();
