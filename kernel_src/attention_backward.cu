@@ -47,6 +47,10 @@
 // tile of these heads.
 #define HEADS_FIRST 0
 #endif
+#ifndef ROTATE
+// wgmma_atomic: 1: the blocks of a head begin with different tiles of queries, so that they add to different parts of dQ
+#define ROTATE 0
+#endif
 
 #include "async.cuh"
 #include "attention.cuh"
@@ -585,6 +589,12 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
 
     const unsigned tiles = ceil_div(queries, (unsigned)TILE_Q), first_tile = min(first_query(first_key, n) / TILE_Q, tiles);
     const unsigned count = tiles - first_tile, sharing = heads / kv_heads, steps = count * sharing;
+    const unsigned start = ROTATE && count > 0 ? first_tile + first_key / TILE_K % count : first_tile; // a head's first step
+
+    auto next_tile = [&](unsigned &tile, unsigned &head) {
+        tile = tile + 1 == tiles ? first_tile : tile + 1;
+        head += tile == start;
+    };
 
     if (threadIdx.x == 0) {
         barrier_init(&barriers.keys, 1);
@@ -604,18 +614,19 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
         barrier_expect(&barriers.keys, 2 * KEY_BYTES);
         load_boxes<TILE_K>(room_k, k, first_key, kv_head, &barriers.keys);
         load_boxes<TILE_K>(room_v, v, first_key, kv_head, &barriers.keys);
+        unsigned tile = start, head = kv_head * sharing;
         for (unsigned step = 0; step < steps; ++step) {
-            const unsigned stage = step % STAGES, head = kv_head * sharing + step / count;
-            const unsigned row = (first_tile + step % count) * TILE_Q;
+            const unsigned stage = step % STAGES, row = tile * TILE_Q;
             const offset at = (offset)head * padded(queries) + row;
-            char *const tile = ring + stage * 2 * QUERY_BYTES;
+            char *const to = ring + stage * 2 * QUERY_BYTES;
             barrier_wait(&barriers.empty[stage], step / STAGES % 2 ^ 1);
             barrier_expect(&barriers.queries[stage], QUERY_BYTES + TILE_Q * 4);
-            load_boxes<TILE_Q>(tile, q, row, head, &barriers.queries[stage]);
+            load_boxes<TILE_Q>(to, q, row, head, &barriers.queries[stage]);
             bulk_load(rows[stage][0], powers + at, TILE_Q * 4, &barriers.queries[stage]);
             barrier_expect(&barriers.outputs[stage], QUERY_BYTES + TILE_Q * 4);
-            load_boxes<TILE_Q>(tile + QUERY_BYTES, dout, row, head, &barriers.outputs[stage]);
+            load_boxes<TILE_Q>(to + QUERY_BYTES, dout, row, head, &barriers.outputs[stage]);
             bulk_load(rows[stage][1], delta + at, TILE_Q * 4, &barriers.outputs[stage]);
+            next_tile(tile, head);
         }
         return;
     }
@@ -640,7 +651,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
 #pragma unroll
     for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
         sums_k[i] = sums_v[i] = 0;
-    unsigned stage = 0, phase = 0, tile = first_tile, head = kv_head * sharing;
+    unsigned stage = 0, phase = 0, tile = start, head = kv_head * sharing;
     auto queries_at = [&](unsigned at) { // the descriptor of the queries of a stage, which dO follows
         return descriptor_after(tile_q, at * 2 * QUERY_BYTES);
     };
@@ -717,8 +728,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
             break;
         stage = stage + 1 == STAGES ? 0 : stage + 1;
         phase ^= stage == 0;
-        if (++tile == tiles)
-            tile = first_tile, ++head;
+        next_tile(tile, head);
         barrier_wait(&barriers.queries[stage], phase);
         begin_scores(s, tile_k, queries_at(stage));
         wgmma_wait<1>();
