@@ -94,8 +94,20 @@ __attribute__((target("avx2"))) static void scores_avx2(const double *rows, cons
     multiply_rows(rows, others, count, depth, out);
 }
 
+__attribute__((target("avx512f"))) static void scores_avx512(const double *rows, const double *others, uint64_t count,
+                                                             size_t depth, double *out)
+{
+    multiply_rows(rows, others, count, depth, out);
+}
+
 __attribute__((target("avx2"))) static void means_avx2(const double *weights, const double *others, uint64_t count,
                                                        size_t depth, double *out)
+{
+    add_rows(weights, others, count, depth, out);
+}
+
+__attribute__((target("avx512f"))) static void means_avx512(const double *weights, const double *others, uint64_t count,
+                                                            size_t depth, double *out)
 {
     add_rows(weights, others, count, depth, out);
 }
@@ -108,6 +120,8 @@ static void choose_code(problem *p)
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2"))
         p->scores = scores_avx2, p->means = means_avx2;
+    if (__builtin_cpu_supports("avx512f"))
+        p->scores = scores_avx512, p->means = means_avx512;
 #endif
 }
 
@@ -115,15 +129,16 @@ static void choose_code(problem *p)
 static double normalise(const problem *p, double *scores, uint64_t row, uint64_t seen, double *columns, double *norm)
 {
     double most = -INFINITY, sum = 0, squares = 0;
+    double scale = 1 / sqrt((double)p->depth);
     for (uint64_t j = 0; j < seen; j++) {
-        scores[j] /= sqrt((double)p->depth);
+        scores[j] *= scale;
         most = scores[j] > most ? scores[j] : most;
     }
     for (uint64_t j = 0; j < seen; j++)
-        sum += exp(scores[j] - most);
+        sum += scores[j] = exp(scores[j] - most);
     double lse = seen > 0 ? most + log(sum) : 0;
     for (uint64_t j = 0; j < seen; j++) {
-        scores[j] = exp(scores[j] - lse);
+        scores[j] /= sum;
         squares += scores[j] * scores[j];
         columns[j] += scores[j] * scores[j];
     }
@@ -148,14 +163,18 @@ static void forward_head(void *user, size_t index, size_t worker)
         double rows[TOGETHER * DEPTH_MOST] = {0}, out[TOGETHER * DEPTH_MOST];
         uint64_t count = end - row < TOGETHER ? end - row : TOGETHER;
         kiln__to_doubles(p->q->type, p->q->data, row * p->depth, (size_t)count * p->depth, rows);
-        p->scores(rows, keys, p->keys, p->depth, scores);
+        uint64_t seen[TOGETHER] = {0}, most = 0;
+        for (uint64_t r = 0; r < count; r++) {
+            seen[r] = keys_seen(p, (row + r) % p->queries);
+            most = seen[r] > most ? seen[r] : most;
+        }
+        p->scores(rows, keys, most, p->depth, scores);
         double exact[2 * TOGETHER] = {0};
         for (uint64_t r = 0; r < count; r++) {
-            uint64_t seen = keys_seen(p, (row + r) % p->queries);
-            exact[2 * r] = normalise(p, scores + r * p->keys, row + r, seen, columns, &norms[0]);
-            memset(scores + r * p->keys + seen, 0, (size_t)(p->keys - seen) * sizeof *scores);
+            exact[2 * r] = normalise(p, scores + r * most, row + r, seen[r], columns, &norms[0]);
+            memset(scores + r * most + seen[r], 0, (size_t)(most - seen[r]) * sizeof *scores);
         }
-        p->means(scores, values, p->keys, p->depth, out);
+        p->means(scores, values, most, p->depth, out);
         kiln__from_doubles(p->o->type, p->o->data, row * p->depth, (size_t)count * p->depth, out);
         kiln__to_doubles(p->dout->type, p->dout->data, row * p->depth, (size_t)count * p->depth, rows);
         for (size_t i = 0; i < count * p->depth; i++)

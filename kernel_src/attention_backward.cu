@@ -52,6 +52,10 @@
 #define ROTATE 0
 #endif
 
+#ifndef EXP_POLY
+#define EXP_POLY 0 // wgmma_atomic: number of every 8 exponentials that are computed by a polynomial
+#endif
+
 #include "async.cuh"
 #include "attention.cuh"
 
@@ -673,10 +677,10 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
 #pragma unroll
         for (unsigned i = 0; i < TILE_Q / 2; i += 4) {
             const float2 two = *(const float2 *)(power + i * 2);
-            s[i] = exp2_fast(s[i] * factor() - two.x);
-            s[i + 1] = exp2_fast(s[i + 1] * factor() - two.y);
-            s[i + 2] = exp2_fast(s[i + 2] * factor() - two.x);
-            s[i + 3] = exp2_fast(s[i + 3] * factor() - two.y);
+            s[i] = exponential(s[i] * factor() - two.x, i);
+            s[i + 1] = exponential(s[i + 1] * factor() - two.y, i + 1);
+            s[i + 2] = exponential(s[i + 2] * factor() - two.x, i + 2);
+            s[i + 3] = exponential(s[i + 3] * factor() - two.y, i + 3);
         }
         as_fragments(p, s);
         begin_weighted(sums_v, p, descriptor_after(queries_at(stage), QUERY_BYTES));
