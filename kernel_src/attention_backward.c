@@ -27,7 +27,7 @@ typedef struct problem {
     size_t depth, group;           /* query heads that share a head of keys */
     double *room;                  /* for each worker, room_each elements */
     size_t room_each;
-    double *norms;                 /* for each task: row_norm and column_norm, squared */
+    double *norms; /* for each task: row_norm and column_norm, squared */
     void (*scores)(const double *rows, const double *others, uint64_t count, size_t depth, double *out);
     void (*means)(const double *weights, const double *others, uint64_t count, size_t depth, double *out);
 } problem;
@@ -40,8 +40,8 @@ static uint64_t keys_seen(const problem *p, uint64_t query)
 }
 
 /* Multiplies TOGETHER rows by `count` other rows: out[r * count + j] is the product of row r and other row j. */
-static inline __attribute__((always_inline)) void multiply_rows(const double *rows, const double *others, uint64_t count,
-                                                                size_t depth, double *out)
+static inline __attribute__((always_inline)) void multiply_rows(const double *rows, const double *others,
+                                                                uint64_t count, size_t depth, double *out)
 {
     for (uint64_t j = 0; j < count; j++) {
         vector sums[TOGETHER] = {{0}}, x, y;
@@ -211,7 +211,8 @@ static void add_times(double *to, const double *from, double factor, size_t coun
 static void backward_head(void *user, size_t index, size_t worker)
 {
     const problem *p = user;
-    size_t of_keys = (size_t)p->keys * p->depth, of_queries = (size_t)p->queries * p->group * p->depth, depth = p->depth;
+    size_t of_keys = (size_t)p->keys * p->depth, of_queries = (size_t)p->queries * p->group * p->depth,
+           depth = p->depth;
     double *keys = p->room + worker * p->room_each, *values = keys + of_keys, *queries = values + of_keys;
     double *outputs = queries + of_queries, scale = 1 / sqrt((double)depth), probability;
     kiln__to_doubles(p->k->type, p->k->data, (uint64_t)index * of_keys, of_keys, keys);
@@ -367,8 +368,9 @@ static bool take(kiln_call *call, problem *p, const kiln_array **exact)
     right = right && (*exact)->type == KILN_f64 && (*exact)->dims == 4 && (*exact)->shape[3] == 2 &&
             memcmp((*exact)->shape, p->q->shape, 3 * sizeof(uint64_t)) == 0;
     if (!right)
-        kiln_call_fail(call, "q, dout and dq must be B x H x M x D, k, v, dk and dv B x G x N x D, and exact B x H x M x 2 "
-                             "of f64; H must be a multiple of G, and D at most 256");
+        kiln_call_fail(call,
+                       "q, dout and dq must be B x H x M x D, k, v, dk and dv B x G x N x D, and exact B x H x M x 2 "
+                       "of f64; H must be a multiple of G, and D at most 256");
     return right;
 }
 
@@ -392,8 +394,8 @@ static kiln_status attention_backward_f64(void *user, kiln_call *call)
 }
 
 KILN__FAMILY(attention_backward,
-             KILN__HOST("attention_backward_f64", KILN_HOST_REFERENCE, attention_backward_f64, "q, k, v, dout, exact, CAUSAL",
-                        "dq, dk, dv"),
+             KILN__HOST("attention_backward_f64", KILN_HOST_REFERENCE, attention_backward_f64,
+                        "q, k, v, dout, exact, CAUSAL", "dq, dk, dv"),
              KILN__HOST("attention_saved", KILN_HOST_INPUT, attention_saved,
                         "batch, heads, kv_heads, queries, keys, depth, causal, [spread], [seed]",
                         "q, k, v, dout, o, lse, exact, row_norm, column_norm"))

@@ -559,10 +559,10 @@ struct Barriers {
 // adds it to the sums in global memory, 16 bytes per lane and instruction (red.v4). These sums have the order of the
 // registers, so an instruction of a warp adds to 512 neighbouring bytes.
 //
-// Compared with tiled: five products instead of seven, asynchronous, with operands from shared memory. While a group
-// computes exponentials, its product for dP runs; while it computes dS, its product for dV; while it adds dQ, the scores
-// of the next step. dS has two rooms, so one barrier of the two groups per step is enough: a group that passes it has
-// finished dQ of the step before.
+// Compared with tiled: five products instead of seven, asynchronous, with operands from shared memory. A group computes
+// exponentials while its product for dP runs. It computes dS while its product for dV runs, and adds dQ while its product
+// for dK runs. dS has two rooms, so one barrier of the two groups per step is enough: a group that passes it has finished
+// dQ of the step before.
 //
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for a step of 64 queries, 128 keys and heads of 128:
 // products take 2560. Their operands come from shared memory, which takes 2048, and so do 128 for dS. Exponentials take

@@ -19,7 +19,8 @@ static kiln_status save(heads *h, const kiln_allocator *mem, kiln_error **error)
     const char *const names[] = {"batch", "heads", "kv_heads", "queries", "keys", "depth", "causal", "seed"};
     const int64_t values[] = {BATCH, h->heads, h->kv_heads, h->queries, h->keys, DEPTH, h->causal, 3};
     for (size_t i = 0; i < KILN__COUNT(names); i++)
-        h->args[i] = (kiln__call_arg){.name = names[i], .kind = KILN__CALL_VALUE, .value = {KILN_INT, {.i = values[i]}}};
+        h->args[i] =
+            (kiln__call_arg){.name = names[i], .kind = KILN__CALL_VALUE, .value = {KILN_INT, {.i = values[i]}}};
     h->args[8] = (kiln__call_arg){.name = "spread", .kind = KILN__CALL_VALUE, .value = {KILN_FLOAT, {.f = 1.5}}};
     h->call = (kiln_call){.mem = mem, .arg_count = KILN__COUNT(h->args), .args = h->args};
     return kiln__call(&h->call, builtin("attention_saved"), (kiln__pos){0}, error);
@@ -188,13 +189,15 @@ static void test_errors(void)
     heads h = {.heads = 3, .kv_heads = 2, .queries = 4, .keys = 4};
     kiln_error *error = NULL;
     CHECK(save(&h, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
-    CHECK_TEXT(kiln_error_message(error), "host function 'attention_saved': heads must be a multiple of kv_heads, and depth a "
-                                          "multiple of 8 and at most 256");
+    CHECK_TEXT(kiln_error_message(error),
+               "host function 'attention_saved': heads must be a multiple of kv_heads, and depth a "
+               "multiple of 8 and at most 256");
     kiln_error_free(error), error = NULL;
     kiln__call_free(&h.call);
     h.heads = 2, h.queries = -1;
     CHECK(save(&h, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
-    CHECK_TEXT(kiln_error_message(error), "host function 'attention_saved': queries is -1, but it must not be negative");
+    CHECK_TEXT(kiln_error_message(error),
+               "host function 'attention_saved': queries is -1, but it must not be negative");
     kiln_error_free(error), error = NULL;
     kiln__call_free(&h.call);
     h.queries = 3;
@@ -202,9 +205,10 @@ static void test_errors(void)
     take_arrays(&h);
     h.dk.shape[2] = 3;
     CHECK(differentiate(&h, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
-    CHECK_TEXT(kiln_error_message(error),
-               "host function 'attention_backward_f64': q, dout and dq must be B x H x M x D, k, v, dk and dv B x G x N x D, "
-               "and exact B x H x M x 2 of f64; H must be a multiple of G, and D at most 256");
+    CHECK_TEXT(
+        kiln_error_message(error),
+        "host function 'attention_backward_f64': q, dout and dq must be B x H x M x D, k, v, dk and dv B x G x N x D, "
+        "and exact B x H x M x 2 of f64; H must be a multiple of G, and D at most 256");
     kiln_error_free(error);
     free_heads(&h);
 }
@@ -234,6 +238,9 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"gradients", test_gradients}, {"norms", test_norms}, {"errors", test_errors}, {"memory", test_memory},
+    {"gradients", test_gradients},
+    {"norms", test_norms},
+    {"errors", test_errors},
+    {"memory", test_memory},
 };
 KILN_SUITE("attention_backward", cases)
