@@ -214,13 +214,14 @@ static void test_long_names(void)
  * no byte of the others. */
 static void test_copies_of_different_sizes(void)
 {
-    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-                               ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
-                               "{ .reg .b64 %a, %b; .reg .b32 %s, %n, %t; .reg .pred %p; .shared .align 16 .b8 s[512];\n"
-                               "  ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mul.wide.u32 %b, %t, 16; add.u64 %a, %a, %b;\n"
-                               "  mov.u32 %s, s; mad.lo.u32 %s, %t, 16, %s; ld.param.u32 %n, [n];\n"
-                               "  setp.eq.u32 %p, %t, 31; selp.u32 %n, %n, 16, %p;\n"
-                               "  cp.async.ca.shared.global [%s], [%a], 16, %n; cp.async.wait_all; ret; }\n";
+    static const char text[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+        "{ .reg .b64 %a, %b; .reg .b32 %s, %n, %t; .reg .pred %p; .shared .align 16 .b8 s[512];\n"
+        "  ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mul.wide.u32 %b, %t, 16; add.u64 %a, %a, %b;\n"
+        "  mov.u32 %s, s; mad.lo.u32 %s, %t, 16, %s; ld.param.u32 %n, [n];\n"
+        "  setp.eq.u32 %p, %t, 31; selp.u32 %n, %n, 16, %p;\n"
+        "  cp.async.ca.shared.global [%s], [%a], 16, %n; cp.async.wait_all; ret; }\n";
     for (uint32_t bytes = 2; bytes <= 3; bytes++) {
         check_bench b = check_bench_new(text, sizeof text - 1);
         const uint64_t size = 31 * 16 + 2;
