@@ -81,7 +81,18 @@ static int read_script(cli *c, const char *script, json_t **answer)
     return code;
 }
 
-/* Writes the files that belong to the spec, in its folder. Returns 0 or the exit code. */
+/* Returns true if a file has exactly this text. */
+static bool is_same_text(const char *path, const char *text, size_t length)
+{
+    FILE *file = fopen(path, "rb");
+    char *have = file ? cli_alloc(length + 1) : NULL;
+    const bool same = file && fread(have, 1, length + 1, file) == length && memcmp(have, text, length) == 0;
+    if (file)
+        fclose(file);
+    return same;
+}
+
+/* Writes the files that belong to the spec, in its folder. A file that has this text already stays. Returns 0 or the exit code. */
 static int write_files(cli *c, json_t *files, const char *folder)
 {
     const char *name;
@@ -92,6 +103,8 @@ static int write_files(cli *c, json_t *files, const char *folder)
         const char *path = strcmp(folder, ".") == 0 ? name : cli_printf("%s/%s", folder, name);
         if (strchr(name, '/'))
             return cli_fail(c, KILN_ERROR_IO, "%s is no name of a file", name);
+        if (lstat(path, &info) == 0 && is_same_text(path, json_string_value(text), json_string_length(text)))
+            continue;
         if (lstat(path, &info) == 0)
             return cli_fail(c, KILN_ERROR_IO, "%s exists already, and is not overwritten", path);
         int code = cli_write_file(c, path, json_string_value(text), json_string_length(text));

@@ -678,6 +678,9 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "device", js_device(view->device));
     js_set(object, "size_set", js_text(view->size_set));
+    js_set(object, "size_set_because",
+           js_text(cli_why_set(c->spec, view->size_set, view->device->simulated, view->small != NULL,
+                               &args->choice.sizes)));
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
     if (view->small) {
         json_t *verified = js_object();
