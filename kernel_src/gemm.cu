@@ -98,7 +98,9 @@
 #define EPILOGUE 0 // a sum of flags: 1: a bias for each column, 2: GELU, 4: a residual, which is a matrix like C
 #endif
 #ifndef STAGED
-#define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps. 0: threads write it
+// 1: C goes through shared memory, and from there by tensor maps (wgmma_*) or in aligned pieces (mma_*). 0: each thread
+// writes its own sums
+#define STAGED 1
 #endif
 
 typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
@@ -290,16 +292,33 @@ template <unsigned bytes, bool whole> __device__ __forceinline__ piece<bytes> re
     return read_behind(two, behind);
 }
 
-// Reads the piece that begins at (row, column). Elements outside the matrix are zeros.
+// Returns the first `count` elements of a piece. The other elements become zeros.
+template <unsigned bytes> __device__ __forceinline__ piece<bytes> keep_first(piece<bytes> made, unsigned count)
+{
+    const int bits = 8 * SIZE * (int)min(count, bytes / SIZE);
+#pragma unroll
+    for (int w = 0; w < (int)bytes / 4; ++w) {
+        const int left = bits - 32 * w; // bits of this word that are kept
+        made.words[w] &= left >= 32 ? 0xffffffffu : left <= 0 ? 0 : (1u << left) - 1;
+    }
+    return made;
+}
+
+// Reads the piece that begins at (row, column). Elements outside the matrix are zeros. A piece at the end of a row is
+// read like any other piece, together with elements of the next row. Only the last elements of the matrix are read one
+// by one.
 template <unsigned bytes>
 __device__ __forceinline__ piece<bytes> read_piece(const matrix &from, unsigned row, unsigned column)
 {
     enum : unsigned { count = bytes / SIZE };
     if (row >= from.rows || column >= from.columns)
         return {};
-    const element *at = from.at + (offset)row * from.columns + column;
+    const offset begin = (offset)row * from.columns + column;
+    const element *at = from.at + begin;
     if (column + count <= from.columns && is_aligned<bytes>(at))
         return load_piece<bytes>(at);
+    if (is_aligned<bytes>(from.at) && begin + 2 * count <= (offset)from.rows * from.columns)
+        return keep_first(read_anywhere<bytes, false>(at), from.columns - column);
     union {
         piece<bytes> made;
         element items[count];
@@ -347,18 +366,29 @@ __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from,
             const uint4 made = *(const uint4 *)(from.at + (inside ? (offset)r * from.columns + c : 0));
             *(uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) = inside ? made : uint4{};
         }
-    else if (column + (Tile::pieces + 1) * PIECE <= from.columns && is_aligned<16>(from.at))
+    else if ((offset)from.rows * from.columns >= 2 * PIECE && is_aligned<16>(from.at)) {
+        // the last element from which two pieces can be read
+        const offset last = (offset)from.rows * from.columns - 2 * PIECE;
 #pragma unroll 4
         for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
             const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
-            const offset begin = (offset)min(r, from.rows - 1) * from.columns + c;
-            piece<16> made = read_anywhere<16, false>(from.at + begin);
-#pragma unroll
-            for (unsigned w = 0; w < 4; ++w)
-                made.words[w] = r < from.rows ? made.words[w] : 0;
-            *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) = made;
+            const bool inside = r < from.rows && c < from.columns;
+            const offset begin = inside ? (offset)r * from.columns + c : 0;
+            const piece<16> made = read_anywhere<16, false>(from.at + (begin < last ? begin : last));
+            *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) =
+                keep_first(made, inside ? from.columns - c : 0);
         }
-    else
+        if ((offset)(row + Tile::rows) * from.columns <= last)
+            return;
+        // The tile has the end of the matrix. Its last pieces are read again, by elements, so that the loop above has no
+        // branch and its loads are in flight together.
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
+            const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
+            if (r < from.rows && c < from.columns && (offset)r * from.columns + c > last)
+                *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) = read_piece<16>(from, r, c);
+        }
+    } else
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads)
             *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) =
@@ -510,6 +540,63 @@ struct warp_product {
                 }
     }
 
+    enum : unsigned {
+        line = 16 / sizeof(result), // elements in 16 bytes of C
+        pitch = TILE_N + line       // of a row in the room
+    };
+    // Writes the sums to C through shared memory: 16 WARPS_M rows at a time, in aligned pieces of 16 bytes. Rows of C
+    // may begin at any address. A row lies in the room as many elements after a multiple of 16 bytes as it does in C.
+    // So a piece that is aligned in C is aligned in the room too. At most 16 bytes at each end of a row are written by
+    // elements. `room` has 16 WARPS_M rows of `pitch` elements. It may be the room of the tiles.
+    __device__ __forceinline__ void store_staged(unsigned char *room, result *C, unsigned first_row,
+                                                 unsigned first_column, unsigned M, unsigned N) const
+    {
+        constexpr unsigned rows = 16 * WARPS_M, pieces = pitch / line;
+        result *const staged = (result *)room;
+        const bool pairs = N % 2 == 0 && is_aligned<2 * sizeof(result)>(C);
+        const unsigned width = min((unsigned)TILE_N, N - first_column);
+        auto row_of = [&](unsigned r, unsigned i) { // the row of C that is row r of the room
+            return first_row + r / 16 * (TILE_M / WARPS_M) + 16 * i + r % 16;
+        };
+        auto first_of = [&](unsigned r) { // the element of a row of the room that has the tile's first column
+            return (unsigned)(((offset)C / sizeof(result) + (offset)r * N + first_column) % line);
+        };
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i) {
+            __syncthreads(); // all threads have read the tiles, or the rows before
+#pragma unroll
+            for (unsigned half = 0; half < 2; ++half) {
+                const unsigned r = row / (TILE_M / WARPS_M) * 16 + 8 * half + lane_id() / 4;
+                result *to = staged + r * pitch + first_of(row_of(r, i)) + column + lane_id() % 4 * 2;
+#pragma unroll
+                for (unsigned j = 0; j < across; ++j) {
+                    const float first = sums[i][j][2 * half], second = sums[i][j][2 * half + 1];
+                    if (pairs)
+                        store_pair(to + 8 * j, first, second);
+                    else
+                        store_one(to + 8 * j, first), store_one(to + 8 * j + 1, second);
+                }
+            }
+            __syncthreads();
+#pragma unroll 2
+            for (unsigned n = threadIdx.x; n < rows * pieces; n += threads) {
+                const unsigned r = row_of(n / pieces, i), begin = n % pieces * line, first = first_of(r);
+                if (r < M && begin >= first && begin + line <= first + width)
+                    *(uint4 *)(C + (offset)r * N + first_column + begin - first) =
+                        *(const uint4 *)(staged + n / pieces * pitch + begin);
+            }
+#pragma unroll 2
+            for (unsigned n = threadIdx.x; n < rows * 2 * line; n += threads) {
+                const unsigned r = row_of(n / (2 * line), i), first = first_of(r), end = first + width;
+                const unsigned left = min(ceil_div(first, (unsigned)line) * line, end); // the end of the first elements
+                const bool last = n / line % 2;
+                const unsigned e = n % line + (last ? max(end / line * line, left) : first);
+                if (r < M && e < (last ? end : left))
+                    C[(offset)r * N + first_column + e - first] = staged[n / (2 * line) * pitch + e];
+            }
+        }
+    }
+
 #if FUSED
     __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
     {
@@ -565,7 +652,10 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         sums.add(shared_address(room), shared_address(b));
         __syncthreads();
     }
-    sums.store(C, row, column, M, N);
+    if (STAGED)
+        sums.store_staged(room, C, row, column, M, N);
+    else
+        sums.store(C, row, column, M, N);
 }
 #endif
 
@@ -609,7 +699,10 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #if FUSED
     sums.finish(epilogue(bias, residual, M, N), row, column);
 #endif
-    sums.store(C, row, column, M, N);
+    if (STAGED)
+        sums.store_staged(room, C, row, column, M, N);
+    else
+        sums.store(C, row, column, M, N);
 }
 #endif
 
@@ -675,6 +768,11 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         // Their products are not written.
         const bool inside = aligned && k1 + (WHOLE_A ? 0 : PIECE) <= K &&
                             (WHOLE_B || (COLUMNS ? k1 + PIECE <= K : k1 < K && (offset)(K - k1) * N >= 2 * ACROSS));
+        // `before_end` tells that only K may end within these steps: the bytes after a piece belong to the matrix, because
+        // the warp's rows are not the last ones.
+        const bool before_end = aligned && row + 16 * DOWN <= M && (offset)(M - row - 16 * DOWN) * K >= 2 * PIECE &&
+                                (COLUMNS ? column + 8 * ACROSS <= N && (offset)(N - column - 8 * ACROSS) * K >= 2 * PIECE
+                                         : column + 9 * ACROSS <= N);
         if (inside) {
 #pragma unroll
             for (unsigned u = 0; u < UNROLL; ++u) {
@@ -698,6 +796,34 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
                             lines[r] = read_anywhere<LINE, WHOLE_B>(B + (offset)(k + r) * N + c);
                         else
                             lines[r].words[0] = *(const unsigned short *)(B + (offset)(k + r) * N + c);
+                    turn(b[u], lines);
+                }
+            }
+        } else if (before_end) {
+#pragma unroll
+            for (unsigned u = 0; u < UNROLL; ++u) {
+                const unsigned k = k0 + u * step + lane_piece * PIECE, left = k < K ? K - k : 0, from_k = k < K ? k : 0;
+#pragma unroll
+                for (unsigned i = 0; i < DOWN; ++i)
+#pragma unroll
+                    for (unsigned half = 0; half < 2; ++half)
+                        a[u][i][half] = keep_first(
+                            read_anywhere<16, WHOLE_A>(A + (offset)(row + 16 * i + 8 * half + group) * K + from_k), left);
+                if (COLUMNS) {
+#pragma unroll
+                    for (unsigned j = 0; j < ACROSS; ++j)
+                        b[u][j] = keep_first(
+                            read_anywhere<16, WHOLE_B>(B + (offset)(column + 8 * j + group) * K + from_k), left);
+                } else {
+                    piece<LINE> lines[8];
+#pragma unroll
+                    for (unsigned r = 0; r < 8; ++r) {
+                        const element *at = B + (offset)(k + r < K ? k + r : 0) * N + column + ACROSS * group;
+                        if (ACROSS > 1)
+                            lines[r] = keep_first(read_anywhere<LINE, WHOLE_B>(at), r < left ? ACROSS : 0);
+                        else
+                            lines[r].words[0] = r < left ? *(const unsigned short *)at : 0;
+                    }
                     turn(b[u], lines);
                 }
             }

@@ -245,7 +245,7 @@ static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot
     if (arg->kind == KILN__ARGUMENT_VALUE)
         return set_number(f, arg, type, slot);
     if (arg->kind == KILN__ARGUMENT_STRUCT || arg->kind == KILN__ARGUMENT_BYTES) {
-        if (arg->size != type->bytes || (type->pointer && !type->array)) /* `pointer` may mark a structure, too */
+        if (arg->size != type->bytes || (type->pointer && !type->array)) /* a structure may have `pointer` set too */
             return wrong_size(f, arg, type);
         if (arg->kind == KILN__ARGUMENT_STRUCT)
             return store_struct(f, arg, (char *)slot);

@@ -93,7 +93,7 @@ kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const 
     return status;
 }
 
-/* Launches with cuLaunchKernelEx(), which takes a list of attributes. */
+/* Makes the launch with cuLaunchKernelEx(), which takes a list of attributes. */
 CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
 {
     enum { MOST = 6 };

@@ -71,7 +71,7 @@ kiln_status kiln__plan_preflight(kiln_engine *engine, const kiln_spec *spec, con
             status = kiln__plan_need_file(engine, config, verify, error);
     }
     for (size_t i = 0; i < spec->input_count && status == KILN_OK; i++) {
-        const kiln__input *input = &config->variant->inputs[i]; /* the spec's own come first */
+        const kiln__input *input = &config->variant->inputs[i]; /* the inputs of the spec come first */
         for (size_t a = 0; a < input->arg_count && status == KILN_OK; a++)
             if (!input->args[a].expr && ends_in(input->args[a].text, ".npy"))
                 status = need_file(engine, spec, input->args[a].text, input->args[a].pos, "of the input", error);

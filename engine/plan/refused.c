@@ -1,5 +1,5 @@
-/* refused.c - explains why the driver refused a launch, as its result has no numbers. It asks the driver after the
- * refusal, so that a launch costs nothing more. */
+/* refused.c - explains why the driver refused a launch, because the driver's result has no numbers. It queries the
+ * driver only after the refusal, so that a launch has no additional cost. */
 #include <inttypes.h>
 
 #include "launch_internal.h"
@@ -26,7 +26,8 @@ static uint64_t cluster_of(const kiln__driver *driver, const kiln__plan_op *op, 
     return blocks;
 }
 
-/* Asks how many such blocks a cluster may have, and how many clusters of this size the device can hold. -1: unknown. */
+/* Queries how many such blocks a cluster may have, and how many clusters of this size the device can hold. -1 means
+ * unknown. */
 static void count_clusters(const kiln__driver *driver, const kiln__plan_op *op, const unsigned cluster[3], int *most,
                            int *held)
 {
@@ -91,8 +92,8 @@ static bool explain_cooperation(const kiln_plan *plan, const kiln__plan_op *op, 
     return true;
 }
 
-/* The same for clusters: a part of the device may have room for some blocks of a cluster, but not for the whole
- * cluster. */
+/* Adds the reason for a launch with clusters: a part of the device may have room for some blocks of a cluster, but not
+ * for the whole cluster. */
 static bool explain_clusters_at_once(const kiln_plan *plan, const kiln__plan_op *op, kiln__text *out)
 {
     const unsigned *grid = op->as.launch.grid;

@@ -1,4 +1,4 @@
-/* tensor_map.c - a tensor map as an argument: evaluated, checked against the driver's rules, and made by the driver
+/* tensor_map.c - tensor maps as arguments: evaluates them, checks the driver's rules, and calls the driver to make them
  * (CUDA Driver API, "Tensor Map Object Management"). */
 #include <inttypes.h>
 #include <string.h>
@@ -181,7 +181,7 @@ static kiln_status check_extent(making *m, uint64_t offset)
     for (unsigned d = 1; d < m->map.rank; d++) {
         uint64_t more;
         if (m->map.shape[d] == 0)
-            return KILN_OK; /* a rule below reports it */
+            return KILN_OK; /* one of the rules below reports this */
         if (__builtin_mul_overflow(m->map.shape[d] - 1, m->map.strides[d], &more) || more > most || end + more > most)
             more = most;
         end += more;

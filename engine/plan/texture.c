@@ -1,5 +1,5 @@
-/* texture.c - a texture object as an argument: evaluated, checked against the limits of the device, and made by the
- * driver. Objects with equal keys are shared, and live as long as the steps use them. */
+/* texture.c - texture objects as arguments: evaluates them, checks the limits of the device, and calls the driver to
+ * make them. Arguments with equal keys share one object, which lives as long as the steps use it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static kiln_status evaluate(making *m, const kiln__expr *expr, const char *what,
     return status;
 }
 
-/* Returns a limit of the device. An unknown attribute is no limit. */
+/* Returns a limit of the device. If the device does not know the attribute, there is no limit. */
 static uint64_t attribute(const making *m, CUdevice_attribute which)
 {
     int value = 0;
@@ -204,7 +204,7 @@ static kiln_status set_pitch(making *m)
     return KILN_OK;
 }
 
-/* ---- what is outside, and where it lies ---- */
+/* ---- accesses outside, and the place of the texels ---- */
 
 static kiln_status set_address_modes(making *m)
 {

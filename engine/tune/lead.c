@@ -16,13 +16,13 @@
 #include "plan.h"
 
 #define SLOW 10           /* times the best */
-#define NEAR 4            /* the farthest sizes whose times say which variant is slow: a factor of 16 */
+#define NEAR 4            /* the largest distance of sizes whose times tell that a variant is slow: a factor of 16 */
 #define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
 #define PROBLEMS 3        /* the best of each of the PROBLEMS nearest known sizes comes first */
 #define MOST 6            /* configurations that are tried first because they are known */
-#define DEFAULTS_MOST 8   /* the same for defaults */
-#define SHARE 0.1         /* share of the sweep's time for estimates */
-#define ESTIMATE_MOST 2.0 /* seconds for one estimate where there is no limit */
+#define DEFAULTS_MOST 8   /* the number of defaults that are tried first */
+#define SHARE 0.1         /* share of the sweep's time that the estimates of defaults may take */
+#define ESTIMATE_MOST 2.0 /* seconds for one estimate, if the sweep has no time limit */
 
 static bool has_host_step(const kiln__step *steps, size_t count)
 {
@@ -68,7 +68,7 @@ static void leave_out(const kiln__lead_question *q, kiln__lead *lead, const char
 
 /* ---- what is shipped ---- */
 
-/* The variants that took SLOW times the best at the nearest known sizes. */
+/* Finds the variants that took at least SLOW times the best time at the nearest known sizes. */
 static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *list, size_t count, double best,
                              kiln__arena *arena, kiln__lead *lead)
 {
@@ -130,7 +130,8 @@ static void begin_guess(kiln_engine *model, const kiln__lead_question *q, const 
         g->code = NULL; /* the code was freed */
 }
 
-/* Estimates a default whose compile was begun. A variant that cannot be estimated has no estimate; that is no failure. */
+/* Estimates a default whose compile was begun. If the variant cannot be estimated, it has no estimate, which is not a
+ * failure. */
 static void end_guess(kiln_engine *model, guess *g, double seconds)
 {
     kiln__code code = {0};
@@ -153,7 +154,8 @@ static void end_guess(kiln_engine *model, guess *g, double seconds)
     kiln_plan_close(plan);
 }
 
-/* Estimates the defaults of all variants, for a share of the time: the compiles side by side, then one after another. */
+/* Estimates the defaults of all variants within a share of the time. First all defaults are compiled at the same time,
+ * then they are simulated one after another. */
 static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, guess *guesses, kiln_error **error)
 {
     kiln__arena arena = {.mem = engine->mem};
@@ -188,8 +190,8 @@ static kiln__settings default_params(const kiln__variant *variant, kiln__arena *
     return (kiln__settings){items ? variant->param_count : 0, items};
 }
 
-/* The variants' defaults, by their estimates where there are some; those without an estimate come last, in the order of
- * the spec. Variants that are no contenders are not tried first. */
+/* Lists the defaults of the variants in the order of their estimates. Defaults without an estimate come last, in the
+ * order of the spec. Variants with `contender: false` are not in the list. */
 static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln__arena *arena, kiln__lead *lead)
 {
     double best = HUGE_VAL;

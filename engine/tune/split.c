@@ -1,5 +1,5 @@
-/* split.c - a sample at two sizes of a simulated device: verified at small ones, where all blocks run, and estimated at
- * the sweep's, where a few blocks do. */
+/* split.c - samples of a simulated device at two sets of sizes. At small sizes all blocks run, and the answer is
+ * verified. At the sizes of the sweep a few blocks run, and the time is estimated. */
 #include <string.h>
 
 #include "config.h"

@@ -347,7 +347,7 @@ static bool is_zero(const kiln__expr *expr)
            (value.kind == KILN_FLOAT ? value.as.f == 0 : value.as.i == 0);
 }
 
-/* Writes the variants' own tolerances for an output, doubled. Returns whether there is one. */
+/* Writes the variants' own tolerances for an output, doubled. Returns true if a variant has such a tolerance. */
 static bool write_tolerances(writer *w, const char *buffer)
 {
     const kiln_spec *spec = w->c->plan->spec;

@@ -24,7 +24,7 @@ uint32_t vm_builtin_find(const char *name)
 
 bool vm_is_builtin(const char *function) { return vm_builtin_find(function) != 0; }
 
-/* The thread that prints, as vm_print_format() reads its memory. */
+/* The thread that prints, for vm_print_format(), which reads its memory. */
 typedef struct print_thread {
     vm_warp *w;
     const vm_code *i;

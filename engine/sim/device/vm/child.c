@@ -1,8 +1,8 @@
 /* child.c - work that kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
  *
  * Work of a block goes into the block's list. It runs in the order of the calls when the block has ended, or when it
- * synchronises. Streams and events allow other orders too; this one is the same in every run. Work in a grid's tail
- * stream goes into the grid's list. It runs when all blocks of the grid, with the work that they launched, have
+ * synchronises. Streams and events allow other orders too, but this order is the same in every run. Work in a grid's
+ * tail stream goes into the grid's list. It runs when all blocks of the grid, with the work that they launched, have
  * ended. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ typedef struct vm_buffer {
     uint64_t address;
     uint32_t bytes; /* size of the buffer */
     bool taken;
-    bool shaped;                     /* cudaGetParameterBufferV2: the kernel and shape are known already */
+    /* cudaGetParameterBufferV2: the kernel and the shape of the launch are already known */
+    bool shaped;
     uint32_t wanted, kernel, shared; /* wanted: requested bytes */
     uint32_t grid[3], block[3];
 } vm_buffer;
@@ -33,7 +34,7 @@ typedef struct vm_buffer {
 struct vm_children {
     vm_task *first, **last;
     uint32_t pending; /* tasks in the list */
-    uint32_t taken;   /* number of buffers whose launch has not come yet */
+    uint32_t taken;   /* number of buffers that have not been used for a launch yet */
     vm_buffer *buffers;
     size_t buffer_count, buffer_capacity;
     uint64_t *handles;
@@ -42,7 +43,7 @@ struct vm_children {
     uint32_t *errors; /* cudaGetLastError, by thread; NULL: no errors so far */
 };
 
-/* Returns the block's list, which is made at the first use. Returns NULL if memory runs out. */
+/* Returns the block's list. Makes it at the first call. Returns NULL if memory runs out. */
 static struct vm_children *open_children(vm_block *block)
 {
     struct vm_children *c = block->children;
@@ -200,7 +201,7 @@ uint64_t vm_child_buffer(vm_warp *w, uint32_t lane, uint64_t bytes)
     return 0;
 }
 
-/* The same with kernel and shape, for cudaGetParameterBufferV2(). */
+/* Returns a buffer for a given kernel and shape, for cudaGetParameterBufferV2(). */
 uint64_t vm_child_buffer_for(vm_warp *w, uint32_t lane, uint64_t pointer, const uint32_t grid[3],
                              const uint32_t block[3], uint32_t shared)
 {
@@ -275,7 +276,7 @@ static uint32_t check_stream(vm_warp *w, uint64_t stream)
     for (size_t k = 0; c && k < c->handle_count; k++)
         if (c->handles[k] == stream && vm_is_stream(stream))
             return VM_CUDA_SUCCESS;
-    return VM_CUDA_INVALID_VALUE; /* an H200 gives this error, and not an invalid handle */
+    return VM_CUDA_INVALID_VALUE; /* on an H200 this is the error, not an invalid handle */
 }
 
 /* Checks a launch and enqueues it with a copy of its parameters. Returns the error. */
@@ -464,8 +465,8 @@ static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_ki
     atomic_store(&family->stop, 1);
 }
 
-/* Performs a copy or fill row by row. Each row is found again and compared with its allocation, because kernels may
- * free memory in between. Counts steps, and asks for the limits every MOVE_LOOK steps. */
+/* Performs a copy or fill row by row. It searches the allocation of each row again, because kernels may free memory in
+ * between. It counts steps, and tests the limits of the launch every MOVE_LOOK steps. */
 static void move_rows(vm_run_state *run, const vm_task *t)
 {
     enum { MOVE_LOOK = 256 };
@@ -506,8 +507,9 @@ static void move_rows(vm_run_state *run, const vm_task *t)
         }
 }
 
-/* Performs a copy or fill. A kernel on another host thread may free the memory meanwhile. So an empty runner enters
- * first: vm_bury() keeps freed memory for all runners that were there at the time of the free. */
+/* Performs a copy or fill. A kernel on another host thread may free the memory meanwhile. So the function first
+ * registers an empty runner: vm_bury() keeps freed memory as long as a runner exists that was registered at the time of
+ * the free. */
 void vm_task_move(vm_run_state *run, const vm_task *t)
 {
     vm_runner keeper;
@@ -534,7 +536,7 @@ static void run_task(vm_run_state *run, const vm_task *task)
                           .depth = run->depth + 1,
                           .launcher = run->kernel->ptx->name};
     vm_fault fault;
-    if (vm_launch_prepare(&child, &fault) == VM_OK) /* checked already at its launch */
+    if (vm_launch_prepare(&child, &fault) == VM_OK) /* it was checked already when it was launched */
         vm_grid_run(&child);
 }
 
