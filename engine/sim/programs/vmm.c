@@ -55,8 +55,8 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 /* Physical memory and ranges belong to the process, not to a context. They outlive the context in which they were made,
  * and most functions about them need no context. Only access belongs to a context.
  *
- * Returns the context that stands for the device: Returns `context` if it is on the device. Returns NULL if the device
- * has no context. */
+ * This function returns the context that is used for the device: `context` if it is on the device, or NULL if the
+ * device has no context. */
 static sim_context *context_for(sim_context *context, CUdevice device)
 {
     const unsigned ordinal = (unsigned)sim_device_ordinal(device);
@@ -233,7 +233,7 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
 
 /* ---- addresses ---- */
 
-/* Takes what is mapped there from one device. */
+/* Removes the access of one device to the mapped memory. */
 static void take_access(sim_context *context, mapping *map)
 {
     if (context == sim_homeless())
@@ -253,7 +253,7 @@ static void take_all_access(sim_context *context, mapping *map)
     }
 }
 
-/* The context ends: other devices must not use the range any more, until they get access anew, and no context may
+/* Called when the context ends. Other devices must not use the range until they get access again, and no context may
  * allocate within it. */
 static void range_leave(sim_object *object)
 {
@@ -423,7 +423,7 @@ static bool find_whole(const sim_range *range, uint64_t pointer, uint64_t bytes,
     return reached == pointer + bytes;
 }
 
-/* True if nothing is mapped in [pointer, pointer + bytes), rounded to units of the range. */
+/* Returns true if nothing is mapped in [pointer, pointer + bytes), rounded to units of the range. */
 static bool is_unmapped(const sim_range *range, uint64_t pointer, uint64_t bytes)
 {
     if (!range || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0)
