@@ -44,11 +44,11 @@ typedef struct edited {
 
 /* ---- finding the directives ----
  *
- * A parser of Kiln could disagree with NVRTC about the end of a comment, a string or an #if 0, because this end depends
- * on raw strings, digit separators, trigraphs and the language standard. So this file does not skip comments, strings
- * and conditionals. Any text at the start of a line (physical or joined), or after the end of a block comment, counts
- * as a directive if it reads like one. A superfluous header only makes the key longer. A missing header would make a
- * stale cache hit. */
+ * The end of a comment, a string or an #if 0 depends on raw strings, digit separators, trigraphs and the language
+ * standard. A parser of Kiln could disagree with NVRTC about it. So this file does not skip comments, strings and
+ * conditionals. Any text at the start of a line (physical or joined), or after the end of a block comment, counts as a
+ * directive if it reads like one. A superfluous header only makes the key longer. A missing header would make a stale
+ * cache hit. */
 
 /* Skips joints: a line that ends with a backslash, or its trigraph, continues on the next line. A joint may be inside a
  * word. NVRTC drops all carriage returns before the end of a line, not only one. */

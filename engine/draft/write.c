@@ -105,7 +105,8 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
             kiln__text_puts(out, " <= device.max_threads_per_block\"\n");
     }
     for (size_t i = 0; i < draft->where_count; i++)
-        kiln__text_printf(out, "%s  - \"%s\" # static_assert\n", conditions++ ? "" : "where:\n", draft->wheres[i]);
+        kiln__text_printf(out, "%s  - \"%s\" # %s\n", conditions++ ? "" : "where:\n", draft->wheres[i],
+                          draft->where_from[i]);
 }
 
 /* Writes the section `params` with a comment for each param, and a comment about the macros that the source defines

@@ -1069,6 +1069,12 @@ typedef struct kiln_draft_options {
     size_t option_count;
     const kiln_setting *defines;
     size_t define_count;
+    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL: the folder from which `source`
+     * leads to the file. */
+    const char *folder;
+    /* The line of the launch that the spec is to have, from 1, in the file `launch` or in the source. 0: all launches of
+     * the kernel. They must be equal, or differ only in arguments of the template or by #if. */
+    unsigned launch_line;
 } kiln_draft_options;
 /* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback should
  * return 0. */
@@ -1078,8 +1084,8 @@ typedef int (*kiln_draft_fn)(void *user, const char *spec, size_t length);
  *
  * The spec has sizes, params, buffers and a launch, as far as they follow from the source. Comments mark the parts
  * that were guessed. On a simulated device the function also runs the kernel to find these parts. If that run fails,
- * a comment in the spec tells it. KILN_ERROR_NOT_FOUND: the source has no such kernel. KILN_ERROR_UNSUPPORTED: no
- * spec can launch this kernel. */
+ * a comment in the spec tells it. KILN_ERROR_NOT_FOUND: the source has no such kernel, or several launches of it that
+ * differ; the message lists them. KILN_ERROR_UNSUPPORTED: no spec can launch this kernel. */
 KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options,
                                 kiln_draft_fn show, void *user, kiln_error **error);
 

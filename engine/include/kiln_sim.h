@@ -72,6 +72,12 @@ struct kiln_check_finding {
     uint64_t buffer_bytes;
 };
 
+/* Returns 1 if a rule suppresses the finding, and otherwise 0. Each line of `rules` is a rule: a kind with dashes in place of
+ * spaces (`out-of-bounds`), the name of a kernel, and a place (`scan.cu:12`). Each of the three is a pattern of fnmatch(3).
+ * The name and the place may be left out. The place must match `at` or `other` of the finding. A line that begins with # is a
+ * comment. Returns 0 if an argument is NULL. Any thread may call the function. */
+KILN_API int kiln_check_is_suppressed(const char *rules, const kiln_check_finding *finding);
+
 /* ---- profile: the work of kernels, counted on the simulated device ------------------------------------------------ */
 
 /* The classes of PTX instructions. X(name, text) */

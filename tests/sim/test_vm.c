@@ -214,9 +214,58 @@ static void out_of_memory(void)
     CU_ASSERT(done);
 }
 
-static const check_case cases[] = {{"allocations", allocations},
-                                   {"tiles", tiles},
-                                   {"refusals", refusals},
-                                   {"shared memory begins", shared_low},
-                                   {"out of memory", out_of_memory}};
+/* ---- modules with many parts ---- */
+
+static void add_many(kiln__text *text, unsigned count, const char *format)
+{
+    for (unsigned k = 0; k < count; k++)
+        kiln__text_printf(text, format, k, k + 1);
+}
+
+static ptx_result load_text(kiln__text *text, kiln__text *log, vm_bench *b)
+{
+    vm_limits limits = {.memory = 1 << 20, .shared_per_block = 49152};
+    ptx_module *ptx = NULL;
+    *b = (vm_bench){.device = vm_device_new(NULL, &limits)};
+    CU_ASSERT_FATAL(b->device && !text->failed && ptx_parse(NULL, text->data, text->length, &ptx, log) == PTX_OK);
+    kiln__text_free(text);
+    return vm_module_load(b->device, ptx, &b->module, log);
+}
+
+/* The time of loading grows with the text, and not with its square. */
+static void many(void)
+{
+    enum { COUNT = 60000 };
+    kiln__text text = {0}, log = {0};
+    vm_bench b;
+    kiln__text_puts(&text, ".version 8.0\n.target sm_80\n.address_size 64\n.func f(.param .b8 first");
+    add_many(&text, COUNT, ", .param .b8 p%u");
+    kiln__text_puts(&text, ") {\n.reg .b64 %d;\n");
+    add_many(&text, COUNT, "mov.b64 %%d, p0;\n"); /* the address of a parameter */
+    kiln__text_puts(&text, "ret; }\n.shared .b32 s; .shared .b32 own;\n");
+    add_many(&text, COUNT, ".entry k%u() { .reg .b32 %%r; mov.b32 %%r, s; ret; }\n");
+    kiln__text_puts(&text, ".entry last() { .reg .b32 %r; mov.b32 %r, s; mov.b32 %r, own; ret; }\n");
+    CHECK(load_text(&text, &log, &b) == PTX_OK);
+    vm_resources r;
+    vm_kernel_resources(b.module, vm_module_kernel(b.module, "k0"), &r);
+    CHECK(r.static_shared == 4);
+    vm_kernel_resources(b.module, vm_module_kernel(b.module, "last"), &r);
+    CHECK(r.static_shared == 8);
+    vm_bench_end(&b);
+    /* each kernel calls a function that calls all others */
+    enum { DEEP = 16000 };
+    kiln__text_puts(&text, ".version 8.0\n.target sm_80\n.address_size 64\n");
+    add_many(&text, DEEP + 1, ".func f%u();\n");
+    add_many(&text, DEEP, ".func f%u() { call f%u; ret; }\n");
+    add_many(&text, DEEP, ".entry k%u() { call f0; ret; }\n");
+    kiln__text_printf(&text, ".func f%u() { ret; }\n", DEEP);
+    CHECK(load_text(&text, &log, &b) == PTX_INVALID);
+    CHECK(strstr(kiln__text_get(&log), "the kernels of the module call too many functions") != NULL);
+    vm_bench_end(&b);
+    kiln__text_free(&log);
+}
+
+static const check_case cases[] = {{"allocations", allocations},     {"tiles", tiles},
+                                   {"refusals", refusals},           {"shared memory begins", shared_low},
+                                   {"out of memory", out_of_memory}, {"many", many}};
 KILN_SUITE("vm", cases)

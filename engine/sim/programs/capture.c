@@ -3,8 +3,8 @@
  * A stream takes part in a capture if the capture was started on it, or if it waits for an event that was recorded in a
  * captured stream. Its *tips* are the nodes on which its next node depends.
  *
- * States of a capture: active, from cuStreamBeginCapture on; invalid, after a call that a capture forbids or that
- * failed; ended, after cuStreamEndCapture (which reports an invalid capture), or when its stream or context ends.
+ * A capture is active from cuStreamBeginCapture on. It becomes invalid after a call that a capture forbids or that
+ * failed. It ends with cuStreamEndCapture, which reports an invalid capture, or when its stream or context ends.
  *
  * The graph, its nodes and the capture belong to the context of the stream on which it was started. Streams of other
  * contexts may take part too; their nodes run in the contexts of these streams (sim_op.in). */

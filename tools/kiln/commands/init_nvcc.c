@@ -228,7 +228,8 @@ int init_make_stubs(cli *c, init_plan *plan)
         struct stat info;
         if (!*name || *name == '/' || strstr(name, "..") || name[strlen(name) - 1] == '/')
             return cli_usage(c, "--stub needs the name that follows #include, such as 'glm/glm.hpp', not '%s'", name);
-        const char *path = cli_printf("%s/stubs/%s", plan->folder, name);
+        const char *path = strcmp(plan->folder, ".") == 0 ? cli_printf("stubs/%s", name)
+                                                          : cli_printf("%s/stubs/%s", plan->folder, name);
         if (stat(path, &info) == 0)
             continue;
         const char *text = cli_printf(

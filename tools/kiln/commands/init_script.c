@@ -89,7 +89,7 @@ static int write_files(cli *c, json_t *files, const char *folder)
     struct stat info;
     json_object_foreach(files, name, text)
     {
-        const char *path = strcmp(folder, ".") == 0 ? name : cli_printf("%s%s", folder, name);
+        const char *path = strcmp(folder, ".") == 0 ? name : cli_printf("%s/%s", folder, name);
         if (strchr(name, '/'))
             return cli_fail(c, KILN_ERROR_IO, "'%s' is not the name of a file", name);
         if (lstat(path, &info) == 0)

@@ -167,7 +167,15 @@ static const cli_option options[] = {
     {"devices", 0, CLI_WHOLE, FIELD(devices), "N", CLI_NOTHING, NULL,
      "The number of simulated devices, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},
     {"check", 0, CLI_FLAG, FIELD(check), NULL, CLI_NOTHING, NULL,
-     "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
+     "Check every launch for wrong accesses, races and barriers. When the program has ended, kiln prints the findings of all "
+     "its processes on standard error, each line of the source or pair of lines once."},
+    {"details", 0, CLI_TEXT, FIELD(details_to), "FILE", CLI_FILES, NULL,
+     "With --check: write every finding and note in full to this file. With --json it is JSON."},
+    {"sarif", 0, CLI_TEXT, FIELD(sarif_to), "FILE", CLI_FILES, NULL,
+     "With --check: write the findings to this file as SARIF 2.1.0, which code hosts show beside the source."},
+    {"suppress", 0, CLI_TEXT, FIELD(suppress), "FILE", CLI_FILES, NULL,
+     "With --check: leave out the findings that a rule of this file matches. A rule is a line: `race`, or `race scan* "
+     "scan.cu:12`."},
     {"profile", 0, CLI_FLAG, FIELD(profile), NULL, CLI_NOTHING, NULL,
      "When the program has ended, list its kernels on standard error, with the times that they would take on the "
      "device. With --json the list is JSON."},
@@ -195,9 +203,9 @@ const cli_command cli_sim_command = {
         "reason and the remedy. Write the options of kiln before the program, and the arguments of the program after "
         "it. The exit code is the program's. With --check it is 1 if there are findings other than notes. It is 125 "
         "or 127 if the program did not start.\n\n"
-        "With --profile or --trace kiln waits for the program. Then it ends with the same exit code, or by the same "
-        "signal. The profile has all processes of the program, also those that a signal ended. The times are "
-        "estimates.\n\n"
+        "With --check, --profile or --trace kiln waits for the program. Then it ends with the same exit code, or by the same "
+        "signal. It shows the findings and the profile of every process of the program, also of processes that a signal "
+        "ended. The times are estimates.\n\n"
         "env prints the shell commands that prepare a shell for such programs. With --profile, each process that "
         "uses the device writes a file kiln-profile.PID.json, and `kiln sim profile` shows such files. -o chooses "
         "another name, in which %p stands for the number of the process. With --trace FILE each process writes a "
@@ -215,6 +223,7 @@ const cli_command cli_sim_command = {
     .examples =
         (const cli_example[]){{"kiln sim run ./program --size 100", "A program that nvcc built with -cudart shared."},
                               {"kiln sim run --device a100 --check python3 test.py", "On another device, with checks."},
+                              {"kiln sim run --check --sarif kiln.sarif ./tests", "Findings for a code host."},
                               {"kiln sim run --profile ./program", "Where the time would go on an H200."},
                               {"kiln sim run --profile --counters --json -o profile.json --device t4 ./program",
                                "On a T4, with counters, for programs."},

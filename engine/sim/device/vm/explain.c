@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vm_access.h"
 #include "vm_fault.h"
 #include "vm_limit.h"
 #include "vm_machine.h"
@@ -73,8 +72,18 @@ const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t 
     return code < end ? code : NULL;
 }
 
-/* Describes the memory for which the path waits in the loop. w->frame must be the frame of the path. If the address was
- * not computed yet in this iteration, the text has the address of an earlier iteration, or zero. */
+/* Returns the address of the first lane of a path, from the registers of the path's frame. Another path may have run last,
+ * so w->base[] may point to the registers of another function, or to a frame that has been freed. */
+static uint64_t get_address(const vm_path *path, const vm_code *code)
+{
+    const uint32_t lane = (uint32_t)__builtin_ctz(path->mask);
+    const vm_u32 *row = vm_row_of(path->frame, code->a);
+    return code->flags & VM_ADDR32 ? (uint32_t)(row[lane] + (uint32_t)code->imm)
+                                   : ((const vm_u64 *)(const void *)row)[lane] + code->imm;
+}
+
+/* Describes what the path waits for in the loop. If its address was not computed yet, the text has the address of an
+ * earlier round, or zero. */
 static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, char *text, size_t size)
 {
     const vm_function *function = path->frame->function;
@@ -85,7 +94,7 @@ static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, 
     text[0] = '\0';
     if (!code)
         return;
-    uint64_t address = vm_lane_address(w, code, code->a, (uint32_t)__builtin_ctz(path->mask));
+    uint64_t address = get_address(path, code);
     unsigned space = function->ptx->insns[at].space;
     if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE < VM_CLUSTER_WINDOW)
         space = PTX_SPACE_SHARED, address -= VM_SHARED_BASE;

@@ -25,13 +25,27 @@ void vm_module_unload(vm_device *device, vm_module *module)
     kiln__free(device->mem, module);
 }
 
-void vm_module_give(vm_module *module, const vm_module *heir)
+/* Both modules mostly have the same variables in the same order, so a search begins behind the last find. */
+void vm_module_give(vm_module *module, vm_module *heir)
 {
-    for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
-        for (uint32_t k = 0; module->ptx->symbols[s].managed && k < heir->ptx->symbol_count; k++)
-            if (heir->storage[k] && heir->storage[k] == module->storage[s] &&
-                module->storage[s]->home == module->device)
-                vm_hand_over(module->storage[s], heir->device);
+    uint32_t from = 0;
+    for (uint32_t k = 0; k < module->managed_count; k++) {
+        const uint32_t s = module->managed[k];
+        vm_allocation *given = module->storage[s];
+        for (uint32_t n = 0; given && n < heir->managed_count; n++) {
+            const uint32_t at = (from + n) % heir->managed_count;
+            if (heir->storage[heir->managed[at]] != given)
+                continue;
+            from = at + 1;
+            if (given->home != module->device)
+                break;
+            if (heir->device == module->device || vm_hand_over(given, heir->device))
+                module->storage[s] = NULL;
+            else
+                heir->storage[heir->managed[at]] = NULL; /* out of memory: the variable is lost */
+            break;
+        }
+    }
 }
 
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes)

@@ -193,9 +193,9 @@ ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module
 ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **module,
                                  kiln__text *log);
 void vm_module_unload(vm_device *device, vm_module *module);
-/* Call this before vm_module_unload(): gives the managed variables to `heir`, which uses them too. */
-void vm_module_give(vm_module *module, const vm_module *heir);
-/* Finds a .global or .const variable of the module: its device address and its size. */
+/* Before that: gives the managed variables to `heir`, as far as it uses them too. */
+void vm_module_give(vm_module *module, vm_module *heir);
+/* A .global or .const variable of the module: its device address and size. */
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes);
 const ptx_module *vm_module_ptx(const vm_module *module);
 bool vm_is_builtin(const char *function); /* a function that modules may call without defining it */

@@ -475,6 +475,8 @@ struct vm_module {
     uint64_t *address;
     bool *home;              /* one per symbol: a parameter that is in local memory, at `address` */
     vm_allocation **storage; /* one per symbol; NULL: no storage */
+    uint32_t *managed;       /* the managed variables, by symbol */
+    uint32_t managed_count;
     uint64_t dynamic_base;   /* start of dynamic shared memory in every kernel */
     bool uses_system_shared; /* the module uses the system's shared memory (%reserved_smem_offset_1) */
     uint64_t const_bytes;

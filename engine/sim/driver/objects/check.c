@@ -33,7 +33,7 @@ void sim_check_show(sim_context *context, bool leaks)
         context->order_end(context); /* this may report the last findings of the context */
     if (leaks && context->sticky == CUDA_SUCCESS)
         vm_check_leaks(context->device, true);
-    sim_report(context->check);
+    sim_report(context);
     context->check_shown = false;
 }
 

@@ -144,7 +144,9 @@ struct sim_context {
     struct sim_order *order;
     void (*order_end)(sim_context *context); /* leaves the order */
     void (*order_let)(sim_context *context); /* removes the guards of host memory */
-    bool check_shown;                        /* the environment requests that findings go to standard error */
+    bool check_shown;                        /* findings go to standard error: requested by the environment */
+    size_t check_told;                       /* number of its findings that the journal of the report has */
+    unsigned check_id;                       /* its number in that journal; 0: none yet */
     uint64_t id;
     unsigned flags, attached; /* attached: number of further users by cuCtxAttach */
     /* Limits that can be set and queried. Only two have an effect: the heap of malloc(), and pending launches of the
@@ -410,9 +412,9 @@ CUresult sim_begin_device(CUdevice device, const void *out);
 bool sim_check_wanted(void); /* requested by the environment */
 bool sim_check_open(sim_context *context);
 void sim_check_show(sim_context *context, bool leaks); /* prints to standard error if the environment requests it */
-/* Reports the findings in the format that the environment requests. At the end of the process also ends the report, and
- * sets the exit code. */
-void sim_report(const struct vm_check *check);
+/* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
+void sim_report(sim_context *context);
+void sim_report_new(sim_context *context); /* after each launch: writes what is new, if the form is a journal */
 void sim_report_end(void);
 /* If the context counts, the first function prepares a launch for counting, and returns false if memory runs out. The
  * second function adds the counts of the launch. The caller holds both locks. */

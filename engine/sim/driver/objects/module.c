@@ -269,9 +269,23 @@ const sim_module *sim_module_twin(const sim_context *context, const void *image)
     return twin;
 }
 
-/* Frees a module. If modules of the same image on other devices use its managed variables too, these variables move to
- * such a module. A program may have changed the image from one device to the next, so each of these modules may lack
- * some of the variables. */
+/* Gives the managed variables of a module to the modules of the same image in a context, as far as they use them too. A
+ * program may have changed the image from one device to the next, so any of those modules may lack a variable. */
+static void give_variables(const sim_module *module, sim_context *to)
+{
+    bool any = false;
+    for (const sim_object *object = to->objects; module->image && object; object = object->next) {
+        const sim_module *heir = (const sim_module *)object;
+        if (object->kind != SIM_MODULE || heir == module || heir->image != module->image)
+            continue;
+        vm_module_give(module->vm, heir->vm);
+        any = true;
+    }
+    if (any)
+        track_variables(to);
+}
+
+/* Frees a module. Managed variables that other modules use too become theirs. */
 void sim_module_close(sim_context *context, sim_module *module)
 {
     sim_count_forget(context, module);
@@ -283,13 +297,10 @@ void sim_module_close(sim_context *context, sim_module *module)
     }
     if (context->order) /* the module's managed variables may be guarded */
         context->order_let(context);
-    for (unsigned i = 0; module->image && i < sim_device_count(); i++) {
-        const sim_module *heir = i != context->ordinal ? sim_module_on(i, module->image) : NULL;
-        if (!heir)
-            continue;
-        vm_module_give(module->vm, heir->vm);
-        track_variables(heir->object.context);
-    }
+    give_variables(module, context); /* also of a context that is being closed */
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any != context)
+            give_variables(module, any);
     vm_module_unload(context->device, module->vm);
     sim_object_free(context, module);
 }

@@ -186,11 +186,13 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
 bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
-    const uint32_t who = s->who & VM_WHO, *last = w->block->check->fences[who];
+    const uint32_t who = s->who & VM_WHO;
     if (s->stamp <= c->more->fenced_horizon)
         return true;
-    if (s->block != (uint32_t)w->block->number)
+    /* A grid that a kernel has launched may have a block of the same number, with more threads than this block. */
+    if (s->block != (uint32_t)w->block->number || who / VM_LANES >= w->block->warp_count)
         return false;
+    const uint32_t *last = w->block->check->fences[who];
     if (s->stamp <= c->more->fenced[who / VM_LANES] || s->stamp <= last[VM_FENCES])
         return true;
     for (unsigned n = 0; n < VM_FENCES; n++) {

@@ -12,31 +12,41 @@
 #include "vm_access.h"
 #include "vm_memory.h"
 
-/* Returns true if the function names the symbol. Shared variables of different kernels have the same offsets, so a
- * variable is this kernel's only if the kernel names it. */
-static bool names_symbol(const vm_function *function, uint32_t symbol)
+/* The last of the shared variables that a kernel names and that begin at or before a place. */
+typedef struct nearest {
+    const vm_module *module;
+    uint64_t at, start;
+    const ptx_symbol *symbol; /* NULL: none so far */
+} nearest;
+
+/* Looks at the shared variables that the function names. Shared variables of different kernels have the same offsets, so a
+ * variable is a kernel's own only if the kernel names it. */
+static void find_nearest(const vm_function *function, nearest *found)
 {
     const ptx_function *f = function->ptx;
     for (uint32_t k = 0; k < f->insn_count; k++)
         for (unsigned n = 0; n < f->insns[k].operand_count; n++) {
             const ptx_operand *o = &f->insns[k].operands[n];
-            if ((o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) &&
-                o->index == symbol)
-                return true;
+            if (o->kind != PTX_OPERAND_SYMBOL && !(o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
+                continue;
+            const ptx_symbol *symbol = &found->module->ptx->symbols[o->index];
+            const uint64_t start = found->module->address[o->index];
+            if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && start <= found->at &&
+                (!found->symbol || start > found->start || (start == found->start && symbol > found->symbol)))
+                found->symbol = symbol, found->start = start;
         }
-    return false;
 }
 
 /* Returns a variable's name without its function: of _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
 static const char *get_source_name(const char *name)
 {
-    size_t length = strlen(name);
-    for (size_t at = 3; strncmp(name, "_ZZ", 3) == 0 && at < length; at++) {
+    const size_t length = strncmp(name, "_ZZ", 3) == 0 ? strlen(name) : 0;
+    for (size_t at = 3; at < length; at++) {
         char *end;
         if (name[at - 1] != 'E' || name[at] < '1' || name[at] > '9')
             continue;
         unsigned long own = strtoul(name + at, &end, 10);
-        if (own && strlen(end) == own)
+        if (own && (size_t)(name + length - end) == own)
             return end;
     }
     return name;
@@ -46,16 +56,13 @@ static const char *get_source_name(const char *name)
 static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
 {
     const vm_run_state *run = k->w->runner->run;
-    const vm_module *module = run->launch->module;
-    const ptx_symbol *best = NULL;
-    uint64_t start_of = 0;
-    for (uint32_t s = 0; s < module->ptx->symbol_count; s++) {
-        const ptx_symbol *symbol = &module->ptx->symbols[s];
-        if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && module->address[s] <= at && at < run->shared_gap &&
-            (!best || module->address[s] >= start_of) &&
-            (names_symbol(run->kernel, s) || names_symbol(k->w->frame->function, s)))
-            best = symbol, start_of = module->address[s];
+    nearest found = {.module = run->launch->module, .at = at};
+    if (at < run->shared_gap) {
+        find_nearest(run->kernel, &found);
+        find_nearest(k->w->frame->function, &found);
     }
+    const ptx_symbol *best = found.symbol;
+    const uint64_t start_of = found.start;
     if (best && at - start_of < best->bytes)
         snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
                  get_source_name(best->name), best->bytes);

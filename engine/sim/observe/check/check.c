@@ -53,6 +53,7 @@ void vm_check_free(vm_check *check)
         return;
     kiln__arena_free(&check->arena);
     kiln__free(check->mem, check->found);
+    kiln__free(check->mem, check->allocating);
     kiln__free(check->mem, check->flights);
     kiln__free(check->mem, check->fars);
     kiln__free(check->mem, check->launches);

@@ -42,7 +42,7 @@ static const char *describe_inlining(vm_check *check, const ptx_module *ptx, con
         const ptx_loc *outer = &ptx->locs[loc->inlined_at];
         const char *file = outer->file < ptx->file_count && ptx->files[outer->file] ? ptx->files[outer->file] : "?";
         const char *name = strrchr(file, '/');
-        kiln__text_printf(&text, "%sin %s, called at %s:%u", k ? ", " : "",
+        kiln__text_printf(&text, "%sin %.200s, called at %.200s:%u", k ? ", " : "",
                           loc->inlined_from ? loc->inlined_from : "a function", name ? name + 1 : file, outer->line);
         loc = outer;
     }

@@ -41,9 +41,24 @@ vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint
     return f;
 }
 
+/* Removes the operations that are forgotten from the warp's list: it then has at most VM_FLIGHTS. */
+static void drop_forgotten(const vm_check *check, vm_clock *c)
+{
+    size_t kept = 0;
+    for (size_t n = 0; n < c->pending_count; n++)
+        if (vm_flight_at(check, c->pending[n]))
+            c->pending[kept++] = c->pending[n];
+    c->pending_count = kept;
+}
+
+/* A pass over the warp's list counts as work of the instruction, because a kernel need not wait for any operation. */
+static void charge_pass(vm_warp *w) { vm_charge(w, clock_of(w)->pending_count >> 10); }
+
 void vm_flight_pend(vm_warp *w, const vm_flight *f)
 {
     vm_clock *c = clock_of(w);
+    if (c->pending_count >= 2 * VM_FLIGHTS)
+        drop_forgotten(check_of(w), c);
     if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1,
                     sizeof *c->pending)) {
         check_of(w)->starved = true;
@@ -117,6 +132,7 @@ void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave,
 {
     vm_clock *c = clock_of(w);
     size_t kept = 0;
+    charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
         vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
         if (f && ((vm_flight_kind)f->kind != kind || !wait_for_flight(w, f, m, leave, read)))
@@ -128,6 +144,7 @@ void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave,
 void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 {
     const vm_clock *c = clock_of(w);
+    charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
         vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
         if (!f || f->kind != VM_FLIGHT_COPY || !(m & f->lanes & ~f->bound))

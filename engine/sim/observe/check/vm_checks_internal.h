@@ -38,6 +38,12 @@ typedef struct vm_found {
     uint32_t insn, other;
 } vm_found;
 #define VM_FOUND_MOST 256u
+/* A place at which kernels allocate memory, for findings about leaks. Its texts are made once, in the arena. */
+typedef struct vm_allocating {
+    const vm_module *module; /* only compared */
+    uint32_t serial, insn;   /* serial: vm_check_code.serial, because another module may get the same address */
+    kiln_check_side place;
+} vm_allocating;
 #define VM_LAUNCHES_MOST 4096u
 /* A launch that the check has seen, so that a later race can name it. */
 typedef struct vm_launched {
@@ -62,6 +68,8 @@ struct vm_check {
     vm_found *found;
     size_t found_count;
     uint64_t dropped;
+    vm_allocating *allocating; /* at most VM_FOUND_MOST */
+    size_t allocating_count, allocating_room;
     vm_launched *launches; /* the last VM_LAUNCHES_MOST launches, the earliest first */
     size_t launch_count, launch_room;
     const char **kernels; /* the names of kernels, each once */
