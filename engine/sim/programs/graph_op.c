@@ -1,5 +1,5 @@
-/* graph_op.c - the operations of nodes: makes an operation of the API's parameters and copies it, with all memory to which it
- * points. Runs the kinds that only graphs have. */
+/* graph_op.c - the operations of nodes: makes an operation from the API's parameters, copies an operation with all
+ * memory to which it points, and runs the kinds of operations that only graphs have. */
 #include <string.h>
 
 #include "cu_graph.h"

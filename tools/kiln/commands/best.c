@@ -89,7 +89,9 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
     if (why)
         out_printf("%s\n", why);
     switch (best->from) {
-    case KILN_BEST_DEFAULT: out_puts("the defaults: no known configuration is valid here\n"); return;
+    case KILN_BEST_DEFAULT:
+        out_puts("the defaults of the spec, because no known configuration is valid at these sizes on this device\n");
+        return;
     case KILN_BEST_TUNED:
         out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), kind_text(best));
         show_inputs(best);
@@ -320,18 +322,18 @@ const cli_command cli_best_command = {
     .summary = "show the best known configuration for sizes and a device",
     .arguments = "SPEC | --export FILE [SPEC]",
     .about =
-        "Prints the best known configuration for sizes and a device, and how it is known. It searches the stored "
-        "samples of sweeps, and a file. It takes the first of these that it finds:\n\n"
+        "Prints the best known configuration for sizes and a device, and the samples that it comes from. It searches "
+        "the stored samples of sweeps, and a file. It takes the first of these that it finds:\n\n"
         "  1. the same sizes on this kind of device\n"
-        "  2. if the spec has features: the known inputs whose features are the nearest; kiln makes the input for "
-        "that\n"
+        "  2. if the spec has features: the inputs with the nearest features among those that samples have; to find "
+        "them, kiln makes the input\n"
         "  3. the nearest sizes (doubling one size is a distance of 1)\n"
         "  4. another device, with the same compute capability if possible\n"
         "  5. the defaults of the spec\n\n"
         "Without a GPU, if no device and no sizes are named, the sizes are those that `kiln tune` takes: the first set, or "
         "`tiny` if only that was tuned. With a simulated device by name they are `tiny`.\n\n"
         "It skips configurations that break a constraint at these sizes, and configurations that the spec no longer "
-        "has. Changes of the source since then do not matter.\n\n"
+        "has. It also uses samples that are older than the last change of the source.\n\n"
         "--export writes the known configurations to a text file. You can keep this file beside the sources, or ship "
         "it with a program, which loads it with kiln_knowledge_load().",
     .max_words = 1,
@@ -346,7 +348,8 @@ const cli_command cli_best_command = {
     .examples =
         (const cli_example[]){{"kiln best matmul -s M=4096 -s N=64 -s K=4096", "For one shape."},
                               {"kiln best matmul -s n2048 --tune 60", "After a sweep of one minute, if needed."},
-                              {"kiln best --export known.yaml matmul", "All best-known configurations of a spec."},
+                              {"kiln best --export known.yaml matmul",
+                               "The best known configurations of a spec, for all sizes and devices."},
                               {"kiln best matmul --known known.yaml --no-store", "From that file only."},
                               {0}},
     .run = best_run,
