@@ -1,11 +1,10 @@
 /* attention_saved: an input. It makes random Q, K, V and dO. From them it computes the results of the forward pass that the
- * backward pass needs: O, and lse, the logarithm of the sum of the exponentials of each query. It also exports these:
- * - o_dot_dout: the sum of O x dO of each query
- * - row_norm and column_norm: the largest root of the sum of p^2 of a query, and of a key
+ * backward pass needs: O, and lse, the logarithm of the sum of the exponentials of each query. It also exports the sum of
+ * O x dO of each query (o_dot_dout). Two numbers tell how concentrated P is: row_norm is the largest root of the sum of p^2
+ * of a query, and column_norm is the same of a key. Rounding errors of the gradients are in proportion to these two numbers.
  *
- * The norms tell how concentrated P is. Rounding errors of the gradients are in proportion to them. All queries are
- * computed, because every gradient of a key depends on all of them. The forward pass is in single precision, by vectors.
- * Its errors are ten thousand times smaller than errors of bfloat16.
+ * All queries are computed, because every gradient of a key depends on all of them. The forward pass is in single
+ * precision, by vectors. Its errors are ten thousand times smaller than errors of bfloat16.
  *
  * In a large work, the forward pass of all heads would take longer than two seconds. Heads of keys then repeat with a
  * period (`distinct`). Head h has the numbers of head h - distinct, in memory of its own. The period is odd and at least 3.

@@ -500,7 +500,7 @@ __device__ __forceinline__ void wait_for_turn(const unsigned *counter, unsigned 
     while (now != turn);
 }
 
-// Lets the block with the next keys add. What this thread has seen so far is visible to that block.
+// Lets the block with the next keys add. That block sees everything that this thread has seen so far.
 __device__ __forceinline__ void end_turn(unsigned *counter)
 {
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
