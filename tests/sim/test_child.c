@@ -358,5 +358,5 @@ static const check_case cases[] = {{"second generation", second},
                                    {"waiting", waits},
                                    {"the oldest launch", old},
                                    {"declared otherwise", other_types},
-                                   {"out of memory", out_of_memory}};
+                                   {"out of memory", out_of_memory, CHECK_ONE_THREAD}};
 KILN_SUITE("vm child", cases)
