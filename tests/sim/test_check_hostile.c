@@ -108,6 +108,48 @@ static void test_calls_with_much_local_memory(void)
     check_bench_end(&b);
 }
 
+/* The threads of a warp end inside a call whose frame is so large that the pool does not keep it. Then the other warp waits for
+ * ever, and the wait of the threads that have ended is reported too. */
+static void test_end_of_a_large_frame(void)
+{
+    // clang-format off
+    static const char text[] = HEAD
+        ".func big(.param .b32 m)\n"
+        "{ .param .b8 z[200000]; .reg .b32 %m; .reg .pred %p; ld.param.u32 %m, [m];\n"
+        "  mbarrier.test_wait.parity.shared.b64 %p, [%m], 0; exit; }\n"
+        ".visible .entry k" PARAMS
+        "{ .reg .b32 %t, %m; .reg .pred %p; .shared .align 8 .b64 bar; .param .b32 x;\n"
+        "  mov.u32 %t, %tid.x; mov.u32 %m, bar; setp.ne.u32 %p, %t, 0; @%p bra S; mbarrier.init.shared.b64 [%m], 9;\n"
+        "S: bar.sync 0; setp.ge.u32 %p, %t, 32; @%p bra W; setp.ne.u32 %p, %t, 0; @%p bra C; bar.sync 1, 64; ret;\n"
+        "C: st.param.b32 [x], %m; call big, (x);\n"
+        "W: mbarrier.test_wait.parity.shared.b64 %p, [%m], 0; @!%p bra W; ret; }\n";
+    // clang-format on
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 64, 0), VM_FAULT_DEADLOCK);
+    CU_ASSERT_EQUAL_FATAL(vm_check_count(b.check), 2);
+    for (size_t k = 0; k < 2; k++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(vm_check_at(b.check, k)->message, "at offset 0 of 'bar' (8 bytes)"));
+    check_bench_end(&b);
+}
+
+/* A thread waits for an mbarrier while other threads of its warp compute for a long time, and then arrive. */
+static void test_wait_beside_long_work(void)
+{
+    // clang-format off
+    static const char text[] = HEAD
+        ".visible .entry k" PARAMS
+        "{ .reg .b32 %t, %m, %r; .reg .b64 %s; .reg .pred %p; .shared .align 8 .b64 bar;\n"
+        "  mov.u32 %t, %tid.x; mov.u32 %m, bar; setp.ne.u32 %p, %t, 0; @%p bra S; mbarrier.init.shared.b64 [%m], 31;\n"
+        "S: bar.sync 0; setp.eq.u32 %p, %t, 0; @%p bra W; mov.u32 %r, 0;\n"
+        "L: add.u32 %r, %r, 1; setp.lt.u32 %p, %r, 400000; @%p bra L; mbarrier.arrive.shared.b64 %s, [%m]; ret;\n"
+        "W: mbarrier.test_wait.parity.shared.b64 %p, [%m], 0; @!%p bra W; ret; }\n";
+    // clang-format on
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 32, 0), VM_OK);
+    CU_ASSERT_EQUAL(vm_check_count(b.check), 0);
+    check_bench_end(&b);
+}
+
 /* An allocator that counts the bytes that are in use. */
 typedef struct counted {
     size_t now, most;
@@ -312,6 +354,8 @@ int main(int count, char **arguments)
     static const check_case cases[] = {{"a thread of a child", test_thread_of_a_child},
                                        {"moves by a kernel", test_moves_by_a_kernel},
                                        {"calls with much local memory", test_calls_with_much_local_memory},
+                                       {"end of a large frame", test_end_of_a_large_frame},
+                                       {"wait beside long work", test_wait_beside_long_work},
                                        {"many allocations", test_many_allocations},
                                        {"long names of files", test_long_names_of_files},
                                        {"many shared variables", test_many_shared_variables},
