@@ -52,6 +52,10 @@
 #define ROTATE 0
 #endif
 
+#ifndef BULK
+// wgmma_atomic: 1: parts of dQ go through shared memory, and a bulk copy adds them. 0: each thread adds its own
+#define BULK 0
+#endif
 #ifndef EXP_POLY
 #define EXP_POLY 0 // wgmma_atomic: number of every 8 exponentials that are computed by a polynomial
 #endif
@@ -556,17 +560,16 @@ struct Barriers {
 // loads all tiles by tensor maps, and two warp groups with 64 keys each multiply by wgmma. Each group computes the
 // transposes of S and dP, so P and dS are in registers in the layout that the products for dV and dK need. Only dS goes
 // to shared memory, transposed, because dQ is a product over the keys of both groups. Each group makes one half of dQ and
-// adds it to the sums in global memory, 16 bytes per lane and instruction (red.v4). These sums have the order of the
-// registers, so an instruction of a warp adds to 512 neighbouring bytes.
+// adds it to the sums in global memory. These sums have the order of the registers. So an instruction of a warp adds to
+// 512 neighbouring bytes (red.v4). With BULK, the half goes through shared memory, and one bulk copy adds all of it.
 //
 // Compared with tiled: five products instead of seven, asynchronous, with operands from shared memory. A group computes
 // exponentials while its product for dP runs. It computes dS while its product for dV runs, and adds dQ while its product
-// for dK runs. dS has two rooms, so one barrier of the two groups per step is enough: a group that passes it has finished
+// for dK runs. There are two rooms for dS, so one barrier of both groups per step is enough: a group that passes it has ended
 // dQ of the step before.
 //
-// Bounds of the code for sm_90a, in clocks of a multiprocessor for a step of 64 queries, 128 keys and heads of 128:
-// products take 2560. Their operands come from shared memory, which takes 2048, and so do 128 for dS. Exponentials take
-// 512.
+// Bounds of the code for sm_90a, in clocks of a multiprocessor for a step of 64 queries and 128 keys with heads of 128:
+// products take 2560. Reading their operands from shared memory takes 2048. Exponentials take 512.
 extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     backward_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                    const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map dout,
@@ -650,6 +653,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     const unsigned to_weights = shared_address(room_ds) + group * TILE_Q * 128 +
                                 swizzled<128>((lane_id() / 16 * 8 + lane_id() % 8) * 128 + warp_id() % 4 * 32 +
                                               lane_id() / 8 % 2 * 16);
+    float *const room_dq = (float *)(room_ds + 2 * WEIGHT_BYTES) + group * 64 * 64; // with BULK
     float sums_k[HEAD_DIM / 2], sums_v[HEAD_DIM / 2];
     unsigned ds[TILE_Q / 16][4];
 #pragma unroll
@@ -724,10 +728,26 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
         begin_weighted(sums_k, ds, queries_at(stage));
         wgmma_wait<1>();
         wgmma_keep(dq);
-        float *to = dq_sums + part_of_sums(head, tile, group, queries) + threadIdx.x % GROUP * 4;
+        float *const to = dq_sums + part_of_sums(head, tile, group, queries);
+        if (BULK) {
+            if (threadIdx.x % GROUP == 0)
+                tensor_store_wait<0>(); // the part before has left the room
+            group_sync(2 + group, GROUP);
 #pragma unroll
-        for (unsigned i = 0; i < 32; i += 4)
-            add_quad(to + i * 128, dq[i], dq[i + 1], dq[i + 2], dq[i + 3]);
+            for (unsigned i = 0; i < 32; i += 4)
+                store_quad(room_dq + i * 128 + threadIdx.x % GROUP * 4, make_float4(dq[i], dq[i + 1], dq[i + 2], dq[i + 3]));
+            fence_async();
+            group_sync(2 + group, GROUP);
+            if (threadIdx.x % GROUP == 0) {
+                bulk_add(to, room_dq, 64 * 64 * 4);
+                tensor_store_commit();
+            }
+            __syncwarp();
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < 32; i += 4)
+                add_quad(to + i * 128 + threadIdx.x % GROUP * 4, dq[i], dq[i + 1], dq[i + 2], dq[i + 3]);
+        }
         if (step + 1 == steps)
             break;
         stage = stage + 1 == STAGES ? 0 : stage + 1;

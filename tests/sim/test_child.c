@@ -388,5 +388,5 @@ static const check_case cases[] = {{"second generation", second},
                                    {"the oldest launch", old},
                                    {"declared otherwise", other_types},
                                    {"a fill that is stopped", stopped_fill},
-                                   {"out of memory", out_of_memory}};
+                                   {"out of memory", out_of_memory, CHECK_ONE_THREAD}};
 KILN_SUITE("vm child", cases)

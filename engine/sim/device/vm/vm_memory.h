@@ -13,6 +13,8 @@ void vm_pages_free(void *host, uint64_t bytes);
 /* Sets the content to `period` bytes of `pattern`, repeated. Both sizes are multiples of a page. Returns false if
  * memory runs out; the content is then undefined. */
 bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period);
+/* Makes the content zero. Pages take no memory before they are written. Returns false if the system refuses. */
+bool vm_pages_zero(void *host, uint64_t bytes);
 
 /* ---- memory.c, search.c, describe.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
