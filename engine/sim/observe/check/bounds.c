@@ -52,15 +52,17 @@ static const char *get_source_name(const char *name)
     return name;
 }
 
-/* Describes a place in shared memory by the symbol table: the last variable of this kernel that begins before it. */
+/* Describes a place in shared memory by the symbol table: the last variable of this kernel that begins before it. The
+ * function of the access comes from its instruction: if the warp does not run, its frame may have been freed. */
 static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
 {
     const vm_run_state *run = k->w->runner->run;
     nearest found = {.module = run->launch->module, .at = at};
-    if (at < run->shared_gap) {
+    const vm_function *own = at < run->shared_gap ? vm_check_function_of(found.module, k->insn) : NULL;
+    if (at < run->shared_gap)
         find_nearest(run->kernel, &found);
-        find_nearest(k->w->frame->function, &found);
-    }
+    if (own && own != run->kernel)
+        find_nearest(own, &found);
     const ptx_symbol *best = found.symbol;
     const uint64_t start_of = found.start;
     if (best && at - start_of < best->bytes)

@@ -11,6 +11,8 @@ kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, u
                                   uint32_t lane, unsigned times);
 /* Formats a text into the check's arena. Returns an empty text if memory runs out. */
 const char *vm_check_print(vm_check *check, const char *format, ...) KILN__PRINTF(2, 3);
+/* Returns the function that holds the instruction of that number, or NULL. */
+const vm_function *vm_check_function_of(const vm_module *module, uint32_t insn);
 /* Sets source file, line and inlining of one side of a finding from the debug information of the instruction. */
 void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side);
 /* Sets block and thread of one side of a finding from an epoch. */

@@ -266,18 +266,30 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
 
 /* ---- waits ---- */
 
-/* Returns true if every live warp of the cluster waits: at a barrier, or with at least TESTS failed tests of mbarriers
- * in a row. */
+#define TESTS 1024u /* failed tests of a warp after which it is known which of its lanes wait */
+
+/* Returns true if some path of the warp can run and does not only wait. A path waits if one of its lanes has failed a
+ * test lately. The paths of a warp take turns, so TESTS tests include each path that waits. */
+static bool can_move(const vm_warp *w)
+{
+    const vm_clock *c = clock_of(w);
+    const uint32_t waiting = c->spins >= TESTS ? c->still : 0;
+    bool moves = false;
+    for (uint32_t k = 0; k < w->path_count; k++) {
+        const uint32_t lanes = k == w->current ? w->mask : w->paths[k].mask;
+        moves |= w->paths[k].state == VM_PATH_READY && !(lanes & waiting);
+    }
+    return moves;
+}
+
+/* Returns true if every live warp of the cluster waits: at a barrier, or with failed tests of mbarriers in a row. */
 static bool nothing_moves(const vm_cluster *cluster)
 {
-    enum { TESTS = 1024 };
     for (uint32_t r = 0; r < cluster->size; r++) {
         const vm_block *block = cluster->blocks[r];
-        for (uint32_t k = 0; k < block->warp_count && block->live; k++) {
-            const vm_warp *w = &block->warps[k];
-            if (w->dead != VM_ALL && vm_warp_ready(w) && block->check->warps[k].spins < TESTS)
+        for (uint32_t k = 0; k < block->warp_count && block->live; k++)
+            if (block->warps[k].dead != VM_ALL && can_move(&block->warps[k]))
                 return false;
-        }
     }
     return true;
 }
@@ -303,16 +315,22 @@ static void report_endless_wait(vm_warp *w)
 
 /* Counts a failed test. If no warp of the cluster can make progress any more, reports every warp that waits and ends
  * the launch. */
-static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint32_t parity)
+static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t bar, uint32_t parity)
 {
     enum { OFTEN = 256 };
     vm_clock *c = clock_of(w);
+    const uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    c->waited = lanes | (c->spins ? c->waited : 0);
     c->wait_bar = bar;
     c->wait_insn = vm_insn_of(w, i);
     c->wait_lane = lane;
     c->wait_parity = parity;
     const vm_cluster *cluster = w->block->cluster;
-    if (++c->spins % OFTEN || !nothing_moves(cluster))
+    if (++c->spins % TESTS == 0) {
+        c->still = c->waited;
+        c->waited = 0;
+    }
+    if (c->spins % OFTEN || !nothing_moves(cluster))
         return;
     for (uint32_t r = 0; r < cluster->size; r++) {
         const vm_block *block = cluster->blocks[r];
@@ -374,7 +392,7 @@ static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n,
     vm_clock *c = clock_of(w);
     if ((w->block->check->bars[n].phase & 1) == parity) {
         check_lapped(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
-        count_failed_test(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
+        count_failed_test(w, i, lanes, n, parity);
         return;
     }
     c->spins = 0;
