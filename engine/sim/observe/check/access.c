@@ -120,9 +120,8 @@ static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 }
 
 /* Records a read in one of the two read slots (r1, r2) of the cell. A slot is free if its mark is ordered before this
- * read. If both slots contain concurrent reads of other warps (shared memory) or blocks (global memory), the new read
- * replaces the mark in r2, and a race with that mark may be missed. r2 usually has the older read, but merge_read() may
- * have renewed it. */
+ * read. If both slots contain concurrent reads of other warps or blocks, the new read replaces the mark in r2. A race
+ * with that mark may then be missed. r2 usually has the older read, but merge_read() may have renewed it. */
 static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
