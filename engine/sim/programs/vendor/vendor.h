@@ -32,8 +32,8 @@ bool vendor_copy(const vendor_box *box, bool waits, void *stream);
 
 /* ---- host.c: libraries of the host ---- */
 
-/* Finds a function of the host's BLAS (cblas_sgemm, ...): of the library that $KILN_BLAS names, or else OpenBLAS, BLIS or the
- * reference BLAS. NULL: there is no such library, or it lacks the function. */
+/* Finds a function of the host's BLAS (cblas_sgemm, ...): in the library that $KILN_BLAS names, otherwise in OpenBLAS,
+ * BLIS or the reference BLAS. NULL: there is no such library, or it lacks the function. */
 typedef void vendor_function(void);
 vendor_function *vendor_find_blas(const char *name);
 
