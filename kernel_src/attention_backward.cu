@@ -16,7 +16,8 @@
 // but has only a part of dQ. There are two solutions. `naive` and `tiled` compute P and dP twice: once in blocks that own
 // queries, and once in blocks that own keys. That takes seven products, and the bits are the same in every run.
 // `wgmma_atomic` computes them once, and blocks add their parts of dQ to sums in global memory. The order of these
-// additions differs from run to run, and so do the last bits of dQ.
+// additions differs from run to run, and so do the last bits of dQ. `wgmma_ordered` adds them in the order of the keys, so
+// it gives the same bits in every run.
 //
 // Precision: products are added in single precision. P and dS are rounded to bfloat16 before they are multiplied (not in
 // `naive`). `wgmma_atomic` computes dS from the rounded P.
@@ -52,6 +53,14 @@
 #define ROTATE 0
 #endif
 
+#ifndef ORDERED
+// wgmma_*: 1: the blocks of a head add to a part of dQ in the order of their keys. 0: in any order
+#define ORDERED 0
+#endif
+#ifndef BULK
+// wgmma_atomic: 1: parts of dQ go through shared memory, and a bulk copy adds them. 0: each thread adds its own
+#define BULK 0
+#endif
 #ifndef EXP_POLY
 #define EXP_POLY 0 // wgmma_atomic: number of every 8 exponentials that are computed by a polynomial
 #endif
@@ -95,10 +104,11 @@ __device__ __forceinline__ constexpr float scale()
 
 // Computes delta, and makes lse a power of 2. A row that sees no key, and the rows that pad a head, get an infinite lse:
 // their exponentials are 0. PIECES neighbouring threads work on one row. With `with_sums`, they also set the HEAD_DIM
-// elements of `sums` of this row to zero.
+// elements of `sums` of this row to zero, and the counter of each 4096 of these elements.
 template <bool with_sums>
 __device__ __forceinline__ void prepare_rows(const bf16 *o, const bf16 *dout, const float *lse, float *powers,
-                                             float *delta, float *sums, unsigned heads, unsigned queries, unsigned keys)
+                                             float *delta, float *sums, unsigned *counters, unsigned heads,
+                                             unsigned queries, unsigned keys)
 {
     const Sizes n = {heads, 1, queries, keys};
     const offset row = grid_thread<256>() / PIECES;
@@ -124,6 +134,8 @@ __device__ __forceinline__ void prepare_rows(const bf16 *o, const bf16 *dout, co
     if (with_sums) {
         store_quad(sums + row * HEAD_DIM + 4 * piece, make_float4(0, 0, 0, 0));
         store_quad(sums + row * HEAD_DIM + HEAD_DIM / 2 + 4 * piece, make_float4(0, 0, 0, 0));
+        if (piece == 0 && row * HEAD_DIM % 4096 == 0)
+            counters[row * HEAD_DIM / 4096] = 0;
     }
     if (piece == 0) {
         powers[row] = real && keys_seen(query, n) > 0 ? lse[at] * 1.44269504f : -least();
@@ -135,15 +147,15 @@ extern "C" __global__ void __launch_bounds__(256)
     backward_rows(const bf16 *__restrict__ o, const bf16 *__restrict__ dout, const float *__restrict__ lse,
                   float *__restrict__ powers, float *__restrict__ delta, unsigned heads, unsigned queries, unsigned keys)
 {
-    prepare_rows<false>(o, dout, lse, powers, delta, nullptr, heads, queries, keys);
+    prepare_rows<false>(o, dout, lse, powers, delta, nullptr, nullptr, heads, queries, keys);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
     backward_rows_and_sums(const bf16 *__restrict__ o, const bf16 *__restrict__ dout, const float *__restrict__ lse,
                            float *__restrict__ powers, float *__restrict__ delta, float *__restrict__ sums,
-                           unsigned heads, unsigned queries, unsigned keys)
+                           unsigned *__restrict__ counters, unsigned heads, unsigned queries, unsigned keys)
 {
-    prepare_rows<true>(o, dout, lse, powers, delta, sums, heads, queries, keys);
+    prepare_rows<true>(o, dout, lse, powers, delta, sums, counters, heads, queries, keys);
 }
 
 #if defined(BACKWARD_NAIVE) || !defined(BACKWARD_ONE)
@@ -479,6 +491,21 @@ __device__ __forceinline__ void add_quad(float *to, float a, float b, float c, f
                  : "memory");
 }
 
+// Waits until a counter has reached `turn`, and sees what was written before it did.
+__device__ __forceinline__ void wait_for_turn(const unsigned *counter, unsigned turn)
+{
+    unsigned now;
+    do
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    while (now != turn);
+}
+
+// Lets the block with the next keys add. That block sees everything that this thread has seen so far.
+__device__ __forceinline__ void end_turn(unsigned *counter)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+
 template <unsigned rows>
 __device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, unsigned row, unsigned head, barrier *full)
 {
@@ -556,23 +583,26 @@ struct Barriers {
 // loads all tiles by tensor maps, and two warp groups with 64 keys each multiply by wgmma. Each group computes the
 // transposes of S and dP, so P and dS are in registers in the layout that the products for dV and dK need. Only dS goes
 // to shared memory, transposed, because dQ is a product over the keys of both groups. Each group makes one half of dQ and
-// adds it to the sums in global memory, 16 bytes per lane and instruction (red.v4). These sums have the order of the
-// registers, so an instruction of a warp adds to 512 neighbouring bytes.
+// adds it to the sums in global memory. These sums have the order of the registers. So an instruction of a warp adds to
+// 512 neighbouring bytes (red.v4). With BULK, the half goes through shared memory, and one bulk copy adds all of it.
+//
+// With ORDERED, a counter for each half tells which block may add next. Blocks wait only for blocks with smaller numbers,
+// which have begun before them. All blocks of a head begin together, and each then works about one step behind the block
+// before it.
 //
 // Compared with tiled: five products instead of seven, asynchronous, with operands from shared memory. A group computes
 // exponentials while its product for dP runs. It computes dS while its product for dV runs, and adds dQ while its product
-// for dK runs. dS has two rooms, so one barrier of the two groups per step is enough: a group that passes it has finished
+// for dK runs. There are two rooms for dS, so one barrier of both groups per step is enough: a group that passes it has ended
 // dQ of the step before.
 //
-// Bounds of the code for sm_90a, in clocks of a multiprocessor for a step of 64 queries, 128 keys and heads of 128:
-// products take 2560. Their operands come from shared memory, which takes 2048, and so do 128 for dS. Exponentials take
-// 512.
+// Bounds of the code for sm_90a, in clocks of a multiprocessor for a step of 64 queries and 128 keys with heads of 128:
+// products take 2560. Reading their operands from shared memory takes 2048. Exponentials take 512.
 extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     backward_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                    const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map dout,
                    const __grid_constant__ tensor_map dk, const __grid_constant__ tensor_map dv,
-                   const float *__restrict__ powers, const float *__restrict__ delta, float *__restrict__ dq_sums,
-                   unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
+                   const float *__restrict__ powers, const float *__restrict__ delta, float *dq_sums,
+                   unsigned *counters, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
 {
     extern __shared__ __align__(16) char shared[];
     __shared__ Barriers barriers;
@@ -650,6 +680,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     const unsigned to_weights = shared_address(room_ds) + group * TILE_Q * 128 +
                                 swizzled<128>((lane_id() / 16 * 8 + lane_id() % 8) * 128 + warp_id() % 4 * 32 +
                                               lane_id() / 8 % 2 * 16);
+    float *const room_dq = (float *)(room_ds + 2 * WEIGHT_BYTES) + group * 64 * 64; // with BULK
     float sums_k[HEAD_DIM / 2], sums_v[HEAD_DIM / 2];
     unsigned ds[TILE_Q / 16][4];
 #pragma unroll
@@ -724,10 +755,38 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
         begin_weighted(sums_k, ds, queries_at(stage));
         wgmma_wait<1>();
         wgmma_keep(dq);
-        float *to = dq_sums + part_of_sums(head, tile, group, queries) + threadIdx.x % GROUP * 4;
+        float *const to = dq_sums + part_of_sums(head, tile, group, queries);
+        if (BULK) {
+            if (threadIdx.x % GROUP == 0)
+                tensor_store_wait<0>(); // the part before has left the room
+            group_sync(2 + group, GROUP);
 #pragma unroll
-        for (unsigned i = 0; i < 32; i += 4)
-            add_quad(to + i * 128, dq[i], dq[i + 1], dq[i + 2], dq[i + 3]);
+            for (unsigned i = 0; i < 32; i += 4)
+                store_quad(room_dq + i * 128 + threadIdx.x % GROUP * 4, make_float4(dq[i], dq[i + 1], dq[i + 2], dq[i + 3]));
+            fence_async();
+            group_sync(2 + group, GROUP);
+            if (threadIdx.x % GROUP == 0) {
+                bulk_add(to, room_dq, 64 * 64 * 4);
+                tensor_store_commit();
+            }
+            __syncwarp();
+        } else {
+            unsigned *const counter = counters + part_of_sums(head, tile, group, queries) / 4096;
+            if (ORDERED) {
+                if (threadIdx.x % GROUP == 0)
+                    wait_for_turn(counter, first_key / TILE_K);
+                group_sync(2 + group, GROUP);
+            }
+#pragma unroll
+            for (unsigned i = 0; i < 32; i += 4)
+                add_quad(to + i * 128 + threadIdx.x % GROUP * 4, dq[i], dq[i + 1], dq[i + 2], dq[i + 3]);
+            if (ORDERED) {
+                group_sync(2 + group, GROUP);
+                if (threadIdx.x % GROUP == 0)
+                    end_turn(counter);
+                __syncwarp();
+            }
+        }
         if (step + 1 == steps)
             break;
         stage = stage + 1 == STAGES ? 0 : stage + 1;

@@ -69,6 +69,9 @@
 // elements
 #define WHOLE_B 0
 #endif
+#ifndef RAW
+#define RAW 0 // direct: 1: each warp has a ring of rows as they lie in memory
+#endif
 #ifndef STAGES
 #define STAGES 4 // tiles of the ring
 #endif
@@ -731,11 +734,73 @@ __device__ __forceinline__ piece<LINE> read_line(const matrix &from, unsigned ro
     return line;
 }
 
+#if RAW
+// A warp's ring of parts of rows.
+struct raw_ring {
+    enum : unsigned {
+        depth = 32,                           // elements along K in a step
+        rows_a = 16 * DOWN,
+        rows_b = COLUMNS ? 8 * ACROSS : depth,
+        line_b = COLUMNS ? depth : 8 * ACROSS, // elements of a part of a row of B
+        pitch_a = 2 * depth + 16,             // bytes; pitches are 16 mod 64, so that lanes read different banks
+        pitch_b = 2 * line_b + 16,
+        bytes_a = rows_a * pitch_a,
+        bytes = bytes_a + rows_b * pitch_b
+    };
+
+    // Begins to copy `rows` parts of `count` elements, from (row, column) on. Rows outside the matrix become zeros.
+    // `end`: the address after the last element that may be read.
+    template <unsigned rows, unsigned count>
+    static __device__ __forceinline__ void copy(unsigned char *to, const matrix &from, unsigned row, unsigned column,
+                                                const element *end)
+    {
+        constexpr unsigned pieces = count / 8 + 1, pitch = 2 * count + 16;
+#pragma unroll
+        for (unsigned i = 0; i < ceil_div(rows * pieces, (unsigned)WARP); ++i) {
+            const unsigned n = i * WARP + lane_id(), r = n / pieces, p = n % pieces;
+            if (rows * pieces % WARP != 0 && n >= rows * pieces)
+                break;
+            const bool inside = row + r < from.rows && column < from.columns;
+            const offset at = (offset)(from.at + (inside ? (offset)(row + r) * from.columns + column : 0));
+            const offset begin = at - at % 16 + 16 * p, left = (offset)end - begin;
+            // the last piece is needed only if the part of the row does not begin at a whole piece
+            const bool needed = inside && begin < (offset)end && (p + 1 < pieces || at % 16 != 0);
+            copy_async_first(to + r * pitch + 16 * p, (const void *)(needed ? begin : at - at % 16),
+                             !needed ? 0 : left < 16 ? (unsigned)left : 16);
+        }
+    }
+
+    // Begins to copy 16 bytes, of which only the first `bytes` are read. The others become zeros.
+    static __device__ __forceinline__ void copy_async_first(void *to, const void *from, unsigned bytes)
+    {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                     "l"(__cvta_generic_to_global(from)), "r"(bytes)
+                     : "memory");
+    }
+
+    static __device__ __forceinline__ unsigned pair(const unsigned char *first, const unsigned char *second)
+    {
+        return (unsigned)*(const unsigned short *)first | (unsigned)*(const unsigned short *)second << 16;
+    }
+
+    // Keeps the elements k and k + 1 of a word that are below K.
+    static __device__ __forceinline__ unsigned keep(unsigned word, unsigned k, unsigned K)
+    {
+        return k + 1 < K ? word : k < K ? word & 0xffff : 0;
+    }
+};
+#endif
+
 // A and B do not go through shared memory: each lane reads pieces of 16 bytes directly into the registers of its
 // fragments. The order of the terms of a sum does not matter, so a lane may take any elements along K, as long as it
 // takes the same elements of A and of B. Lane 4 g + t takes piece number t of the next 64 bytes of row g, which has the
 // terms of two products. If B lies by rows, a lane takes ACROSS neighbours of 8 rows and transposes them. Product j
 // then has every ACROSS-th column.
+//
+// With RAW, a lane does not read into registers. Each warp has a ring of STAGES steps of 32 k in shared memory, which
+// cp.async fills: the aligned pieces of 16 bytes that contain a part of a row. So a row that begins anywhere is read once,
+// and many bytes are in flight without registers. A row lies in the ring as many bytes after a multiple of 16 as it does in
+// memory. Lanes read the ring by elements. Elements have 16 bits, and A and B begin at multiples of 16 bytes.
 //
 // No warp waits for another warp, so small products end soon. But every warp reads its tiles from the caches itself,
 // which slows down large products. SPLIT blocks of a cluster, with WARPS_K warps each, share the steps of a tile. Their
@@ -748,7 +813,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     constexpr unsigned tile_warps = WARPS_M * WARPS_N, threads = WARP * tile_warps * WARPS_K;
     constexpr unsigned rows = WARPS_M * DOWN * 16, columns = WARPS_N * ACROSS * 8, pitch = columns + 8; // of a tile
-    constexpr unsigned step = 4 * PIECE, parts = SPLIT * WARPS_K;
+    constexpr unsigned parts = SPLIT * WARPS_K;
     extern __shared__ __align__(16) float own[]; // the sums of this block: [part][row][column], with rows `pitch` apart
     // for pieces at the edges of the matrices
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
@@ -757,9 +822,82 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     const tile_place at = find_tile(blockIdx.x / SPLIT, ceil_div(M, rows), ceil_div(N, columns), 8);
     const unsigned warp_row = warp / WARPS_N * DOWN * 16, warp_column = warp % WARPS_N * ACROSS * 8;
     const unsigned row = at.row * rows + warp_row, column = at.column * columns + warp_column;
-    const bool aligned = is_aligned<16>(A, B);
 
     float sums[DOWN][ACROSS][4] = {};
+#if RAW
+    typedef raw_ring raw;
+    unsigned char *const rings = (unsigned char *)own + warp_id() * STAGES * raw::bytes;
+    const element *const end_a = A + (offset)(gridDim.y - blockIdx.y) * M * K;
+    const element *const end_b = B + (offset)(gridDim.y - blockIdx.y) * N * K;
+    const unsigned share = rank * WARPS_K + part;
+    auto begin = [&](unsigned i) {
+        const offset k0 = (offset)(share + i * parts) * raw::depth;
+        if (k0 < K) {
+            unsigned char *to = rings + i % STAGES * raw::bytes;
+            raw::copy<raw::rows_a, raw::depth>(to, from_a, row, (unsigned)k0, end_a);
+            raw::copy<raw::rows_b, raw::line_b>(to + raw::bytes_a, from_b, COLUMNS ? column : (unsigned)k0,
+                                                COLUMNS ? (unsigned)k0 : column, end_b);
+        }
+        copy_async_commit();
+    };
+    // How many bytes after a whole piece the rows of this lane begin. 8 rows further on it is the same. If B lies by rows,
+    // the lane reads its rows 2 t and 2 t + 1, which begin differently.
+    const unsigned behind_a = (unsigned)((offset)(A + (offset)(row + group) * K) % 16);
+    const unsigned behind_b = (unsigned)((offset)(B + (COLUMNS ? (offset)(column + group) * K
+                                                               : (offset)(2 * lane_piece) * N + column)) % 16);
+    const unsigned behind_b1 = (unsigned)((offset)(B + (offset)(2 * lane_piece + 1) * N + column) % 16);
+#pragma unroll 1
+    for (unsigned i = 0; i < STAGES - 1; ++i)
+        begin(i);
+#pragma unroll 1
+    for (unsigned i = 0; (offset)(share + i * parts) * raw::depth < K; ++i) {
+        copy_async_wait<STAGES - 2>();
+        __syncwarp(); // the step has arrived, and all lanes have read the step before
+        begin(i + STAGES - 1);
+        const unsigned k0 = (share + i * parts) * raw::depth;
+        const unsigned char *const ring_a = rings + i % STAGES * raw::bytes + group * raw::pitch_a + behind_a;
+        const unsigned char *const ring_b = rings + i % STAGES * raw::bytes + raw::bytes_a;
+        const bool whole = k0 + raw::depth <= K;
+#pragma unroll
+        for (unsigned k = 0; k < raw::depth; k += 16) {
+            unsigned of_a[DOWN][4];
+#pragma unroll
+            for (unsigned d = 0; d < DOWN; ++d)
+#pragma unroll
+                for (unsigned w = 0; w < 4; ++w) {
+                    const unsigned at_k = k + w / 2 * 8 + 2 * lane_piece;
+                    const unsigned char *at = ring_a + (16 * d + w % 2 * 8) * raw::pitch_a + 2 * at_k;
+                    of_a[d][w] = raw::pair(at, at + 2);
+                    if (!whole)
+                        of_a[d][w] = raw::keep(of_a[d][w], k0 + at_k, K);
+                }
+#pragma unroll
+            for (unsigned j = 0; j < ACROSS; ++j) {
+                unsigned of_b[2];
+#pragma unroll
+                for (unsigned w = 0; w < 2; ++w) {
+                    const unsigned at_k = k + w * 8 + 2 * lane_piece;
+                    if (COLUMNS) {
+                        const unsigned char *at = ring_b + (8 * j + group) * raw::pitch_b + behind_b + 2 * at_k;
+                        of_b[w] = raw::pair(at, at + 2);
+                        if (!whole)
+                            of_b[w] = raw::keep(of_b[w], k0 + at_k, K);
+                    } else {
+                        const unsigned char *at = ring_b + at_k * raw::pitch_b + 2 * (8 * j + group);
+                        of_b[w] = raw::pair(at + behind_b, at + raw::pitch_b + behind_b1);
+                    }
+                }
+#pragma unroll
+                for (unsigned d = 0; d < DOWN; ++d)
+                    multiply(element(), sums[d][j], of_a[d], of_b[0], of_b[1]);
+            }
+        }
+    }
+    copy_async_wait<0>();
+    __syncthreads(); // the sums take the place of the rings
+#else
+    constexpr unsigned step = 4 * PIECE;
+    const bool aligned = is_aligned<16>(A, B);
     for (unsigned k0 = (rank * WARPS_K + part) * UNROLL * step; k0 < K; k0 += parts * UNROLL * step) {
         piece<16> a[UNROLL][DOWN][2], b[UNROLL][ACROSS];
         const unsigned k1 = k0 + UNROLL * step; // the end of these UNROLL steps
@@ -862,6 +1000,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
                         multiply(element(), sums[i][j], of_a, b[u][j].words[w], b[u][j].words[w + 1]);
                     }
     }
+#endif
 
 #pragma unroll
     for (unsigned i = 0; i < DOWN; ++i)
@@ -870,7 +1009,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 #pragma unroll
             for (unsigned j = 0; j < ACROSS; ++j) {
                 const unsigned r = warp_row + 16 * i + l / 2 * 8 + group, of_lane = lane_piece * 2 + l % 2;
-                own[(part * rows + r) * pitch + warp_column + (COLUMNS ? 8 * j + of_lane : ACROSS * of_lane + j)] =
+                own[(part * rows + r) * pitch + warp_column + (COLUMNS || RAW ? 8 * j + of_lane : ACROSS * of_lane + j)] =
                     sums[i][j][l];
             }
     if (SPLIT > 1)

@@ -175,7 +175,7 @@ static const char algobase_text[] = ONCE "namespace std {\n" MIN_OR_MAX("min", "
     X("ctime") X("exception") X("expected") X("functional") X("initializer_list") X("iterator") X("latch") X("limits")  \
     X("mdspan") X("memory") X("numbers") X("numeric") X("optional") X("ranges") X("ratio") X("semaphore")               \
     X("source_location") X("span") X("string_view") X("tuple") X("type_traits") X("utility") X("variant") X("version")
-/* Headers that no kernel can use. Sources with kernels include them all the same. */
+/* Headers that no kernel can use. Sources with kernels include them nevertheless. */
 #define HOST_HEADERS(X)                                                                                                \
     X("cctype") X("cerrno") X("condition_variable") X("cstdarg") X("deque") X("filesystem") X("forward_list")           \
     X("fstream") X("future") X("iomanip") X("ios") X("iosfwd") X("iostream") X("istream") X("list") X("locale")         \
@@ -400,7 +400,7 @@ static const char *const declared_in[][2] = {
     {"cuComplex", "cuComplex.h"},    {"cuDoubleComplex", "cuComplex.h"},
 };
 
-/* Copies the quoted text behind `before` to room[], at most size - 1 bytes. Returns where `before` is in the log; NULL:
+/* Copies the quoted text after `before` to room[], at most size - 1 bytes. Returns where `before` is in the log; NULL:
  * not found, or too long. */
 static const char *find_quoted(const char *log, const char *before, char *room, size_t size)
 {

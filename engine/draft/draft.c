@@ -199,8 +199,8 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         last = over ? round : last + repaired; /* after the context is lost, nothing more can run */
         draft->tried = draft->tried || (!traced && status == KILN_OK);
         if (!written) /* the written text is always a valid spec, except for a name that nobody predicted */
-            kiln__fail(engine->mem, error, status, "%s: no spec can be written for kernel %s:\n%s", draft->shown,
-                       draft->kernel->name, kiln_error_message(why));
+            kiln__fail(engine->mem, error, status, "kiln init cannot write a spec for kernel %s of %s:\n%s",
+                       draft->shown, draft->kernel->name, kiln_error_message(why));
         kiln_error_free(why);
         if (!written || status == KILN_ERROR_MEMORY || status == KILN_ERROR_INTERRUPTED)
             return status;
@@ -291,9 +291,8 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     kiln__guess_sizes(draft);
     if (!kiln__host_apply(draft)) {
         if (draft->host.found)
-            draft->unread = kiln__arena_printf(draft->arena,
-                                               "the launch that the host code has is not read: an expression has "
-                                               "another form");
+            draft->unread = kiln__arena_printf(
+                draft->arena, "kiln cannot read the launch in the host code: an expression has another form");
         draft->host.found = false;
         kiln__guess_launch(draft);
     }

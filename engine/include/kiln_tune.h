@@ -489,6 +489,7 @@ typedef struct kiln_best_options {
     kiln_isolation isolation;
     kiln_tune_fn callback;
     void *user;
+    const char *verify_size_set;
 } kiln_best_options;
 
 typedef struct kiln_best {

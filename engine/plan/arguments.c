@@ -51,8 +51,8 @@ static kiln_status address_of(filling *f, const kiln__argument *arg, CUdeviceptr
     }
     if (offset < 0 || (uint64_t)offset > b->elements)
         return fail_at(f, arg->pos,
-                       "argument %zu of %s: '%s' is %" PRId64 " elements behind the first of '%s', which "
-                       "has %" PRIu64,
+                       "argument %zu of %s: '%s' is %" PRId64
+                       " elements after the first element of '%s', which has %" PRIu64,
                        f->number, f->kernel->name, arg->text, offset, arg->buffer, b->elements);
     *address = b->pointer + (uint64_t)offset * kiln__type_bytes(b->type);
     return KILN_OK;

@@ -197,16 +197,16 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
     if (late == KILN__IN_TIME) {
         status = fail_by_name(plan, result, kiln__text_get(&text), false, error);
     } else if (late == KILN__STOPPED) {
-        status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
-                            !atomic_load(&plan->engine->stuck) ? ""
-                                                               : "; a kernel keeps the device until this process ends");
+        status = kiln__fail(
+            plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
+            !atomic_load(&plan->engine->stuck) ? "" : "; a kernel occupies the device until this process ends");
     } else if (driver->simulator) {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout)", plan->limit.seconds);
         status = fail_by_name(plan, result, kiln__text_get(&text), true, error);
     } else {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout): ", plan->limit.seconds);
         print_kernels(plan, &text);
-        kiln__text_puts(&text, " keeps the device until this process ends");
+        kiln__text_puts(&text, " occupies the device until this process ends");
         status = kiln__fail(plan->mem, error, KILN_ERROR_TIMEOUT, "%s", kiln__text_get(&text));
     }
     kiln__text_free(&text);

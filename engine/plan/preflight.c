@@ -11,8 +11,8 @@ kiln_status kiln__command_refuse(const kiln_engine *engine, const kiln__verify *
         return KILN_OK;
     kiln__diag diag = {.mem = engine->mem};
     kiln__diag_add(&diag, verify->pos,
-                   "the spec wants to run the command '%s' on this machine, with your rights; only --allow-commands "
-                   "(KILN_ALLOW_COMMANDS) lets it",
+                   "the spec runs the command '%s' on this machine, with your rights; allow this with --allow-commands "
+                   "(KILN_ALLOW_COMMANDS)",
                    verify->name);
     return kiln__diag_finish(&diag, KILN_ERROR_REFUSED, error);
 }

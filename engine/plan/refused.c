@@ -66,7 +66,7 @@ static bool explain_cluster(const kiln_plan *plan, const kiln__plan_op *op, kiln
         kiln__text_printf(out, "; %s has clusters of at most %d such block%s, and this one has %" PRIu64,
                           plan->engine->info.name, most, most == 1 ? "" : "s", blocks);
     else if (held == 0)
-        kiln__text_printf(out, "; no part of %s has room for a cluster of %" PRIu64 " such blocks",
+        kiln__text_printf(out, "; no group of SMs of %s has room for a cluster of %" PRIu64 " such blocks",
                           plan->engine->info.name, blocks);
     else
         return false;

@@ -314,7 +314,7 @@ kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
         return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "only the simulated device has checks: use sim, not %s", plan->engine->info.id);
+                          "only the simulated device can check launches: use sim, not %s", plan->engine->info.id);
     pthread_mutex_lock(&plan->engine->measuring);
     if (plan->engine->driver.simulator->check_begin())
         return KILN_OK;

@@ -396,8 +396,8 @@ static kiln_status check_range(walk *w, const kiln__step *step, const char *name
     if (offset <= b->elements && count <= b->elements - offset)
         return KILN_OK;
     return fail_at(w, KILN_ERROR_LAUNCH, step->pos,
-                   "%" PRIu64 " elements from %" PRIu64 " on are not all in '%s', which has %" PRIu64, count, offset,
-                   name, b->elements);
+                   "%" PRIu64 " elements from %" PRIu64 " on go past the end of '%s', which has %" PRIu64, count,
+                   offset, name, b->elements);
 }
 
 static kiln_status copy(walk *w, const kiln__step *step, const kiln__scope *scope)
@@ -582,7 +582,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
     size_t size = kiln__type_bytes(b->type);
     CUresult result = w->plan->engine->driver.cuMemcpyDtoH_(&raw, b->pointer + index * size, size);
     if (result != CUDA_SUCCESS)
-        return driver_failed(w, result, step, "reading what a loop depends on");
+        return driver_failed(w, result, step, "reading the elements that the condition of a loop uses");
     setting->name = read->name;
     if (kiln__type_is_float(b->type)) {
         kiln__to_doubles(b->type, &raw, 0, 1, &value);

@@ -206,7 +206,7 @@ static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln_
             if (strcmp(args->args[k].name, verify->args[i].name) == 0 && !args->args[k].read)
                 kiln__text_printf(&names, "%s'%s'", names.length ? ", " : "", verify->args[i].name);
     if (names.length && !names.failed)
-        kiln__logf(&plan->engine->log, KILN_LOG_WARNING, "%s: the reference of '%s', %s, did not ask for %s",
+        kiln__logf(&plan->engine->log, KILN_LOG_WARNING, "%s: the reference of '%s', %s, does not use %s",
                    plan->spec->name, verify->buffer, verify->name, names.data);
     kiln__text_free(&names);
 }

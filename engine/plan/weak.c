@@ -71,14 +71,16 @@ kiln_status kiln__weak_inputs(kiln_plan *plan, bool *weak, kiln_error **error)
 void kiln__weak_tell(const kiln__log *log, const char *spec, unsigned weak)
 {
     if (weak & KILN_WEAK_INPUTS)
-        kiln__logf(log, KILN_LOG_WARNING,
-                   "%s: all inputs are zero, so a right answer proves little: give them another content, for example "
-                   "'fill: {uniform: [-1, 1]}'",
-                   spec);
+        kiln__logf(
+            log, KILN_LOG_WARNING,
+            "%s: all inputs are zero, so a right answer proves little: give the inputs another content, for example "
+            "'fill: {uniform: [-1, 1]}'",
+            spec);
     if (weak & KILN_WEAK_ANSWER)
-        kiln__logf(log, KILN_LOG_WARNING,
-                   "%s: the expected answer has the same value in every element, so a right answer proves little: give "
-                   "the inputs values that differ, for example 'fill: {uniform: [-1, 1]}', and look whether the kernel "
-                   "reads all that it should",
-                   spec);
+        kiln__logf(
+            log, KILN_LOG_WARNING,
+            "%s: the expected answer has the same value in every element, so a right answer proves little: give the "
+            "inputs values that differ, for example 'fill: {uniform: [-1, 1]}', and check that the kernel reads all "
+            "of its inputs",
+            spec);
 }

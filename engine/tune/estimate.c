@@ -47,7 +47,7 @@ kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, con
     *count = 0;
     if (engine->driver.simulator)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "options.estimates is for GPUs: times on %s are estimates themselves", engine->info.id);
+                          "options.estimates needs a GPU: times on %s are already estimates", engine->info.id);
     kiln__arena arena = {.mem = engine->mem};
     kiln_engine *model = NULL;
     kiln_tuning *estimated = NULL;

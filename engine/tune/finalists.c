@@ -246,7 +246,8 @@ static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
     if (status != KILN_OK)
         verdict->why_not = "it was interrupted";
     else if (f->count < 2)
-        verdict->why_not = rounds ? "the others failed when measured again" : "there was not enough time";
+        verdict->why_not = rounds ? "the other configurations failed when they were measured again"
+                                  : "there was not enough time";
     else
         conclude(f, held);
     if (status == KILN_OK && !*verdict->why_not && f->count == stayed)

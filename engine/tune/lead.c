@@ -74,11 +74,13 @@ static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *
 {
     for (size_t i = 0; i < count && list[i].problem == list[0].problem && list[0].distance <= NEAR; i++)
         if (list[i].seconds >= SLOW * best && find_variant(q, list[i].variant))
-            leave_out(q, lead, list[i].variant,
-                      kiln__arena_printf(arena,
-                                         "its best took %.0f times longer than the best of all on %s at %s; --variants "
-                                         "%s tries it",
-                                         list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
+            leave_out(
+                q, lead, list[i].variant,
+                kiln__arena_printf(
+                    arena,
+                    "the best configuration of this variant took %.0f times longer than the best configuration of all "
+                    "variants on %s at %s; --variants %s tries it",
+                    list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
 }
 
 static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *list, size_t count, kiln__arena *arena,
@@ -103,7 +105,8 @@ static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *l
     }
     lead->shipped = lead->count > 0;
     if (lead->count)
-        lead->whence = kiln__arena_printf(arena, "what is known of %s at %s", list[0].device, list[0].sizes);
+        lead->whence = kiln__arena_printf(arena, "the known configurations for %s at %s", list[0].device,
+                                          list[0].sizes);
     leave_known_slow(q, list, count, best, arena, lead);
 }
 
@@ -203,11 +206,13 @@ static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln_
     }
     for (size_t v = 0; v < q->count; v++)
         if (guesses[v].seconds < HUGE_VAL && guesses[v].seconds >= SLOW * best)
-            leave_out(q, lead, q->variants[v]->name,
-                      kiln__arena_printf(arena,
-                                         "its default is estimated to take %.0f times longer than the best of the "
-                                         "others; --variants %s tries it",
-                                         guesses[v].seconds / best, q->variants[v]->name));
+            leave_out(
+                q, lead, q->variants[v]->name,
+                kiln__arena_printf(
+                    arena,
+                    "its default configuration has an estimated time that is %.0f times longer than the best estimate "
+                    "of another variant; --variants %s tries it",
+                    guesses[v].seconds / best, q->variants[v]->name));
     for (size_t taken = 0; taken < q->count && lead->count < most && lead->count < DEFAULTS_MOST; taken++) {
         size_t at = q->count;
         for (size_t v = 0; v < q->count; v++)

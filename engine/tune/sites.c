@@ -18,10 +18,10 @@ static kiln_status note_uuid(kiln_engine *engine, const kiln_tune_options *optio
 {
     if (!kiln__driver_uuid(&engine->driver, device, site->uuid) && !site->info.simulated &&
         engine->driver.cuDeviceGetUuid_ && options->store)
-        return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
-                          "%s: cuDeviceGetUuid fails, so its samples could not be told from the samples of another "
-                          "device",
-                          site->info.id);
+        return kiln__fail(
+            engine->mem, error, KILN_ERROR_DEVICE,
+            "%s: cuDeviceGetUuid fails, so kiln could not distinguish its samples from the samples of another device",
+            site->info.id);
     return KILN_OK;
 }
 

@@ -219,7 +219,7 @@ void kiln__tuning_warn(const kiln_tuning *tuning, const char *spec, const kiln__
     if (totals->throttled)
         kiln__logf(log, KILN_LOG_WARNING,
                    "%llu of %llu samples were measured while throttled by power, temperature or "
-                   "hardware: they are slower by an amount that may differ from sample to sample",
+                   "hardware: they are slower, by an amount that may differ from sample to sample",
                    (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
     unsigned weak = 0;
     for (size_t i = 0; i < tuning->count; i++)

@@ -99,7 +99,7 @@ SPECS = [  # what is replaced, by what, the command, the parts of the message
     (ARGS, "args: [2.0, &x, y, N]", SHOW, "m.yaml:16:96", "an anchor", "write the name alone"),
     ("kernel: affine", "kernel: afine", TUNE, "m.yaml:16:22", "no kernel 'afine'", "'affine'"),
     # sizes
-    ("N: 5000", 'N: "5000"', SHOW, "m.yaml:5:17", "in quotes is a text", "write 5000 without the quotes"),
+    ("N: 5000", 'N: "5000"', SHOW, "m.yaml:5:17", "in quotes is a text", "write 5000 in quotes is a text: write it in quotes is a text: write it without the quotes"),
     ("N: 5000", "N: 5,000", SHOW, "m.yaml:5:18", "not a valid name", "leave out the commas"),
     ("default: {N: 5000}", "default: N=5000", SHOW, "m.yaml:5:12", "sets of sizes by name", "default: {N: 5000}"),
     ("  default: {N: 5000}\n  tiny: {N: 500}", "  N: 5000", SHOW, "m.yaml:5:6", "sets of sizes", "default: {N: 5000}"),
@@ -110,7 +110,7 @@ SPECS = [  # what is replaced, by what, the command, the parts of the message
     ("{variant: plain}", "{host: axpy}", SHOW, "m.yaml:12:23", "no host function 'axpy'", "kiln help hosts"),
     ("{variant: plain}", "{host: axpby_f64}", SHOW, "m.yaml:12:23", "takes 'A'", "{host: axpby_f64, A: x}"),
     ("{variant: plain}", "{file: want.npy}", TUNE, "m.yaml:12:3", "the expected answer cannot be read", "not found; searched"),
-    ("{variant: plain}", "{command: ref.py}", TUNE, "m.yaml:12:3", "wants to run the command", "--allow-commands"),
+    ("{variant: plain}", "{command: ref.py}", TUNE, "m.yaml:12:3", "the spec runs the command", "--allow-commands"),
     ("y: {against", "x: {against", SHOW, "m.yaml:12:3", "'x' is not an output", "write 'out: true'"),
     ("{against: {variant: plain}}", "1e-5", SHOW, "m.yaml:12:6", "names the expected answer", "{against: {variant: NAME}"),
     # constraints, and a param that the source needs

@@ -4,24 +4,25 @@
 #include "data/arrays.h"
 #include "hosts.h"
 
-enum { DEPTH = 8, BATCH = 2 };
+enum { DEPTH = 16, BATCH = 2 };
 
-/* The sizes and the arrays of the heads. Arrays of doubles are copies, or outputs. The call owns `exact`. */
+/* The sizes and the arrays of the heads. Arrays of doubles are copies, or outputs. The call owns the others. */
 typedef struct heads {
-    int64_t heads, kv_heads, queries, keys, causal;
+    int64_t heads, kv_heads, queries, keys, causal, distinct;
     kiln_call call;
-    kiln__call_arg args[9];
+    kiln__call_arg args[10];
     kiln_array q, k, v, dout, dq, dk, dv;
 } heads;
 
 static kiln_status save(heads *h, const kiln_allocator *mem, kiln_error **error)
 {
-    const char *const names[] = {"batch", "heads", "kv_heads", "queries", "keys", "depth", "causal", "seed"};
-    const int64_t values[] = {BATCH, h->heads, h->kv_heads, h->queries, h->keys, DEPTH, h->causal, 3};
+    const char *const names[] = {"batch", "heads",  "kv_heads", "queries", "keys",
+                                 "depth", "causal", "seed",     "distinct"};
+    const int64_t values[] = {BATCH, h->heads, h->kv_heads, h->queries, h->keys, DEPTH, h->causal, 3, h->distinct};
     for (size_t i = 0; i < KILN__COUNT(names); i++)
         h->args[i] =
             (kiln__call_arg){.name = names[i], .kind = KILN__CALL_VALUE, .value = {KILN_INT, {.i = values[i]}}};
-    h->args[8] = (kiln__call_arg){.name = "spread", .kind = KILN__CALL_VALUE, .value = {KILN_FLOAT, {.f = 1.5}}};
+    h->args[9] = (kiln__call_arg){.name = "spread", .kind = KILN__CALL_VALUE, .value = {KILN_FLOAT, {.f = 1.5}}};
     h->call = (kiln_call){.mem = mem, .arg_count = KILN__COUNT(h->args), .args = h->args};
     return kiln__call(&h->call, builtin("attention_saved"), (kiln__pos){0}, error);
 }
@@ -48,13 +49,14 @@ static kiln_array doubles_of(const heads *h, const char *name, bool copy)
 
 static kiln_status differentiate(heads *h, const kiln_allocator *mem, kiln_error **error)
 {
-    kiln_array exact = *saved(h, "exact");
+    kiln_array lse = *saved(h, "lse"), delta = *saved(h, "o_dot_dout");
     kiln__call_arg args[] = {
         {.name = "q", .kind = KILN__CALL_ARRAY, .array = &h->q},
         {.name = "k", .kind = KILN__CALL_ARRAY, .array = &h->k},
         {.name = "v", .kind = KILN__CALL_ARRAY, .array = &h->v},
         {.name = "dout", .kind = KILN__CALL_ARRAY, .array = &h->dout},
-        {.name = "exact", .kind = KILN__CALL_ARRAY, .array = &exact},
+        {.name = "lse", .kind = KILN__CALL_ARRAY, .array = &lse},
+        {.name = "o_dot_dout", .kind = KILN__CALL_ARRAY, .array = &delta},
         {.name = "dq", .kind = KILN__CALL_ARRAY, .array = &h->dq, .writable = true},
         {.name = "dk", .kind = KILN__CALL_ARRAY, .array = &h->dk, .writable = true},
         {.name = "dv", .kind = KILN__CALL_ARRAY, .array = &h->dv, .writable = true},
@@ -119,16 +121,15 @@ static double loss_of(const heads *h)
 
 static void check_forward(const heads *h)
 {
-    const double *exact = saved(h, "exact")->data;
     for (int64_t row = 0; row < BATCH * h->heads * h->queries; row++) {
         double out[DEPTH], rounded[DEPTH], sum = row_of(h, row, out), delta = 0, lse = sum > 0 ? log(sum) : 0;
         kiln__to_doubles(KILN_bf16, saved(h, "o")->data, (uint64_t)row * DEPTH, DEPTH, rounded);
         for (int d = 0; d < DEPTH; d++) {
-            CHECK(fabs(rounded[d] - out[d]) <= ldexp(fabs(out[d]), -8) + 1e-30);
+            CHECK(fabs(rounded[d] - out[d]) <= ldexp(fabs(out[d]), -8) + 1e-6);
             delta += out[d] * ((const double *)h->dout.data)[row * DEPTH + d];
         }
-        CHECK(fabs(exact[2 * row] - lse) <= 1e-13 && fabs(exact[2 * row + 1] - delta) <= 1e-13);
-        CHECK(((const float *)saved(h, "lse")->data)[row] == (float)exact[2 * row]);
+        CHECK(fabs((double)((const float *)saved(h, "lse")->data)[row] - lse) <= 2e-6);
+        CHECK(fabs((double)((const float *)saved(h, "o_dot_dout")->data)[row] - delta) <= 4e-6);
     }
 }
 
@@ -179,9 +180,28 @@ static void test_norms(void)
     heads h = {.heads = 1, .kv_heads = 1, .queries = 9, .keys = 1};
     kiln_error *error = NULL;
     CHECK_OK(save(&h, NULL, &error), error);
-    CHECK(fabs(kiln__export_find(h.call.exports, "row_norm")->value.as.f - 1) <= 1e-14);
-    CHECK(fabs(kiln__export_find(h.call.exports, "column_norm")->value.as.f - 3) <= 1e-14);
+    CHECK(fabs(kiln__export_find(h.call.exports, "row_norm")->value.as.f - 1) <= 1e-6);
+    CHECK(fabs(kiln__export_find(h.call.exports, "column_norm")->value.as.f - 3) <= 1e-6);
     kiln__call_free(&h.call);
+}
+
+/* Heads after the first three are copies: the fourth head of keys, with its two query heads, is the first one. */
+static void test_repeated_heads(void)
+{
+    heads h = {.heads = 4, .kv_heads = 2, .queries = 5, .keys = 3, .distinct = 3};
+    kiln_error *error = NULL;
+    CHECK_OK(save(&h, NULL, &error), error);
+    const char *const names[] = {"k", "v", "q", "dout", "o", "lse", "o_dot_dout"};
+    const size_t bytes[] = {3 * DEPTH * 2,  3 * DEPTH * 2, 10 * DEPTH * 2, 10 * DEPTH * 2,
+                            10 * DEPTH * 2, 10 * 4,        10 * 4};
+    for (size_t i = 0; i < KILN__COUNT(names); i++) {
+        const char *data = saved(&h, names[i])->data;
+        CHECK(memcmp(data, data + 3 * bytes[i], bytes[i]) == 0);
+        CHECK(memcmp(data, data + bytes[i], bytes[i]) != 0 && memcmp(data, data + 2 * bytes[i], bytes[i]) != 0);
+    }
+    take_arrays(&h);
+    check_forward(&h);
+    free_heads(&h);
 }
 
 static void test_errors(void)
@@ -191,7 +211,7 @@ static void test_errors(void)
     CHECK(save(&h, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
     CHECK_TEXT(kiln_error_message(error),
                "host function 'attention_saved': heads must be a multiple of kv_heads, and depth a "
-               "multiple of 8 and at most 256");
+               "multiple of 16 and at most 256");
     kiln_error_free(error), error = NULL;
     kiln__call_free(&h.call);
     h.heads = 2, h.queries = -1;
@@ -208,7 +228,7 @@ static void test_errors(void)
     CHECK_TEXT(
         kiln_error_message(error),
         "host function 'attention_backward_f64': q, dout and dq must be B x H x M x D, k, v, dk and dv B x G x N x D, "
-        "and exact B x H x M x 2 of f64; H must be a multiple of G, and D at most 256");
+        "and lse and o_dot_dout B x H x M of f32; H must be a multiple of G, and D at most 256");
     kiln_error_free(error);
     free_heads(&h);
 }
@@ -238,9 +258,7 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"gradients", test_gradients},
-    {"norms", test_norms},
-    {"errors", test_errors},
-    {"memory", test_memory},
+    {"gradients", test_gradients}, {"norms", test_norms},   {"repeated heads", test_repeated_heads},
+    {"errors", test_errors},       {"memory", test_memory},
 };
 KILN_SUITE("attention_backward", cases)

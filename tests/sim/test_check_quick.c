@@ -214,13 +214,14 @@ static void test_long_names(void)
  * no byte of the others. */
 static void test_copies_of_different_sizes(void)
 {
-    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-                               ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
-                               "{ .reg .b64 %a, %b; .reg .b32 %s, %n, %t; .reg .pred %p; .shared .align 16 .b8 s[512];\n"
-                               "  ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mul.wide.u32 %b, %t, 16; add.u64 %a, %a, %b;\n"
-                               "  mov.u32 %s, s; mad.lo.u32 %s, %t, 16, %s; ld.param.u32 %n, [n];\n"
-                               "  setp.eq.u32 %p, %t, 31; selp.u32 %n, %n, 16, %p;\n"
-                               "  cp.async.ca.shared.global [%s], [%a], 16, %n; cp.async.wait_all; ret; }\n";
+    static const char text[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+        "{ .reg .b64 %a, %b; .reg .b32 %s, %n, %t; .reg .pred %p; .shared .align 16 .b8 s[512];\n"
+        "  ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mul.wide.u32 %b, %t, 16; add.u64 %a, %a, %b;\n"
+        "  mov.u32 %s, s; mad.lo.u32 %s, %t, 16, %s; ld.param.u32 %n, [n];\n"
+        "  setp.eq.u32 %p, %t, 31; selp.u32 %n, %n, 16, %p;\n"
+        "  cp.async.ca.shared.global [%s], [%a], 16, %n; cp.async.wait_all; ret; }\n";
     for (uint32_t bytes = 2; bytes <= 3; bytes++) {
         check_bench b = check_bench_new(text, sizeof text - 1);
         const uint64_t size = 31 * 16 + 2;
@@ -235,10 +236,32 @@ static void test_copies_of_different_sizes(void)
     }
 }
 
+/* Two blocks add to the same floats by bulk copies. Both additions go through the async proxy, so no fence is missing. If
+ * a thread has written the floats before, the fence is missing. */
+static void test_bulk_reductions(void)
+{
+    static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                               ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+                               "{ .reg .b64 %a; .reg .b32 %s, %n; .reg .pred %p; .shared .align 16 .b8 s[16];\n"
+                               "  ld.param.u64 %a, [in]; ld.param.u32 %n, [n]; mov.u32 %s, s;\n"
+                               "  st.shared.v4.b32 [%s], {%n, %n, %n, %n}; fence.proxy.async.shared::cta;\n"
+                               "  setp.eq.u32 %p, %n, 1; @%p st.global.b32 [%a], %n;\n"
+                               "  cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%a], [%s], 16;\n"
+                               "  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }\n";
+    for (int32_t written = 0; written < 2; written++) {
+        check_bench b = check_bench_new(text, sizeof text - 1);
+        b.params.n = written;
+        CU_ASSERT_EQUAL(check_bench_run(&b, "k", written ? 1 : 2, 1, 0), VM_OK);
+        CU_ASSERT_EQUAL(vm_check_count(b.check), (size_t)written);
+        check_bench_end(&b);
+    }
+}
+
 int main(int count, char **arguments)
 {
     static const check_case cases[] = {{"both", test_both},
                                        {"copies of different sizes", test_copies_of_different_sizes},
+                                       {"bulk reductions", test_bulk_reductions},
                                        {"over the end of a page", test_over_the_end_of_a_page},
                                        {"long names", test_long_names}};
     return check_main(count, arguments, "checks by vectors", cases, KILN__COUNT(cases));

@@ -1,5 +1,6 @@
 /* Device memory, loading, a launch from end to end, and all of it under failing allocations. */
 #include <math.h>
+#include <unistd.h>
 
 #include "vm_watch.h"
 #include "vm_check.h"
@@ -265,7 +266,35 @@ static void many(void)
     kiln__text_free(&log);
 }
 
-static const check_case cases[] = {{"allocations", allocations},     {"tiles", tiles},
-                                   {"refusals", refusals},           {"shared memory begins", shared_low},
-                                   {"out of memory", out_of_memory}, {"many", many}};
+static size_t resident(void)
+{
+    size_t all = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CU_ASSERT_FATAL(file && fscanf(file, "%zu %zu", &all, &pages) == 2);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A variable without an initialiser takes no memory of the host before it is used. */
+static void large_variable(void)
+{
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .b8 a[1073741824];\n";
+    enum { MUCH = 256 << 20 };
+    const size_t before = resident();
+    vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.memory = (uint64_t)2 << 30});
+    CHECK(resident() < before + MUCH);
+    uint64_t address = 0, bytes = 0;
+    CHECK(vm_module_global(b.module, "a", &address, &bytes) && bytes == 1 << 30);
+    const unsigned char *a = vm_pointer_read(b.device, address, bytes);
+    CHECK(a && a[0] == 0 && a[bytes / 2] == 0 && a[bytes - 1] == 0);
+    vm_bench_end(&b);
+}
+
+static const check_case cases[] = {{"allocations", allocations},
+                                   {"tiles", tiles},
+                                   {"refusals", refusals},
+                                   {"shared memory begins", shared_low},
+                                   {"out of memory", out_of_memory},
+                                   {"many", many},
+                                   {"a large variable", large_variable}};
 KILN_SUITE("vm", cases)

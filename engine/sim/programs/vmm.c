@@ -55,8 +55,8 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 /* Physical memory and ranges belong to the process, not to a context. They outlive the context in which they were made,
  * and most functions about them need no context. Only access belongs to a context.
  *
- * Returns the context that stands for the device: Returns `context` if it is on the device. Returns NULL if the device
- * has no context. */
+ * This function returns the context that is used for the device: `context` if it is on the device, or NULL if the
+ * device has no context. */
 static sim_context *context_for(sim_context *context, CUdevice device)
 {
     const unsigned ordinal = (unsigned)sim_device_ordinal(device);
@@ -233,15 +233,15 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
 
 /* ---- addresses ---- */
 
-/* Returns true if the context can use what is mapped there. */
+/* Returns true if the context can use the mapped memory. */
 static bool has_access(const sim_context *context, const mapping *map)
 {
     vm_info info;
     return vm_about(context->device, map->base, &info) && info.base == map->base && info.owner == SIM_OWNER_RANGE;
 }
 
-/* Takes what is mapped there from all contexts of one device: the context that stands for the device may be another one
- * now than when it was given. */
+/* Removes the access of all contexts of one device to the mapped memory. The context that is used for the device may have
+ * changed since the access was given. */
 static void take_access(unsigned ordinal, mapping *map)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
@@ -256,7 +256,7 @@ static void take_all_access(mapping *map)
         take_access(i, map);
 }
 
-/* The context ends: other devices must not use the range any more, until they get access anew, and no context may
+/* Called when the context ends. Other devices must not use the range until they get access again, and no context may
  * allocate within it. */
 static void range_leave(sim_object *object)
 {
@@ -426,7 +426,7 @@ static bool find_whole(const sim_range *range, uint64_t pointer, uint64_t bytes,
     return reached == pointer + bytes;
 }
 
-/* True if nothing is mapped in [pointer, pointer + bytes), rounded to units of the range. */
+/* Returns true if nothing is mapped in [pointer, pointer + bytes), rounded to units of the range. */
 static bool is_unmapped(const sim_range *range, uint64_t pointer, uint64_t bytes)
 {
     if (!range || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0)

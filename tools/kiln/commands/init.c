@@ -94,7 +94,7 @@ static int read_params(cli *c, value_list *list)
     for (size_t i = 0; i < args->params.count; i++) {
         const char *name = args->params.items[i], *equals = strchr(name, '=');
         if (!equals || equals == name || !equals[1])
-            return cli_usage(c, "--param needs NAME=VALUE,VALUE,... and got '%s'", name);
+            return cli_usage(c, "--param needs NAME=VALUE,VALUE,..., not '%s'", name);
         name = cli_strndup(name, (size_t)(equals - name));
         for (const char *at = equals; at; at = strchr(at + 1, ','))
             add_value(list, (kiln_setting){name, init_value(cli_strndup(at + 1, strcspn(at + 1, ",")))});
@@ -147,8 +147,9 @@ static const char *name_from(init_args *args, const char *source, const char *fo
         return source;
     const char *name = path_between(strcmp(base, "/") == 0 ? "" : base, whole);
     if (strncmp(name, "../", 3) == 0) {
-        cli_complain("warning: a spec reads only files below its own folder: write it beside the source (--output), or "
-                     "use it with --read-anywhere");
+        cli_complain(
+            "warning: a spec reads only files below its own folder: write the spec beside the source (--output), "
+            "or use it with --read-anywhere");
         args->engine.read_anywhere = true;
     }
     return name;
@@ -181,14 +182,15 @@ static int init_run(cli *c)
     kiln_error *error = NULL;
     const char *source = c->words.items[0], *to = args->output_to, *folder = ".";
     if (ends_in(source, ".json") || ends_in(source, ".json.gz"))
-        return cli_usage(c,
-                         "%s is not a CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
-                         "space gives the values of params: 'kiln init SOURCE.cu --space %s'",
-                         source, source, source);
+        return cli_usage(
+            c,
+            "%s is not a CUDA source. If it is a problem file (T1), it is a spec already: 'kiln tune %s'. If it is a "
+            "recorded space, it can give the values of params: 'kiln init SOURCE.cu --space %s'",
+            source, source, source);
     if (ends_in(source, ".yaml") || ends_in(source, ".yml"))
         return cli_usage(c, "%s is a spec already: 'kiln tune %s'", source, source);
     if (to && lstat(to, &there) == 0)
-        return cli_fail(c, KILN_ERROR_IO, "%s exists already, and is not overwritten", to);
+        return cli_fail(c, KILN_ERROR_IO, "%s exists already, and kiln init does not overwrite it", to);
     if (to && strrchr(to, '/'))
         folder = strrchr(to, '/') == to ? "/" : cli_strndup(to, (size_t)(strrchr(to, '/') - to));
     if (!args->engine.device)
@@ -287,7 +289,8 @@ const cli_command cli_init_command = {
         "#ifndef, and parameters of templates. The compiler gives the types of the arguments. The use of blockIdx, "
         "blockDim and threadIdx gives grid and block. kiln runs the kernel once on the simulated device to find the "
         "sizes of its arrays, and which arrays it writes.\n\n"
-        "A script in Python that calls Kernel Tuner gives a spec too: its kernel, params, restrictions, grid, arrays and "
+        "A script in Python that calls Kernel Tuner gives a spec too: its kernel, params, restrictions, grid, arrays "
+        "and "
         "answer. kiln reads the script and does not run it. This needs python3.\n\n"
         "The spec is a first guess, and its comments tell you what to check. It has no reference yet: kiln compares "
         "each answer with the answer of the default configuration.",
@@ -301,11 +304,11 @@ const cli_command cli_init_command = {
             {"kiln init saxpy.cu > saxpy.yaml && kiln tune saxpy.yaml", "From a kernel to its best "
                                                                         "configuration."},
             {"kiln init kernels.cu --kernel gemm -o gemm.yaml", "One kernel of several."},
-            {"kiln init sort.cu -p VECTOR=1,2,4 -p TYPE=uint", "Where a guess would not compile."},
-            {"kiln init sgemm.cuh --launch runner.cu -o sgemm.yaml", "Where another file launches the kernel."},
-            {"kiln init sort.cu --launch 120", "Where the source launches the kernel in several ways."},
+            {"kiln init sort.cu -p VECTOR=1,2,4 -p TYPE=uint", "If the guessed values do not compile."},
+            {"kiln init sgemm.cuh --launch runner.cu -o sgemm.yaml", "If another file launches the kernel."},
+            {"kiln init sort.cu --launch 120", "If the source launches the kernel in several ways."},
             {"kiln init k.cu --nvcc 'nvcc -O3 -Iinclude -DREAL=float --use_fast_math k.cu' -o k.yaml",
-             "With the options of a build."},
+             "With the compiler options of your build."},
             {"kiln init convolution.py -o convolution.yaml", "From a script for Kernel Tuner."},
             {"kiln init gemm.cu --space gemm_cache.json -o gemm.yaml", "With the values that Kernel Tuner tried."},
             {0}},

@@ -71,14 +71,18 @@ static void page(const found *f)
     out_puts("# Instructions of the simulated device\n\n"
              "Made by `kiln sim coverage --page` from `ops.def`; a test fails if it is not up to date.\n\n");
     out_printf(
-        "%zu instructions in %zu forms run. A form lists suffixes: alternatives with | between them, `?` where "
-        "they may be left out. `ops.def` has the operands, too.\n\n"
-        "PTX for any target is loaded, also for a later one than the device's compute capability. An instruction "
-        "that the device does not have is then an error, with its line and the target that it needs (with "
-        "`KILN_SIM_TARGET=strict` all of such PTX is refused, as on a GPU). *needs* says which that is, and `@90` "
-        "after a suffix or among the suffixes of a form that this one needs more: 90 is sm_90 and all later, 90a "
-        "(100f) that one and later ones of its family, with the features of their architecture (family), 90F all "
-        "from there on, with these features.\n\n",
+        "%zu instructions in %zu forms run. A form lists the suffixes of an instruction. A | separates alternatives, "
+        "and a `?` marks optional suffixes. `ops.def` shows the operands too.\n\n"
+        "The simulated device loads PTX for any target, even if the target is later than the device's compute "
+        "capability. If such PTX contains an instruction that the device does not have, loading fails, and the error "
+        "names the line and the target that the instruction needs. (With `KILN_SIM_TARGET=strict` the device refuses "
+        "all PTX for a later target, as a GPU does.) The column *needs* states the target that every form of the "
+        "instruction needs. A mark such as `@90` after a suffix, or among the suffixes of a form, states the target "
+        "that this suffix or form needs. `90` means sm_90 and all later targets. `90a` means targets from sm_90 on, "
+        "of the same family, with the features of their architecture (such as sm_90a). `100f` means targets from "
+        "sm_100 on, of the same family, with the features of their family or architecture (such as sm_100f or "
+        "sm_100a). `90F` means all targets from sm_90 on, of any family, with the features of their family or "
+        "architecture.\n\n",
         f->instructions, f->forms);
     out_puts("| instruction | needs | forms |\n| --- | --- | --- |\n");
     kiln_sim_instructions(page_row, NULL);

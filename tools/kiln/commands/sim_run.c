@@ -191,16 +191,17 @@ static const char *why_not_runnable(const program *p, const char *folder)
     if (p->kind == PROGRAM_DAMAGED || p->kind == PROGRAM_FOREIGN)
         return p->wrong;
     if (p->kind == PROGRAM_NVIDIA)
-        return cli_printf("NVIDIA's static CUDA runtime is inside, which runs on NVIDIA's driver alone. Link it again "
-                          "with `-cudart shared`, or with Kiln's static runtime: `-L%s`",
-                          folder);
+        return cli_printf(
+            "it contains NVIDIA's static CUDA runtime, which works only with NVIDIA's driver. Link it again with "
+            "`-cudart shared`, or with Kiln's static runtime: `-L%s`",
+            folder);
     if (p->kind == PROGRAM_SHARED && strcmp(p->runtime, "libcudart.so.12") != 0 &&
         strcmp(p->runtime, "libcudart.so.13") != 0)
         return cli_printf("it needs %s; Kiln has libcudart.so.12 and libcudart.so.13. Build it with CUDA 12 or 13",
                           p->runtime);
     if (p->binaries > 0 && p->ptx == 0)
-        return "its kernels are machine code alone, and the simulated device runs PTX. Compile it with PTX inside: nvcc "
-               "-arch=sm_80, or -gencode arch=compute_80,code=compute_80";
+        return "it contains its kernels only as machine code, and the simulated device runs PTX. Compile it so that "
+               "it contains PTX: nvcc -arch=sm_80, or -gencode arch=compute_80,code=compute_80";
     if (p->is_static && p->kind != PROGRAM_OTHER)
         return "it is linked statically, so no other libcuda can be put in its place. Link it dynamically";
     return NULL;
@@ -210,7 +211,7 @@ static const char *describe_program(const program *p)
 {
     switch (p->kind) {
     case PROGRAM_SHARED: return cli_printf("CUDA runtime, %s", p->runtime);
-    case PROGRAM_KILN: return "CUDA runtime, Kiln's, inside";
+    case PROGRAM_KILN: return "contains Kiln's CUDA runtime";
     case PROGRAM_DRIVER: return "CUDA driver API";
     case PROGRAM_PLAIN: return "no CUDA in the program itself";
     default: return "no ELF program";
@@ -222,15 +223,15 @@ static const char *wrong_options(const cli *c)
 {
     const sim_args *args = c->args;
     if (args->counters && !args->profile)
-        return "--counters is for --profile";
+        return "--counters needs --profile";
     if (args->every_launch && !records(c))
-        return "--every-launch is for --profile and --trace";
+        return "--every-launch needs --profile or --trace";
     if (args->output_to && !args->profile)
-        return "--output is for --profile";
+        return "--output needs --profile";
     if ((args->details_to || args->sarif_to || args->suppress) && !args->check)
-        return "--details, --sarif and --suppress are for --check";
+        return "--details, --sarif and --suppress need --check";
     if ((args->details_to || args->sarif_to) && !collects(c))
-        return "--details and --sarif need the findings themselves: unset KILN_SIM_CHECK_FORMAT and KILN_SIM_CHECK_FILE";
+        return "--details and --sarif need findings in the format of Kiln: unset KILN_SIM_CHECK_FORMAT and KILN_SIM_CHECK_FILE";
     return NULL;
 }
 
@@ -460,8 +461,8 @@ static const char *choose_program(const cli *c, const char *folder, program *p, 
         const char *dot = strrchr(word, '.');
         const bool source = dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cpp") == 0 || strcmp(dot, ".c") == 0);
         fprintf(stderr, "kiln sim run: %s: %s\n", word,
-                source ? "is a source, and not a program: compile it first, for example with nvcc"
-                       : "there is no such program in $PATH; a program here is named with its folder, ./NAME");
+                source ? "is a source and not a program: compile it first, for example with nvcc"
+                       : "there is no such program in $PATH; for a program in the current folder write ./NAME");
         return NULL;
     }
     if (!read_program(path, p))

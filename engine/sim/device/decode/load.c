@@ -436,7 +436,7 @@ static bool place_globals(vm_module *module, const vm_module *twin)
             module->const_bytes += symbol->bytes;
         if (symbol->init)
             memcpy(made->host, symbol->init, (size_t)symbol->bytes);
-        else
+        else if (!made->reserved || !vm_pages_zero(made->host, made->reserved)) /* a large variable is not touched */
             memset(made->host, 0, (size_t)made->bytes);
     }
     for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* after all variables have addresses */

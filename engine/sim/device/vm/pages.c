@@ -59,6 +59,12 @@ void *vm_pages_reserve(int *poison, uint64_t bytes)
     return NULL;
 }
 
+bool vm_pages_zero(void *host, uint64_t bytes)
+{
+    return mmap(host, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
+                -1, 0) != MAP_FAILED;
+}
+
 void vm_pages_free(void *host, uint64_t bytes) { vm_guard_unmap(host, (size_t)bytes); }
 
 bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period)

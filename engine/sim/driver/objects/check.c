@@ -31,8 +31,8 @@ void sim_check_show(sim_context *context, bool leaks)
         return;
     if (context->order)
         context->order_end(context); /* this may report the last findings of the context */
-    if (leaks && context->sticky == CUDA_SUCCESS)
-        vm_check_leaks(context->device, true);
+    if (context->sticky == CUDA_SUCCESS)
+        vm_check_leaks(context->device, leaks);
     sim_report(context);
     context->check_shown = false;
 }
