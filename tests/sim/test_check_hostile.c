@@ -40,6 +40,38 @@ static void test_thread_of_a_child(void)
     check_bench_end(&b);
 }
 
+/* A kernel fills memory and copies it. Then a kernel that it launches reads the copy, which is written memory. */
+static void test_moves_by_a_kernel(void)
+{
+    // clang-format off
+    static const char text[] = HEAD
+        ".extern .func (.param .b64 r) cudaGetParameterBuffer(.param .b64 a, .param .b64 s);\n"
+        ".extern .func (.param .b32 r) cudaLaunchDevice(.param .b64 f, .param .b64 p, .param .align 4 .b8 g[12],\n"
+        "    .param .align 4 .b8 b[12], .param .b32 s, .param .b64 t);\n"
+        ".extern .func (.param .b32 r) cudaMemsetAsync(.param .b64 a, .param .b32 v, .param .b64 n, .param .b64 s);\n"
+        ".extern .func (.param .b32 r) cudaMemcpyAsync(.param .b64 a, .param .b64 b, .param .b64 n, .param .b32 k,\n"
+        "    .param .b64 s);\n"
+        ".visible .entry child(.param .u64 to)\n"
+        "{ .reg .b64 %a; .reg .b32 %r; ld.param.u64 %a, [to]; ld.global.u32 %r, [%a]; st.global.u32 [%a], %r; ret; }\n"
+        ".visible .entry parent" PARAMS
+        "{ .reg .b64 %a, %b, %p, %f; .param .b64 x, y, w; .param .b64 z; .param .align 4 .b8 g[12];\n"
+        "  .param .align 4 .b8 b[12]; .param .b32 e, k; .param .b64 st;\n"
+        "  ld.param.u64 %a, [raw]; add.u64 %b, %a, 512;\n"
+        "  st.param.b64 [x], %a; st.param.b32 [k], 7; st.param.b64 [w], 64; st.param.b64 [st], 0;\n"
+        "  call (e), cudaMemsetAsync, (x, k, w, st);\n"
+        "  st.param.b64 [x], %b; st.param.b64 [y], %a; st.param.b32 [k], 3; call (e), cudaMemcpyAsync, (x, y, w, k, st);\n"
+        "  st.param.b64 [x], 8; st.param.b64 [y], 8; call (z), cudaGetParameterBuffer, (x, y); ld.param.b64 %p, [z];\n"
+        "  st.u64 [%p], %b; mov.u64 %f, child; st.param.b64 [x], %f; st.param.b64 [y], %p;\n"
+        "  st.param.b32 [g], 1; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1;\n"
+        "  st.param.b32 [b], 1; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1;\n"
+        "  st.param.b32 [k], 0; call (e), cudaLaunchDevice, (x, y, g, b, k, st); ret; }\n";
+    // clang-format on
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "parent", 1, 1, 0), VM_OK);
+    CU_ASSERT_EQUAL(vm_check_count(b.check), 0);
+    check_bench_end(&b);
+}
+
 /* Runs the kernel "k" on one warp with the stop at the first word of `out`. Returns the second word: how often it has done
  * its work before it ended. */
 static uint32_t run_until_stop(check_bench *b, uint32_t threads)
@@ -73,6 +105,48 @@ static void test_calls_with_much_local_memory(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT(run_until_stop(&b, 32) < 1000);
+    check_bench_end(&b);
+}
+
+/* The threads of a warp end inside a call whose frame is so large that the pool does not keep it. Then the other warp waits for
+ * ever, and the wait of the threads that have ended is reported too. */
+static void test_end_of_a_large_frame(void)
+{
+    // clang-format off
+    static const char text[] = HEAD
+        ".func big(.param .b32 m)\n"
+        "{ .param .b8 z[200000]; .reg .b32 %m; .reg .pred %p; ld.param.u32 %m, [m];\n"
+        "  mbarrier.test_wait.parity.shared.b64 %p, [%m], 0; exit; }\n"
+        ".visible .entry k" PARAMS
+        "{ .reg .b32 %t, %m; .reg .pred %p; .shared .align 8 .b64 bar; .param .b32 x;\n"
+        "  mov.u32 %t, %tid.x; mov.u32 %m, bar; setp.ne.u32 %p, %t, 0; @%p bra S; mbarrier.init.shared.b64 [%m], 9;\n"
+        "S: bar.sync 0; setp.ge.u32 %p, %t, 32; @%p bra W; setp.ne.u32 %p, %t, 0; @%p bra C; bar.sync 1, 64; ret;\n"
+        "C: st.param.b32 [x], %m; call big, (x);\n"
+        "W: mbarrier.test_wait.parity.shared.b64 %p, [%m], 0; @!%p bra W; ret; }\n";
+    // clang-format on
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 64, 0), VM_FAULT_DEADLOCK);
+    CU_ASSERT_EQUAL_FATAL(vm_check_count(b.check), 2);
+    for (size_t k = 0; k < 2; k++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(vm_check_at(b.check, k)->message, "at offset 0 of 'bar' (8 bytes)"));
+    check_bench_end(&b);
+}
+
+/* A thread waits for an mbarrier while other threads of its warp compute for a long time, and then arrive. */
+static void test_wait_beside_long_work(void)
+{
+    // clang-format off
+    static const char text[] = HEAD
+        ".visible .entry k" PARAMS
+        "{ .reg .b32 %t, %m, %r; .reg .b64 %s; .reg .pred %p; .shared .align 8 .b64 bar;\n"
+        "  mov.u32 %t, %tid.x; mov.u32 %m, bar; setp.ne.u32 %p, %t, 0; @%p bra S; mbarrier.init.shared.b64 [%m], 31;\n"
+        "S: bar.sync 0; setp.eq.u32 %p, %t, 0; @%p bra W; mov.u32 %r, 0;\n"
+        "L: add.u32 %r, %r, 1; setp.lt.u32 %p, %r, 400000; @%p bra L; mbarrier.arrive.shared.b64 %s, [%m]; ret;\n"
+        "W: mbarrier.test_wait.parity.shared.b64 %p, [%m], 0; @!%p bra W; ret; }\n";
+    // clang-format on
+    check_bench b = check_bench_new(text, sizeof text - 1);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 32, 0), VM_OK);
+    CU_ASSERT_EQUAL(vm_check_count(b.check), 0);
     check_bench_end(&b);
 }
 
@@ -278,7 +352,10 @@ static void test_many_parameters(void)
 int main(int count, char **arguments)
 {
     static const check_case cases[] = {{"a thread of a child", test_thread_of_a_child},
+                                       {"moves by a kernel", test_moves_by_a_kernel},
                                        {"calls with much local memory", test_calls_with_much_local_memory},
+                                       {"end of a large frame", test_end_of_a_large_frame},
+                                       {"wait beside long work", test_wait_beside_long_work},
                                        {"many allocations", test_many_allocations},
                                        {"long names of files", test_long_names_of_files},
                                        {"many shared variables", test_many_shared_variables},

@@ -101,7 +101,7 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
         w->event |= VM_EVENT_SWITCH; /* freed memory is released once this warp has refreshed its caches */
         VM_EACH(lane, m) {
             uint64_t address = vm_argument(w, call, lane, 0);
-            if (address && !vm_free_from_kernel(device, address)) {
+            if (address && !vm_free_from_kernel(w, address)) {
                 vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 0,
                                "free of 0x%" PRIx64 ", which is not from malloc", address);
                 return;

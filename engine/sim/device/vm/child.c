@@ -86,7 +86,7 @@ void vm_children_free(vm_block *block)
     if (!c)
         return;
     vm_children_reset(block);
-    for (size_t k = 0; k < c->buffer_count; k++)
+    for (size_t k = c->buffer_count; k-- > 0;) /* the newest first: few allocations are behind it in the device's list */
         vm_free(device, c->buffers[k].address);
     kiln__free(device->mem, c->buffers);
     kiln__free(device->mem, c->handles);
@@ -465,12 +465,37 @@ static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_ki
     atomic_store(&family->stop, 1);
 }
 
+/* Moves a row, whose memory was found, in pieces. Counts steps, and tests the limits of the launch every MOVE_LOOK
+ * steps: a row may be as large as the device's memory. Returns false after a fault. */
+static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned char *target,
+                     const unsigned char *source, uint64_t *unlooked)
+{
+    enum { MOVE_LOOK = 256, STEP_BYTES = 4096, PIECE = MOVE_LOOK * STEP_BYTES };
+    for (uint64_t at = 0; at < t->width; at += PIECE) {
+        const uint64_t bytes = t->width - at < PIECE ? t->width - at : PIECE, steps = 1 + bytes / STEP_BYTES;
+        const bool spent = atomic_fetch_add(&run->family->steps, steps) > vm_budget(run->device);
+        *unlooked += steps;
+        const vm_fault_kind late = spent                     ? VM_FAULT_STEPS
+                                   : *unlooked >= MOVE_LOOK ? vm_limit_ask(run->family)
+                                                             : VM_OK;
+        if (late != VM_OK) {
+            raise_move_fault(run, t, late, to);
+            return false;
+        }
+        *unlooked = *unlooked < MOVE_LOOK ? *unlooked : 0;
+        if (source)
+            memmove(target + at, source + at, (size_t)bytes);
+        else
+            memset(target + at, t->value, (size_t)bytes);
+    }
+    return true;
+}
+
 /* Performs a copy or fill row by row. It searches the allocation of each row again, because kernels may free memory in
- * between. It counts steps, and tests the limits of the launch every MOVE_LOOK steps. */
+ * between. */
 static void move_rows(vm_run_state *run, const vm_task *t)
 {
-    enum { MOVE_LOOK = 256 };
-    uint64_t budget = vm_budget(run->device), unlooked = MOVE_LOOK;
+    uint64_t unlooked = 0;
     for (uint64_t z = 0; z < t->depth; z++)
         for (uint64_t y = 0; y < t->height; y++) {
             uint64_t to = t->target + z * t->target_slice + y * t->target_pitch;
@@ -481,29 +506,15 @@ static void move_rows(vm_run_state *run, const vm_task *t)
                 raise_move_fault(run, t, VM_FAULT_ADDRESS, to);
                 return;
             }
-            unsigned char *target = span.host + (to - span.base);
-            const void *source = t->source ? vm_pointer(run->device, from, t->width) : NULL;
+            if (run->device->hooks) /* the memory counts as written */
+                vm_pointer(run->device, to, t->width);
+            const void *source = t->source ? vm_pointer_read(run->device, from, t->width) : NULL;
             if (t->source && !source) {
                 raise_move_fault(run, t, VM_FAULT_ADDRESS, from);
                 return;
             }
-            if (source)
-                memmove(target, source, (size_t)t->width);
-            else
-                memset(target, t->value, (size_t)t->width);
-            uint64_t steps = 1 + (t->width >> 12);
-            if (atomic_fetch_add(&run->family->steps, steps) > budget) {
-                raise_move_fault(run, t, VM_FAULT_STEPS, to);
+            if (!move_row(run, t, to, span.host + (to - span.base), source, &unlooked))
                 return;
-            }
-            if ((unlooked += steps) < MOVE_LOOK)
-                continue;
-            unlooked = 0;
-            vm_fault_kind late = vm_limit_ask(run->family);
-            if (late != VM_OK) {
-                raise_move_fault(run, t, late, to);
-                return;
-            }
         }
 }
 

@@ -527,9 +527,10 @@ void vm_give(vm_device *device, uint64_t bytes)
 }
 
 /* Removes the allocation that begins at the address from the list. If `kernel` is set, does so only if a kernel has
- * allocated it. */
-static bool free_at(vm_device *device, uint64_t address, bool kernel)
+ * allocated it. Sets *moved to the number of allocations behind it, which move in the list. */
+static bool free_at(vm_device *device, uint64_t address, bool kernel, size_t *moved)
 {
+    *moved = 0;
     pthread_rwlock_wrlock(&device->lock);
     vm_allocation *found = find_live(device, address, 1);
     bool right = found && found->base == address && (!kernel || found->from_kernel);
@@ -537,7 +538,9 @@ static bool free_at(vm_device *device, uint64_t address, bool kernel)
         device->heap -= found->heap;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
         device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
-        remove_live(device, vm_search(device, address) - 1);
+        const size_t at = vm_search(device, address) - 1;
+        *moved = device->live_count - at;
+        remove_live(device, at);
         drop_fillers(device, found->base, found->bytes);
         vm_bury(device);
     }
@@ -547,8 +550,19 @@ static bool free_at(vm_device *device, uint64_t address, bool kernel)
     return right;
 }
 
-bool vm_free(vm_device *device, uint64_t address) { return free_at(device, address, false); }
-bool vm_free_from_kernel(vm_device *device, uint64_t address) { return free_at(device, address, true); }
+bool vm_free(vm_device *device, uint64_t address)
+{
+    size_t moved;
+    return free_at(device, address, false, &moved);
+}
+
+bool vm_free_from_kernel(vm_warp *w, uint64_t address)
+{
+    size_t moved;
+    const bool right = free_at(w->runner->run->device, address, true, &moved);
+    vm_charge(w, 1 + (moved >> 4)); /* a step takes as long as moving 16 pointers */
+    return right;
+}
 
 void vm_runner_enter(vm_device *device, vm_runner *runner)
 {

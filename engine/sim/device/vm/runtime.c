@@ -251,7 +251,7 @@ static uint32_t free_memory(const call_state *s)
 {
     const uint64_t address = get_argument(s, 0);
     s->w->event |= VM_EVENT_SWITCH; /* freed memory is given back once this warp has refreshed its caches */
-    const bool good = !address || vm_free_from_kernel(s->w->runner->run->device, address);
+    const bool good = !address || vm_free_from_kernel(s->w, address);
     return set_error(s, good ? VM_CUDA_SUCCESS : VM_CUDA_INVALID_VALUE);
 }
 

@@ -22,9 +22,9 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit);
 /* Allocates memory for cudaMalloc() in a kernel. */
 vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
-/* Frees memory that a kernel has allocated. Returns false for any other address: the host's memory, variables of
- * modules, and the simulator's own memory. */
-bool vm_free_from_kernel(vm_device *device, uint64_t address);
+/* Frees memory that a kernel has allocated, for a call of free() or cudaFree() by the warp. The work counts as steps.
+ * Returns false for any other address: the host's memory, variables of modules, and the simulator's own memory. */
+bool vm_free_from_kernel(vm_warp *w, uint64_t address);
 /* Moves an allocation to another device. Returns false if memory runs out; nothing has changed then. */
 bool vm_hand_over(vm_allocation *allocation, vm_device *to);
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* like vm_alloc_host() */
