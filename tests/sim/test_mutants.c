@@ -87,8 +87,8 @@ typedef struct site {
     char insn[INSN], mark[64];
 } site;
 
-/* Returns the module of one kernel, which the caller frees. It has the head of `text`, that kernel, and the text after
- * the last kernel. A mutant is read in a tenth of the time that all kernels would take. */
+/* Returns the module of one kernel, which the caller frees: the head of `text`, that kernel, and the end of `text`. A mutant
+ * is read in a tenth of the time that all kernels would take. */
 static char *module_of(const char *text, const idiom *of)
 {
     char entry[100];

@@ -86,7 +86,8 @@ void vm_children_free(vm_block *block)
     if (!c)
         return;
     vm_children_reset(block);
-    for (size_t k = c->buffer_count; k-- > 0;) /* the newest first: few allocations follow it in the device's list */
+    for (size_t k = c->buffer_count;
+         k-- > 0;) /* the newest first: few allocations are behind it in the device's list */
         vm_free(device, c->buffers[k].address);
     kiln__free(device->mem, c->buffers);
     kiln__free(device->mem, c->handles);
