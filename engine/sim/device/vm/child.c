@@ -86,7 +86,8 @@ void vm_children_free(vm_block *block)
     if (!c)
         return;
     vm_children_reset(block);
-    for (size_t k = c->buffer_count; k-- > 0;) /* the newest first: few allocations are behind it in the device's list */
+    for (size_t k = c->buffer_count;
+         k-- > 0;) /* the newest first: few allocations are behind it in the device's list */
         vm_free(device, c->buffers[k].address);
     kiln__free(device->mem, c->buffers);
     kiln__free(device->mem, c->handles);
@@ -475,9 +476,7 @@ static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned 
         const uint64_t bytes = t->width - at < PIECE ? t->width - at : PIECE, steps = 1 + bytes / STEP_BYTES;
         const bool spent = atomic_fetch_add(&run->family->steps, steps) > vm_budget(run->device);
         *unlooked += steps;
-        const vm_fault_kind late = spent                     ? VM_FAULT_STEPS
-                                   : *unlooked >= MOVE_LOOK ? vm_limit_ask(run->family)
-                                                             : VM_OK;
+        const vm_fault_kind late = spent ? VM_FAULT_STEPS : *unlooked >= MOVE_LOOK ? vm_limit_ask(run->family) : VM_OK;
         if (late != VM_OK) {
             raise_move_fault(run, t, late, to);
             return false;

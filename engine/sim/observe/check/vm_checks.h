@@ -287,7 +287,7 @@ typedef struct vm_clock {
     struct vm_more *more; /* NULL if the module has nothing asynchronous */
     /* By mbarrier: the lanes that know the last phase in more->seen. The other lanes know one phase less. */
     uint32_t seen_lanes[VM_BARS];
-    uint32_t spins;    /* tests of mbarriers that failed in a row; 0 after any other checked instruction */
+    uint32_t spins; /* tests of mbarriers that failed in a row; 0 after any other checked instruction */
     /* the lanes of these tests: `waited` since `spins` was last a multiple of a large number, `still` before that */
     uint32_t waited, still;
     uint32_t wait_bar; /* the last failed test: mbarrier, instruction, lane, parity */
