@@ -1,4 +1,4 @@
-/* host_words.c - the words of host code: operators of several words, lists, and the function around a word. */
+/* host_words.c - the words of host code: operators of several words, lists, the braces around a word. */
 #include <string.h>
 
 #include "host_internal.h"
