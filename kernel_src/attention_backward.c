@@ -1,11 +1,14 @@
-/* attention_saved: an input. It makes random Q, K, V and dO, and the results of the forward pass that the backward pass
- * needs: O, and for each query the logarithm of the sum of its exponentials (lse). o_dot_dout is the sum of O x dO of each
- * query. row_norm and column_norm tell how concentrated P is: the largest root of the sum of p^2 of a query, and of a key.
- * Rounding errors of the gradients are in proportion to them. All queries are computed, because every gradient of a key
- * depends on all of them. So the forward pass is in single precision, by vectors: its errors are a ten-thousandth of those
- * of bfloat16. In a large work, for which it would take longer than a second or two, heads of keys repeat with a period
- * (`distinct`): head h has the same numbers as head h - distinct, in memory of its own. The period is odd and at least 3, so
- * no kernel that mixes up neighbouring heads or tiles of heads gives the right answer.
+/* attention_saved: an input. It makes random Q, K, V and dO. From them it computes the results of the forward pass that the
+ * backward pass needs: O, and lse, the logarithm of the sum of the exponentials of each query. It also exports the sum of
+ * O x dO of each query (o_dot_dout). Two numbers tell how concentrated P is: row_norm is the largest root of the sum of p^2
+ * of a query, and column_norm is the same of a key. Rounding errors of the gradients are in proportion to these two numbers.
+ *
+ * All queries are computed, because every gradient of a key depends on all of them. The forward pass is in single
+ * precision, by vectors. Its errors are ten thousand times smaller than errors of bfloat16.
+ *
+ * In a large work, the forward pass of all heads would take longer than two seconds. Heads of keys then repeat with a
+ * period (`distinct`). Head h has the numbers of head h - distinct, in memory of its own. The period is odd and at least 3.
+ * So a kernel that mixes up neighbouring heads does not give the right answer.
  *
  * attention_backward_f64: the reference of attention_backward: dQ, dK and dV of each head, in double. If it computes all
  * rows, it takes nothing from the forward pass. If it computes a sample, it takes lse and o_dot_dout of all queries.
@@ -37,8 +40,9 @@ typedef int32_t words __attribute__((vector_size(LANES * sizeof(int32_t))));
  * panels[key / WIDTH][d][key % WIDTH]. Scores and columns are padded to whole panels. */
 typedef struct four {
     const float *rows, *panels, *values;
-    float *scores, *columns;              /* columns: the sum of p^2 of each key */
-    uint64_t seen[TOGETHER], most, pitch; /* keys that each query sees; the largest; elements of a row of scores */
+    float *scores, *columns;       /* columns: the sum of p^2 of each key */
+    uint64_t seen[TOGETHER], most; /* keys that each query sees, and their maximum */
+    uint64_t pitch;                /* elements of a row of scores */
     size_t depth;
     double lse[TOGETHER], squares[TOGETHER];
     float out[TOGETHER * DEPTH_MOST];

@@ -16,7 +16,8 @@
 // but has only a part of dQ. There are two solutions. `naive` and `tiled` compute P and dP twice: once in blocks that own
 // queries, and once in blocks that own keys. That takes seven products, and the bits are the same in every run.
 // `wgmma_atomic` computes them once, and blocks add their parts of dQ to sums in global memory. The order of these
-// additions differs from run to run, and so do the last bits of dQ.
+// additions differs from run to run, and so do the last bits of dQ. `wgmma_ordered` adds them in the order of the keys, so
+// it gives the same bits in every run.
 //
 // Precision: products are added in single precision. P and dS are rounded to bfloat16 before they are multiplied (not in
 // `naive`). `wgmma_atomic` computes dS from the rounded P.
@@ -52,6 +53,10 @@
 #define ROTATE 0
 #endif
 
+#ifndef ORDERED
+// wgmma_*: 1: the blocks of a head add to a part of dQ in the order of their keys. 0: in any order
+#define ORDERED 0
+#endif
 #ifndef BULK
 // wgmma_atomic: 1: parts of dQ go through shared memory, and a bulk copy adds them. 0: each thread adds its own
 #define BULK 0
@@ -99,10 +104,11 @@ __device__ __forceinline__ constexpr float scale()
 
 // Computes delta, and makes lse a power of 2. A row that sees no key, and the rows that pad a head, get an infinite lse:
 // their exponentials are 0. PIECES neighbouring threads work on one row. With `with_sums`, they also set the HEAD_DIM
-// elements of `sums` of this row to zero.
+// elements of `sums` of this row to zero, and the counter of each 4096 of these elements.
 template <bool with_sums>
 __device__ __forceinline__ void prepare_rows(const bf16 *o, const bf16 *dout, const float *lse, float *powers,
-                                             float *delta, float *sums, unsigned heads, unsigned queries, unsigned keys)
+                                             float *delta, float *sums, unsigned *counters, unsigned heads,
+                                             unsigned queries, unsigned keys)
 {
     const Sizes n = {heads, 1, queries, keys};
     const offset row = grid_thread<256>() / PIECES;
@@ -128,6 +134,8 @@ __device__ __forceinline__ void prepare_rows(const bf16 *o, const bf16 *dout, co
     if (with_sums) {
         store_quad(sums + row * HEAD_DIM + 4 * piece, make_float4(0, 0, 0, 0));
         store_quad(sums + row * HEAD_DIM + HEAD_DIM / 2 + 4 * piece, make_float4(0, 0, 0, 0));
+        if (piece == 0 && row * HEAD_DIM % 4096 == 0)
+            counters[row * HEAD_DIM / 4096] = 0;
     }
     if (piece == 0) {
         powers[row] = real && keys_seen(query, n) > 0 ? lse[at] * 1.44269504f : -least();
@@ -139,15 +147,15 @@ extern "C" __global__ void __launch_bounds__(256)
     backward_rows(const bf16 *__restrict__ o, const bf16 *__restrict__ dout, const float *__restrict__ lse,
                   float *__restrict__ powers, float *__restrict__ delta, unsigned heads, unsigned queries, unsigned keys)
 {
-    prepare_rows<false>(o, dout, lse, powers, delta, nullptr, heads, queries, keys);
+    prepare_rows<false>(o, dout, lse, powers, delta, nullptr, nullptr, heads, queries, keys);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
     backward_rows_and_sums(const bf16 *__restrict__ o, const bf16 *__restrict__ dout, const float *__restrict__ lse,
                            float *__restrict__ powers, float *__restrict__ delta, float *__restrict__ sums,
-                           unsigned heads, unsigned queries, unsigned keys)
+                           unsigned *__restrict__ counters, unsigned heads, unsigned queries, unsigned keys)
 {
-    prepare_rows<true>(o, dout, lse, powers, delta, sums, heads, queries, keys);
+    prepare_rows<true>(o, dout, lse, powers, delta, sums, counters, heads, queries, keys);
 }
 
 #if defined(BACKWARD_NAIVE) || !defined(BACKWARD_ONE)
@@ -483,6 +491,21 @@ __device__ __forceinline__ void add_quad(float *to, float a, float b, float c, f
                  : "memory");
 }
 
+// Waits until a counter has reached `turn`, and sees what was written before it did.
+__device__ __forceinline__ void wait_for_turn(const unsigned *counter, unsigned turn)
+{
+    unsigned now;
+    do
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    while (now != turn);
+}
+
+// Lets the block with the next keys add. That block sees everything that this thread has seen so far.
+__device__ __forceinline__ void end_turn(unsigned *counter)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+
 template <unsigned rows>
 __device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, unsigned row, unsigned head, barrier *full)
 {
@@ -563,6 +586,10 @@ struct Barriers {
 // adds it to the sums in global memory. These sums have the order of the registers. So an instruction of a warp adds to
 // 512 neighbouring bytes (red.v4). With BULK, the half goes through shared memory, and one bulk copy adds all of it.
 //
+// With ORDERED, a counter for each half tells which block may add next. Blocks wait only for blocks with smaller numbers,
+// which have begun before them. All blocks of a head begin together, and each then works about one step behind the block
+// before it.
+//
 // Compared with tiled: five products instead of seven, asynchronous, with operands from shared memory. A group computes
 // exponentials while its product for dP runs. It computes dS while its product for dV runs, and adds dQ while its product
 // for dK runs. There are two rooms for dS, so one barrier of both groups per step is enough: a group that passes it has ended
@@ -574,8 +601,8 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     backward_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                    const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map dout,
                    const __grid_constant__ tensor_map dk, const __grid_constant__ tensor_map dv,
-                   const float *__restrict__ powers, const float *__restrict__ delta, float *__restrict__ dq_sums,
-                   unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
+                   const float *__restrict__ powers, const float *__restrict__ delta, float *dq_sums,
+                   unsigned *counters, unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
 {
     extern __shared__ __align__(16) char shared[];
     __shared__ Barriers barriers;
@@ -744,9 +771,21 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
             }
             __syncwarp();
         } else {
+            unsigned *const counter = counters + part_of_sums(head, tile, group, queries) / 4096;
+            if (ORDERED) {
+                if (threadIdx.x % GROUP == 0)
+                    wait_for_turn(counter, first_key / TILE_K);
+                group_sync(2 + group, GROUP);
+            }
 #pragma unroll
             for (unsigned i = 0; i < 32; i += 4)
                 add_quad(to + i * 128 + threadIdx.x % GROUP * 4, dq[i], dq[i + 1], dq[i + 2], dq[i + 3]);
+            if (ORDERED) {
+                group_sync(2 + group, GROUP);
+                if (threadIdx.x % GROUP == 0)
+                    end_turn(counter);
+                __syncwarp();
+            }
         }
         if (step + 1 == steps)
             break;

@@ -174,7 +174,7 @@ static bool is_of_these_sizes(const kiln_best *best)
     return best->from == KILN_BEST_EXACT || best->from == KILN_BEST_TUNED;
 }
 
-/* Replaces *best by a configuration that is known at the small sizes, if there is one. `tune` takes these sizes if it cannot
+/* Looks for a configuration that is known at the small sizes, and replaces *best by it. `tune` takes these sizes if it cannot
  * estimate the kernel at the large ones. */
 static void take_small_sizes(cli *c, kiln_choice *choice, kiln_best_options *options, const char *set, kiln_best **best)
 {

@@ -116,6 +116,20 @@ static int write_files(cli *c, json_t *files, const char *folder)
     return 0;
 }
 
+/* Returns true if one of the files is a program that makes the inputs of the spec. */
+static bool makes_inputs(json_t *files)
+{
+    const char *name;
+    json_t *text;
+    json_object_foreach(files, name, text)
+    {
+        const char *at = strstr(name, "_inputs.py");
+        if (at && !at[sizeof "_inputs.py" - 1])
+            return true;
+    }
+    return false;
+}
+
 /* Runs the default configuration with the tiny sizes, and says how that ended if it failed. */
 static void try_spec(cli *c, const kiln_spec *spec)
 {
@@ -168,7 +182,7 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     if (!code && to) {
         if (kiln_spec_load(c->engine, to, &spec, &error) != KILN_OK)
             code = cli_error(c, error);
-        else
+        else if (!makes_inputs(files)) /* its inputs are not there yet */
             try_spec(c, spec);
         kiln_spec_free(spec);
     }

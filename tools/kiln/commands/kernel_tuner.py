@@ -40,6 +40,7 @@ class Number:
 class Array:
     def __init__(self, dtype, shape, fill):
         self.dtype, self.shape, self.fill, self.name = dtype, shape, fill, None
+        self.of = None  # the array of the script that TunablePrecision() converts
 
 
 class Source:
@@ -508,7 +509,9 @@ class Reader:
                 (self.calls if last == "tune_kernel" else self.runs).append(call)
                 return Result(call)
             if last == "TunablePrecision" and len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], Array):
-                return Array(args[0], args[1].shape, args[1].fill)  # a param chooses the type
+                made = Array(args[0], args[1].shape, args[1].fill)  # a param chooses the type
+                made.of = args[1]
+                return made
             return Unknown("line %d: %s()" % (node.lineno, path))
         dtype = self.dtype(named.get("dtype"), None)
         if last in TYPES and len(args) == 1 and number(args[0]):
@@ -803,7 +806,7 @@ class Writer:
         problem = list(problem) if isinstance(problem, (tuple, list)) else [problem]
         source_name, text = self.guard_sizes(source_name, text, problem)
         self.problem, self.text = problem, text
-        grid = self.grid(problem, names)
+        grid = self.extents = self.grid(problem, names)
         block = [n if n in self.params else ("256" if i == 0 else "1") for i, n in enumerate(names)]
         buffers, args, outputs = self.arguments(declared)
         symbols, shared = self.memories()
@@ -876,6 +879,8 @@ class Writer:
                         written or (not any_written and thing.fill == ("value", 0))))
                 buffers[name] = (thing, declaration, bool(out))
                 seen[id(thing)] = name
+                if thing.of:
+                    seen[id(thing.of)] = name
                 if out:
                     outputs.append((i, name))
                 args.append(name)
@@ -918,7 +923,8 @@ class Writer:
             size = smem["size"]
             shared = self.function_text(size) if isinstance(size, (ast.Lambda, ast.FunctionDef)) else self.number_text(size)
         if self.given.get("texmem_args"):
-            self.note("texmem_args was not read: a texture reference of CUDA before 12. Pass a texture object ({texture: BUFFER})")
+            raise Unreadable("line %d: texmem_args sets texture references, which CUDA 12 and later do not compile. Give the kernel "
+                             "a parameter of type cudaTextureObject_t, and {texture: BUFFER} in the spec" % self.call["line"])
         return symbols, shared
 
     def verification(self, outputs, declared, names, source_name):
@@ -940,7 +946,14 @@ class Writer:
             elif expected is not None and not isinstance(answer, Unknown):
                 references.append((index, name))
             elif re.search(r"%s\s*\[[^\]]*\b(gridDim|blockIdx)\b(?![^\]]*threadIdx)[^\]]*\]\s*[-+*]?=" % declared[index][1], self.text):
-                self.note("'%s' has an element for each block, so it depends on the params and is not verified" % name)
+                # the reference has the same grid and block, and the other params differ
+                same = [p for p in self.params if p in names or any(re.search(r"\b%s\b" % p, g) for g in self.extents)]
+                if len(same) == sum(len(v) > 1 for v in self.params.values()):
+                    self.note("'%s' has an element for each block, so it depends on the params and is not verified" % name)
+                    continue
+                self.note("'%s' has an element for each block, so only configurations with the same grid and block are compared" % name)
+                lines.append("  %s: {against: {variant: %s, params: {%s}}%s}" % (
+                    name, "tuned" if variants else "default", ", ".join("%s: %s" % (p, p) for p in same), tolerance))
             else:
                 same = "".join(", params: {%s}" % ", ".join("%s: %s" % (n, n) for n in self.problem_params())
                                if self.problem_params() else "")
@@ -976,13 +989,12 @@ class Writer:
             return None
         modules = self.modules()
         name = re.sub(r"\W+", "_", self.given["kernel_name"]).strip("_") + "_reference.py"
-        self.files[name] = "\n".join(
+        return self.add_file(name, "\n".join(
             ["# The reference of the spec, from the statements of %s that compute 'answer'." % os.path.basename(self.reader.path),
              "import sys", "import numpy"] + [m for m in modules if m != "import numpy"] +
             ["", "folder, sizes = sys.argv[1], dict(word.split(\"=\", 1) for word in sys.argv[2:])"] + lines +
             ["answer = " + ast.unparse(wanted)] * (ast.unparse(wanted) != "answer") +
-            ["numpy.save(folder + \"/out/%s.npy\", numpy.asarray(answer[%d]))" % (n, i) for i, n in references]) + "\n"
-        return name
+            ["numpy.save(folder + \"/out/%s.npy\", numpy.asarray(answer[%d]))" % (n, i) for i, n in references]) + "\n")
 
     def slice(self, expression, before, lines, done, values):
         """Adds the statements that an expression needs. With `values` sizes have their values in the script; otherwise
@@ -1000,6 +1012,8 @@ class Writer:
                 lines.append("%s = numpy.load(folder + \"/in/%s.npy\")" % (name, known))
             elif not values and isinstance(thing, Number) and thing.size == name and name in self.used:
                 lines.append("%s = int(sizes[\"%s\"])" % (name, name))
+            elif values and isinstance(thing, Number) and thing.size == name and isinstance(thing.value, int):
+                lines.append("%s = %d" % (name, thing.value))  # numpy.int32 overflows where the script's NumPy did not
             else:
                 places = [(i, s) for i, (n, s, _) in enumerate(self.reader.trace[:before]) if n == name]
                 if not places or file or any(not isinstance(s, (ast.Assign, ast.AnnAssign)) for _, s in places):
@@ -1019,10 +1033,10 @@ class Writer:
 
     def write_inputs(self, kernel):
         name = re.sub(r"\W+", "_", kernel).strip("_") + "_inputs.py"
-        self.files[name] = "\n".join(
+        name = self.add_file(name, "\n".join(
             ["# The inputs of the spec, from the statements of %s that make them. Run it once." % os.path.basename(self.reader.path),
              "import numpy"] + [m for m in self.modules() if m != "import numpy"] + [""] + self.input_program +
-            ["numpy.save(\"%s.npy\", numpy.asarray(arguments[%d]))" % i for i in self.inputs.items()]) + "\n"
+            ["numpy.save(\"%s.npy\", numpy.asarray(arguments[%d]))" % i for i in self.inputs.items()]) + "\n")
         self.note("%s makes the files of %s: run 'python3 %s' once, in the folder of the spec" % (name, ", ".join(self.inputs), name))
 
     def guard_sizes(self, source_name, text, problem):

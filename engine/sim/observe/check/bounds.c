@@ -12,7 +12,7 @@
 #include "vm_access.h"
 #include "vm_memory.h"
 
-/* The last of the shared variables that a kernel names and that begin at or before a place. */
+/* A search for the last shared variable of a kernel that begins at or before a place. */
 typedef struct nearest {
     const vm_module *module;
     uint64_t at, start;
@@ -37,7 +37,7 @@ static void find_nearest(const vm_function *function, nearest *found)
         }
 }
 
-/* Returns a variable's name without its function: of _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
+/* Returns a variable's name without its function. For _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
 static const char *get_source_name(const char *name)
 {
     const size_t length = strncmp(name, "_ZZ", 3) == 0 ? strlen(name) : 0;
@@ -97,8 +97,8 @@ const char *vm_check_describe(const vm_look *k, uint32_t lane)
     return vm_check_print(k->check, "%s", text);
 }
 
-/* Reports a lane out of bounds or in freed memory. `owner`: the shared variable that the address was made of, + 1, or
- * 0. */
+/* Reports a lane out of bounds or in freed memory. `owner`: the shared variable from which the address was computed, +
+ * 1, or 0. */
 static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
 {
     bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
@@ -210,8 +210,8 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
     }
 }
 
-/* The result is defined as zero. For linear memory few programs mean that, so it is an error; for arrays it is a
- * note. */
+/* The result of such a read is defined as zero. With linear memory few programs rely on this, so the finding is an
+ * error. With arrays the finding is a note. */
 void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
 {
     vm_check *check = w->runner->run->device->check;

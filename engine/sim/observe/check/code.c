@@ -33,7 +33,7 @@ static enum vm_check_see classify(const ptx_insn *in)
 #define LOCAL_AT 0x80000001u
 #define LOCAL_MOST 0x1000000u
 
-/* The meet of the lattice, as in constant propagation: two different variables give ANYTHING. */
+/* The meet of the lattice (as in constant propagation). The meet of two different variables is ANYTHING. */
 static uint32_t meet_owners(uint32_t a, uint32_t b)
 {
     return a == NOTHING_YET ? b : b == NOTHING_YET || a == b ? a : ANYTHING;
@@ -95,8 +95,8 @@ static uint32_t get_result(const ptx_module *ptx, const uint32_t *regs, const pt
     }
 }
 
-/* Iterates over the function until a fixed point is reached. Each register falls at most twice, but a long chain
- * through loops may need many rounds: after ROUNDS, every register becomes ANYTHING. */
+/* Iterates over the function until a fixed point is reached. A register moves down the lattice at most twice, but a
+ * long chain through loops may need many rounds. After ROUNDS rounds every register becomes ANYTHING. */
 static void analyse_registers(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
 {
     enum { ROUNDS = 64 };
@@ -170,7 +170,7 @@ static vm_check_local_piece get_piece(const vm_module *module, const locals *all
     if (all->symbol == UINT32_MAX || start >= module->ptx->symbols[all->symbol].bytes)
         return (vm_check_local_piece){0};
     uint32_t end = (uint32_t)module->ptx->symbols[all->symbol].bytes, low = 0, high = all->count;
-    while (low < high) { /* the first variable behind `start` */
+    while (low < high) { /* the first variable after `start` */
         const uint32_t middle = low + (high - low) / 2;
         if (all->starts[middle] <= start)
             low = middle + 1;

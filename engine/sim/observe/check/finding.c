@@ -1,4 +1,4 @@
-/* finding.c - findings: each place once, with a count and the first example. */
+/* finding.c - findings: each place has one finding, with a count and the first example. */
 #include <stdio.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *s
 /* ---- findings ---- */
 
 /* Returns the finding with that key, or a new one; `known` says which. Counts the finding as dropped and returns NULL
- * if there are VM_FOUND_MOST already. A linear search is enough for so few. */
+ * if there are VM_FOUND_MOST already. There are few findings, so a linear search is fast enough. */
 static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
                              uint32_t other, bool *known)
 {

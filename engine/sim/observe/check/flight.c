@@ -1,9 +1,9 @@
-/* flight.c - asynchronous operations in flight: which are not complete yet, and which threads touch their memory
- * meanwhile.
+/* flight.c - asynchronous operations in flight: the operations that are not complete yet, and the threads that touch
+ * their memory.
  *
- * The simulator completes each operation when it is issued. For the checks it stays in flight until a thread has waited
- * for it as PTX demands. So an access that comes too early is found although the value is right. ASYNCHRONOUS.md has
- * the rules. */
+ * The simulator executes each operation completely when it is issued. For the checks the operation stays in flight
+ * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although its
+ * value is right. ASYNCHRONOUS.md has the rules. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -51,7 +51,8 @@ static void drop_forgotten(const vm_check *check, vm_clock *c)
     c->pending_count = kept;
 }
 
-/* A pass over the warp's list counts as work of the instruction, because a kernel need not wait for any operation. */
+/* A pass over the warp's list is charged to the step budget of the instruction, because the list of a kernel that never
+ * waits is long. */
 static void charge_pass(vm_warp *w) { vm_charge(w, clock_of(w)->pending_count >> 10); }
 
 void vm_flight_pend(vm_warp *w, const vm_flight *f)
@@ -88,7 +89,7 @@ uint32_t vm_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
     vm_flight *f = m ? vm_flight_new(w, i, VM_FLIGHT_COPY, m, w->block) : NULL;
     if (!f)
         return 0;
-    f->group = UINT32_MAX; /* lanes may be in different groups: take the earliest */
+    f->group = UINT32_MAX; /* lanes may be in different groups: the earliest group counts */
     VM_EACH(lane, m)
         f->group = c->groups[lane] < f->group ? c->groups[lane] : f->group;
     vm_flight_pend(w, f);
@@ -157,7 +158,7 @@ void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 
 /* ---- cells ---- */
 
-/* The mark's time becomes the maximum, so that every later access takes the slow path and asks for the operation. */
+/* The mark's time becomes the maximum. So every later access takes the slow path, which looks up the operation. */
 void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     c->w = *me;
@@ -305,7 +306,7 @@ static bool arrival_came(const vm_block *block, uint32_t n)
     return known;
 }
 
-/* Reports another block's arrival at an mbarrier of a block that may have ended before. */
+/* Reports the arrival of another block at an mbarrier of a block that may already have ended. */
 static void report_late_arrival(vm_block *block, const vm_bar *bar)
 {
     vm_warp *w = &block->warps[bar->far.who / VM_LANES];
@@ -319,8 +320,9 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                      "wait for the arrival");
 }
 
-/* Reports what may still use the shared memory of a block that ends, because that memory becomes another block's. Four
- * passes: bulk copies from it, copies into it, arrivals of other blocks, and copies to other blocks. */
+/* Reports operations that may still use the shared memory of a block that ends, because another block gets that memory.
+ * It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to other
+ * blocks. */
 void vm_check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
@@ -334,7 +336,7 @@ void vm_check_block_end(vm_block *block)
                 continue;
             if (!f->done[0])
                 report_unfinished(block, f, "read");
-            f->done[0] = f->done[1] = check->time; /* complete for the kernels that this one launches */
+            f->done[0] = f->done[1] = check->time; /* complete for the kernels that this kernel launches */
         }
     for (size_t n = 0; n < b->bar_count; n++) {
         const vm_flight *f = vm_flight_at(check, b->bars[n].last);

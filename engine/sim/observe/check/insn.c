@@ -40,12 +40,12 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_SEE_OTHER:
     case VM_SEE_NOTHING: break;
     }
-    return vm_check_access(w, i, m, kind); /* a kind with VM_SEE_SPECIAL comes here too */
+    return vm_check_access(w, i, m, kind); /* kinds with VM_SEE_SPECIAL are handled here too */
 }
 
-/* Returns the place of an instruction that allocates memory. A kernel may allocate without end, so the texts of a place
- * are made once. There are at most VM_FOUND_MOST
- * places with texts, because there are no more findings. */
+/* Returns the place of an instruction that allocates memory. A kernel may make any number of allocations, so the texts
+ * of a place are made only once. There are at most VM_FOUND_MOST places with texts, because there are no more findings.
+ */
 static kiln_check_side find_allocating(vm_check *check, const vm_module *module, uint32_t insn)
 {
     const uint32_t serial = module->check->serial;

@@ -1,10 +1,10 @@
-/* mbarrier.c - mbarriers: who has arrived in which phase, which clock a wait gets, counts that do not add up, and waits
- * that never end.
+/* mbarrier.c - mbarriers: the arrivals of each phase, the vector clock that a wait gives, wrong counts, and waits that
+ * never end.
  *
- * A wait gives a thread only the knowledge that it gets on every schedule. A thread that knows of n complete phases
- * learns of the next one if it waits for the parity of phase n. If it waits for the other parity, phase n - 1 lets it
- * pass at once, on a GPU too, so it learns nothing new. That is how a wrong parity is found although the data is there
- * already. */
+ * A wait gives a thread only the knowledge that the wait gives on every schedule. A thread that knows of n complete
+ * phases learns of the next one if it waits for the parity of phase n. If it waits for the other parity, phase n - 1
+ * lets it pass at once, on a GPU too, so it learns nothing new. In this way the checks find a wrong parity although the
+ * data has already arrived. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -200,8 +200,8 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
 }
 
 /* Reports an arrival that counts in this phase only because the previous phase is complete in this run. On another
- * schedule it could count in the previous phase. `split`: other lanes of the same instruction have completed the
- * previous phase. */
+ * schedule the arrival could count in the previous phase. `split`: other lanes of the same instruction have completed
+ * the previous phase. */
 static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which, bool split)
 {
     if (!bar->phase || (!split && (vm_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))))
@@ -217,11 +217,11 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
                        found->allocation);
 }
 
-/* Performs the arrivals of lanes at one mbarrier of the block `home`. `copies`: each arrival comes when the lane's
- * cp.async so far are complete.
+/* Performs the arrivals of lanes at one mbarrier of the block `home`. With `copies` the arrival of a lane comes when
+ * its earlier cp.async are complete.
  *
- * Publishing all lanes at once is exact unless their arrivals complete a phase in the middle. In that case each lane
- * publishes its own clock. */
+ * All lanes can publish their clocks together, unless a phase completes after the arrivals of only some of them. Then
+ * each lane publishes its own clock. */
 static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block *home, uint32_t which,
                          bool copies)
 {
@@ -423,7 +423,7 @@ static uint32_t find_alike(const vm_warp *w, const vm_code *i, uint32_t left)
     return i->size == VM_BAR_INIT ? 1u << first : lanes;
 }
 
-/* Groups the lanes that do the same and handles each group. A test of another block's mbarrier is not allowed by PTX
+/* Groups the lanes that do the same, and handles each group. A test of another block's mbarrier is not allowed by PTX
  * and does nothing here. */
 uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
 {
@@ -479,7 +479,8 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
         f->phase = bar->phase;
         bar->last = flight;
     }
-    const uint32_t now = vm_check_tick(check_of(w)); /* publishes that the sender's earlier reads are done */
+    /* this publishes that the earlier reads of the sender are complete */
+    const uint32_t now = vm_check_tick(check_of(w));
     if (home != w->block)
         vm_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */

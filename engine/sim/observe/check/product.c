@@ -29,7 +29,7 @@ static void visit_registers(const ptx_function *f, const ptx_operand *o, each_re
 
 static bool is_product(const ptx_insn *in) { return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP; }
 /* Returns true for a copy of a register. Compilers copy registers that a product uses, and remove the copies later. So
- * a copy carries the state along and counts as no access. */
+ * a copy also copies the state, and does not count as an access. */
 static bool is_copy(const ptx_insn *in)
 {
     return in->op == PTX_OP_MOV && in->operand_count == 2 && in->operands[0].kind == PTX_OPERAND_REG &&
@@ -52,7 +52,7 @@ static void find_numbered(void *user, uint32_t reg)
     to->any |= to->number[reg] != 0;
 }
 
-/* Returns the register that stands for all that copies connect with this one. */
+/* Returns the register that represents all registers that copies connect with this one. */
 static uint32_t find_set(uint32_t *sets, uint32_t reg)
 {
     while (sets[reg] != reg)
@@ -120,7 +120,7 @@ bool vm_check_number_registers(vm_module *module, vm_check_code *code, uint8_t *
     return true;
 }
 
-/* ---- what happens to them ---- */
+/* ---- the accesses to these registers ---- */
 
 typedef struct use {
     vm_warp *w;

@@ -20,8 +20,8 @@ void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note)
                                 f->space, f->address, note ? "some of " : "", f->allocation);
 }
 
-/* Counts the written bytes of the access. If some bytes were written, the finding is a note: compilers load padding
- * along. */
+/* Counts the written bytes of the access. If some bytes were written, the finding is a note, because compilers load
+ * padding together with data. */
 void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
 {
     unsigned found = 0, bytes = k->a->bytes;
@@ -39,7 +39,7 @@ static size_t first_bit(const vm_warp *w, uint32_t lane, uint64_t at)
     return (size_t)(w->index * VM_LANES + lane) * w->runner->run->local_bytes + (size_t)at;
 }
 
-/* Counts as work of the call, because a thread may have 512 KiB of local memory. */
+/* The cost is charged to the step budget of the call, because a thread may have 512 KiB of local memory. */
 void vm_check_local_known(vm_warp *w, uint32_t lanes)
 {
     vm_check_block *b = w->block->check;
@@ -53,8 +53,8 @@ void vm_check_local_known(vm_warp *w, uint32_t lanes)
     }
 }
 
-/* Returns true if the address is a parameter that lives in local memory: the call itself has written it. The search counts
- * as work of the instruction, because calls may be nested, and functions have many parameters. */
+/* Returns true if the address belongs to a parameter in local memory, which the call itself has written. The search is
+ * charged to the step budget of the instruction, because calls may be nested, and functions have many parameters. */
 static bool is_parameter(vm_warp *w, uint64_t at)
 {
     for (const vm_frame *frame = w->frame; frame; frame = frame->caller) {

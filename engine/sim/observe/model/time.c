@@ -285,8 +285,8 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         if (lines) {
             double done = access_global(r, record, w->round, now, (vm_act)c->act);
             uint32_t at = round_up_clock(done);
-            if (c->act ==
-                VM_ACT_STORE) { /* a warp goes on when its store is on its way: as many are as fit in the latency */
+            /* A warp continues as soon as its store is under way. The latency limits the number of such stores. */
+            if (c->act == VM_ACT_STORE) {
                 const uint32_t sent = round_up_clock(fmax(r->write_free - r->model->l2_latency, 0));
                 w->free = sent > w->free ? sent : w->free;
             }
