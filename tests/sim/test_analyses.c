@@ -42,7 +42,7 @@ static void *resize_in_room(void *user, void *pointer, size_t size)
     return made + 2;
 }
 
-/* Opens all pages after so many visits that the analysis has failed the test, so that it ends. */
+/* Opens a page that is visited. Above the limit it opens all pages, so that the analysis ends soon. */
 static void visit(int number, siginfo_t *info, void *context)
 {
     (void)context;

@@ -971,14 +971,20 @@ static double read_element(const void *at, int64_t index, int type)
     }
 }
 
+/* Sums wrap, as on the device. A product of other types may be infinite, or no number: it becomes 0. */
+static int32_t wrap(double value)
+{
+    return isfinite(value) ? (int32_t)(uint32_t)(int64_t)fmod(value, 4294967296.0) : 0;
+}
+
 static void write_element(void *at, int64_t index, int type, double value)
 {
     switch (type) {
     case R_16F: ((uint16_t *)at)[index] = double_to_half(value); break;
     case R_16BF: ((uint16_t *)at)[index] = float_to_bfloat((float)value); break;
     case R_32F: ((float *)at)[index] = (float)value; break;
-    case R_32I: ((int32_t *)at)[index] = (int32_t)(uint32_t)(int64_t)value; break; /* sums wrap, as on the device */
-    case R_8I: ((int8_t *)at)[index] = (int8_t)(value < -128 ? -128 : value > 127 ? 127 : nearbyint(value)); break;
+    case R_32I: ((int32_t *)at)[index] = wrap(value); break;
+    case R_8I: ((int8_t *)at)[index] = (int8_t)(value > 127 ? 127 : value >= -128 ? nearbyint(value) : -128); break;
     default: ((double *)at)[index] = value; break;
     }
 }
