@@ -223,8 +223,9 @@ struct vm_block {
     /* By number: the barriers of the block, then the cluster's, which only uses the number, then one for each
      * warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
-    bool barred;                  /* a thread has come to one of them */
-    struct vm_children *children; /* child.c; NULL until it launches something */
+    bool barred;                     /* a thread has come to one of them */
+    struct vm_children *children;    /* child.c; NULL until it launches something */
+    struct vm_tensor_memory *tensor; /* tensor_memory.c; NULL until a block allocates some */
     /* Data of the observers. */
     struct vm_trace_warp *trace;  /* one per warp; NULL: not traced */
     struct vm_check_block *check; /* NULL: not checked */
