@@ -2,6 +2,7 @@
  * places of registers are the bit strides that the PTX ISA draws: they are computed in another way than the simulator
  * computes them. */
 #include "tcgen.h"
+#include "vm_checks.h"
 
 /* ---- shapes ---- */
 
@@ -289,9 +290,77 @@ static void test_faults(void)
         check_outcome(&table[k], strstr(table[k].body, "mbarrier") ? 32 : WARPGROUP, 1);
 }
 
+/* ---- under the checks ---- */
+
+/* Runs a kernel of 32 threads under the checks. Returns how many errors were found; *text is the last one's. */
+static unsigned find_errors(const char *body, char text[512])
+{
+    kiln__text source = {0}, log = {0};
+    kiln__text_printf(&source, "%s%s%s\nret;\n}\n", TCGEN_HEAD, TCGEN_KERNEL("k"), body);
+    const vm_limits limits = {
+        .memory = 1u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 22, .sm_count = 4, .cc = 100};
+    vm_device *device = vm_device_new(NULL, &limits);
+    vm_check *check = vm_check_new(NULL);
+    ptx_module *ptx = NULL;
+    vm_module *module = NULL;
+    unsigned errors = 0;
+    CU_ASSERT_FATAL(device != NULL && check != NULL);
+    vm_check_attach(device, check);
+    CU_ASSERT_FATAL(ptx_parse(NULL, kiln__text_get(&source), source.length, &ptx, &log) == PTX_OK);
+    CU_ASSERT_FATAL(vm_module_load(device, ptx, &module, &log) == PTX_OK);
+    const uint64_t address = vm_alloc(device, 256);
+    struct vm_watch watch = {.checks = &vm_check_hooks};
+    vm_launch launch = {.module = module,
+                        .kernel = vm_module_kernel(module, "k"),
+                        .grid = {1, 1, 1},
+                        .block = {32, 1, 1},
+                        .params = &address,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
+    vm_fault fault = {0};
+    vm_counters counters;
+    vm_run(device, &launch, &counters, &fault);
+    snprintf(text, 512, "%s", fault.message);
+    for (size_t k = 0; k < vm_check_count(check); k++) {
+        const kiln_check_finding *f = vm_check_at(check, k);
+        if (!f->note && ++errors)
+            snprintf(text, 512, "%s: %s", kiln_check_text(f->kind), f->message);
+    }
+    vm_module_unload(device, module);
+    vm_device_free(device);
+    vm_check_free(check);
+    kiln__text_free(&source);
+    kiln__text_free(&log);
+    return errors;
+}
+
+#define ROUND(n, commit)                                                                                               \
+    "@!%p1 bra after" #n ";\n" commit "after" #n ": wait" #n ": mbarrier.try_wait.parity.shared.b64 %p2, [bar], " #n   \
+    "; @!%p2 bra wait" #n "; bar.sync 0;\n"
+#define BEGIN "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], 1; begun: bar.sync 0;\n"
+#define ARRIVE "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
+
+/* The checks count a commit as an arrival: two phases of an mbarrier complete, and a phase without a commit does not. */
+static void test_checks(void)
+{
+    char text[512];
+    unsigned errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ARRIVE), text);
+    if (errors)
+        fprintf(stderr, "%s\n", text);
+    CHECK(errors == 0 && !text[0]);
+    errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ""), text);
+    CHECK(errors == 1 && strstr(text, "barrier misuse: a wait for parity 1 of an mbarrier never ends"));
+    /* an access that is a fault without the checks is one with them */
+    errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+32];" PUT("%r4", 32), text);
+    CHECK(errors == 1 && strstr(text, "the block has not allocated this column"));
+    errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+30];" PUT("%r4", 32), text);
+    CHECK(errors == 0 && !text[0]);
+}
+
 static const check_case cases[] = {
     {"shapes of ld and st", test_shapes},
     {"allocation", test_allocation},
     {"faults", test_faults},
+    {"under the checks", test_checks},
 };
 KILN_SUITE("sim.vm_tcgen", cases)

@@ -82,6 +82,7 @@ void vm_decode_tcgen05_commit(vm_decoder *d)
     if (HAS(MULTICAST))
         b->multicast = vm_source(d, OPERAND(1), 4);
     vm_code *i = vm_emit_op(d, vm_op_tcgen_commit);
+    i->size = VM_BAR_ARRIVE; /* for the checks: one arrival */
     i->e = vm_cache_slot(d);
     i->extra = b;
 }
