@@ -203,6 +203,17 @@ __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y
                  : "memory");
 }
 
+// Begins to add `bytes` bytes of floats in shared memory to contiguous floats in global memory, each one atomically. The
+// size and both addresses are multiples of 16. Before it, the threads that wrote the floats call fence_async() and
+// synchronise.
+__device__ __forceinline__ void bulk_add(float *to, const void *from, unsigned bytes)
+{
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(
+                     (offset)__cvta_generic_to_global(to)),
+                 "r"(shared_address(from)), "r"(bytes)
+                 : "memory");
+}
+
 // Makes one group of all copies to global memory that this thread began since the last call.
 __device__ __forceinline__ void tensor_store_commit()
 {

@@ -5,6 +5,7 @@
 
 #define KILN__FAMILIES(X)                                                                                              \
     X(attention)                                                                                                       \
+    X(attention_backward)                                                                                              \
     X(axpby)                                                                                                           \
     X(barneshut)                                                                                                       \
     X(bezier)                                                                                                          \

@@ -69,6 +69,9 @@
 // elements
 #define WHOLE_B 0
 #endif
+#ifndef RAW
+#define RAW 0 // direct: 1: each warp has a ring of rows as they lie in memory
+#endif
 #ifndef STAGES
 #define STAGES 4 // tiles of the ring
 #endif
@@ -98,7 +101,9 @@
 #define EPILOGUE 0 // a sum of flags: 1: a bias for each column, 2: GELU, 4: a residual, which is a matrix like C
 #endif
 #ifndef STAGED
-#define STAGED 1 // wgmma_*: 1: C goes through shared memory and tensor maps. 0: threads write it
+// 1: C goes through shared memory, and from there by tensor maps (wgmma_*) or in aligned pieces (mma_*). 0: each thread
+// writes its own sums
+#define STAGED 1
 #endif
 
 typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
@@ -290,16 +295,33 @@ template <unsigned bytes, bool whole> __device__ __forceinline__ piece<bytes> re
     return read_behind(two, behind);
 }
 
-// Reads the piece that begins at (row, column). Elements outside the matrix are zeros.
+// Returns the first `count` elements of a piece. The other elements become zeros.
+template <unsigned bytes> __device__ __forceinline__ piece<bytes> keep_first(piece<bytes> made, unsigned count)
+{
+    const int bits = 8 * SIZE * (int)min(count, bytes / SIZE);
+#pragma unroll
+    for (int w = 0; w < (int)bytes / 4; ++w) {
+        const int left = bits - 32 * w; // bits of this word that are kept
+        made.words[w] &= left >= 32 ? 0xffffffffu : left <= 0 ? 0 : (1u << left) - 1;
+    }
+    return made;
+}
+
+// Reads the piece that begins at (row, column). Elements outside the matrix are zeros. A piece at the end of a row is
+// read like any other piece, together with elements of the next row. Only the last elements of the matrix are read one
+// by one.
 template <unsigned bytes>
 __device__ __forceinline__ piece<bytes> read_piece(const matrix &from, unsigned row, unsigned column)
 {
     enum : unsigned { count = bytes / SIZE };
     if (row >= from.rows || column >= from.columns)
         return {};
-    const element *at = from.at + (offset)row * from.columns + column;
+    const offset begin = (offset)row * from.columns + column;
+    const element *at = from.at + begin;
     if (column + count <= from.columns && is_aligned<bytes>(at))
         return load_piece<bytes>(at);
+    if (is_aligned<bytes>(from.at) && begin + 2 * count <= (offset)from.rows * from.columns)
+        return keep_first(read_anywhere<bytes, false>(at), from.columns - column);
     union {
         piece<bytes> made;
         element items[count];
@@ -347,18 +369,29 @@ __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from,
             const uint4 made = *(const uint4 *)(from.at + (inside ? (offset)r * from.columns + c : 0));
             *(uint4 *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) = inside ? made : uint4{};
         }
-    else if (column + (Tile::pieces + 1) * PIECE <= from.columns && is_aligned<16>(from.at))
+    else if ((offset)from.rows * from.columns >= 2 * PIECE && is_aligned<16>(from.at)) {
+        // the last element from which two pieces can be read
+        const offset last = (offset)from.rows * from.columns - 2 * PIECE;
 #pragma unroll 4
         for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
             const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
-            const offset begin = (offset)min(r, from.rows - 1) * from.columns + c;
-            piece<16> made = read_anywhere<16, false>(from.at + begin);
-#pragma unroll
-            for (unsigned w = 0; w < 4; ++w)
-                made.words[w] = r < from.rows ? made.words[w] : 0;
-            *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) = made;
+            const bool inside = r < from.rows && c < from.columns;
+            const offset begin = inside ? (offset)r * from.columns + c : 0;
+            const piece<16> made = read_anywhere<16, false>(from.at + (begin < last ? begin : last));
+            *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) =
+                keep_first(made, inside ? from.columns - c : 0);
         }
-    else
+        if ((offset)(row + Tile::rows) * from.columns <= last)
+            return;
+        // The tile has the end of the matrix. Its last pieces are read again, by elements, so that the loop above has no
+        // branch and its loads are in flight together.
+#pragma unroll 1
+        for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
+            const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
+            if (r < from.rows && c < from.columns && (offset)r * from.columns + c > last)
+                *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) = read_piece<16>(from, r, c);
+        }
+    } else
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads)
             *(piece<16> *)(to + Tile::place(i / Tile::pieces, i % Tile::pieces)) =
@@ -510,6 +543,63 @@ struct warp_product {
                 }
     }
 
+    enum : unsigned {
+        line = 16 / sizeof(result), // elements in 16 bytes of C
+        pitch = TILE_N + line       // of a row in the room
+    };
+    // Writes the sums to C through shared memory: 16 WARPS_M rows at a time, in aligned pieces of 16 bytes. Rows of C
+    // may begin at any address. A row lies in the room as many elements after a multiple of 16 bytes as it does in C.
+    // So a piece that is aligned in C is aligned in the room too. At most 16 bytes at each end of a row are written by
+    // elements. `room` has 16 WARPS_M rows of `pitch` elements. It may be the room of the tiles.
+    __device__ __forceinline__ void store_staged(unsigned char *room, result *C, unsigned first_row,
+                                                 unsigned first_column, unsigned M, unsigned N) const
+    {
+        constexpr unsigned rows = 16 * WARPS_M, pieces = pitch / line;
+        result *const staged = (result *)room;
+        const bool pairs = N % 2 == 0 && is_aligned<2 * sizeof(result)>(C);
+        const unsigned width = min((unsigned)TILE_N, N - first_column);
+        auto row_of = [&](unsigned r, unsigned i) { // the row of C that is row r of the room
+            return first_row + r / 16 * (TILE_M / WARPS_M) + 16 * i + r % 16;
+        };
+        auto first_of = [&](unsigned r) { // the element of a row of the room that has the tile's first column
+            return (unsigned)(((offset)C / sizeof(result) + (offset)r * N + first_column) % line);
+        };
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i) {
+            __syncthreads(); // all threads have read the tiles, or the rows before
+#pragma unroll
+            for (unsigned half = 0; half < 2; ++half) {
+                const unsigned r = row / (TILE_M / WARPS_M) * 16 + 8 * half + lane_id() / 4;
+                result *to = staged + r * pitch + first_of(row_of(r, i)) + column + lane_id() % 4 * 2;
+#pragma unroll
+                for (unsigned j = 0; j < across; ++j) {
+                    const float first = sums[i][j][2 * half], second = sums[i][j][2 * half + 1];
+                    if (pairs)
+                        store_pair(to + 8 * j, first, second);
+                    else
+                        store_one(to + 8 * j, first), store_one(to + 8 * j + 1, second);
+                }
+            }
+            __syncthreads();
+#pragma unroll 2
+            for (unsigned n = threadIdx.x; n < rows * pieces; n += threads) {
+                const unsigned r = row_of(n / pieces, i), begin = n % pieces * line, first = first_of(r);
+                if (r < M && begin >= first && begin + line <= first + width)
+                    *(uint4 *)(C + (offset)r * N + first_column + begin - first) =
+                        *(const uint4 *)(staged + n / pieces * pitch + begin);
+            }
+#pragma unroll 2
+            for (unsigned n = threadIdx.x; n < rows * 2 * line; n += threads) {
+                const unsigned r = row_of(n / (2 * line), i), first = first_of(r), end = first + width;
+                const unsigned left = min(ceil_div(first, (unsigned)line) * line, end); // the end of the first elements
+                const bool last = n / line % 2;
+                const unsigned e = n % line + (last ? max(end / line * line, left) : first);
+                if (r < M && e < (last ? end : left))
+                    C[(offset)r * N + first_column + e - first] = staged[n / (2 * line) * pitch + e];
+            }
+        }
+    }
+
 #if FUSED
     __device__ __forceinline__ void finish(const epilogue &after, unsigned first_row, unsigned first_column)
     {
@@ -565,7 +655,10 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
         sums.add(shared_address(room), shared_address(b));
         __syncthreads();
     }
-    sums.store(C, row, column, M, N);
+    if (STAGED)
+        sums.store_staged(room, C, row, column, M, N);
+    else
+        sums.store(C, row, column, M, N);
 }
 #endif
 
@@ -609,7 +702,10 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #if FUSED
     sums.finish(epilogue(bias, residual, M, N), row, column);
 #endif
-    sums.store(C, row, column, M, N);
+    if (STAGED)
+        sums.store_staged(room, C, row, column, M, N);
+    else
+        sums.store(C, row, column, M, N);
 }
 #endif
 
@@ -638,11 +734,73 @@ __device__ __forceinline__ piece<LINE> read_line(const matrix &from, unsigned ro
     return line;
 }
 
+#if RAW
+// A warp's ring of parts of rows.
+struct raw_ring {
+    enum : unsigned {
+        depth = 32,                           // elements along K in a step
+        rows_a = 16 * DOWN,
+        rows_b = COLUMNS ? 8 * ACROSS : depth,
+        line_b = COLUMNS ? depth : 8 * ACROSS, // elements of a part of a row of B
+        pitch_a = 2 * depth + 16,             // bytes; pitches are 16 mod 64, so that lanes read different banks
+        pitch_b = 2 * line_b + 16,
+        bytes_a = rows_a * pitch_a,
+        bytes = bytes_a + rows_b * pitch_b
+    };
+
+    // Begins to copy `rows` parts of `count` elements, from (row, column) on. Rows outside the matrix become zeros.
+    // `end`: the address after the last element that may be read.
+    template <unsigned rows, unsigned count>
+    static __device__ __forceinline__ void copy(unsigned char *to, const matrix &from, unsigned row, unsigned column,
+                                                const element *end)
+    {
+        constexpr unsigned pieces = count / 8 + 1, pitch = 2 * count + 16;
+#pragma unroll
+        for (unsigned i = 0; i < ceil_div(rows * pieces, (unsigned)WARP); ++i) {
+            const unsigned n = i * WARP + lane_id(), r = n / pieces, p = n % pieces;
+            if (rows * pieces % WARP != 0 && n >= rows * pieces)
+                break;
+            const bool inside = row + r < from.rows && column < from.columns;
+            const offset at = (offset)(from.at + (inside ? (offset)(row + r) * from.columns + column : 0));
+            const offset begin = at - at % 16 + 16 * p, left = (offset)end - begin;
+            // the last piece is needed only if the part of the row does not begin at a whole piece
+            const bool needed = inside && begin < (offset)end && (p + 1 < pieces || at % 16 != 0);
+            copy_async_first(to + r * pitch + 16 * p, (const void *)(needed ? begin : at - at % 16),
+                             !needed ? 0 : left < 16 ? (unsigned)left : 16);
+        }
+    }
+
+    // Begins to copy 16 bytes, of which only the first `bytes` are read. The others become zeros.
+    static __device__ __forceinline__ void copy_async_first(void *to, const void *from, unsigned bytes)
+    {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                     "l"(__cvta_generic_to_global(from)), "r"(bytes)
+                     : "memory");
+    }
+
+    static __device__ __forceinline__ unsigned pair(const unsigned char *first, const unsigned char *second)
+    {
+        return (unsigned)*(const unsigned short *)first | (unsigned)*(const unsigned short *)second << 16;
+    }
+
+    // Keeps the elements k and k + 1 of a word that are below K.
+    static __device__ __forceinline__ unsigned keep(unsigned word, unsigned k, unsigned K)
+    {
+        return k + 1 < K ? word : k < K ? word & 0xffff : 0;
+    }
+};
+#endif
+
 // A and B do not go through shared memory: each lane reads pieces of 16 bytes directly into the registers of its
 // fragments. The order of the terms of a sum does not matter, so a lane may take any elements along K, as long as it
 // takes the same elements of A and of B. Lane 4 g + t takes piece number t of the next 64 bytes of row g, which has the
 // terms of two products. If B lies by rows, a lane takes ACROSS neighbours of 8 rows and transposes them. Product j
 // then has every ACROSS-th column.
+//
+// With RAW, a lane does not read into registers. Each warp has a ring of STAGES steps of 32 k in shared memory, which
+// cp.async fills: the aligned pieces of 16 bytes that contain a part of a row. So a row that begins anywhere is read once,
+// and many bytes are in flight without registers. A row lies in the ring as many bytes after a multiple of 16 as it does in
+// memory. Lanes read the ring by elements. Elements have 16 bits, and A and B begin at multiples of 16 bytes.
 //
 // No warp waits for another warp, so small products end soon. But every warp reads its tiles from the caches itself,
 // which slows down large products. SPLIT blocks of a cluster, with WARPS_K warps each, share the steps of a tile. Their
@@ -655,7 +813,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
     constexpr unsigned tile_warps = WARPS_M * WARPS_N, threads = WARP * tile_warps * WARPS_K;
     constexpr unsigned rows = WARPS_M * DOWN * 16, columns = WARPS_N * ACROSS * 8, pitch = columns + 8; // of a tile
-    constexpr unsigned step = 4 * PIECE, parts = SPLIT * WARPS_K;
+    constexpr unsigned parts = SPLIT * WARPS_K;
     extern __shared__ __align__(16) float own[]; // the sums of this block: [part][row][column], with rows `pitch` apart
     // for pieces at the edges of the matrices
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
@@ -664,9 +822,82 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     const tile_place at = find_tile(blockIdx.x / SPLIT, ceil_div(M, rows), ceil_div(N, columns), 8);
     const unsigned warp_row = warp / WARPS_N * DOWN * 16, warp_column = warp % WARPS_N * ACROSS * 8;
     const unsigned row = at.row * rows + warp_row, column = at.column * columns + warp_column;
-    const bool aligned = is_aligned<16>(A, B);
 
     float sums[DOWN][ACROSS][4] = {};
+#if RAW
+    typedef raw_ring raw;
+    unsigned char *const rings = (unsigned char *)own + warp_id() * STAGES * raw::bytes;
+    const element *const end_a = A + (offset)(gridDim.y - blockIdx.y) * M * K;
+    const element *const end_b = B + (offset)(gridDim.y - blockIdx.y) * N * K;
+    const unsigned share = rank * WARPS_K + part;
+    auto begin = [&](unsigned i) {
+        const offset k0 = (offset)(share + i * parts) * raw::depth;
+        if (k0 < K) {
+            unsigned char *to = rings + i % STAGES * raw::bytes;
+            raw::copy<raw::rows_a, raw::depth>(to, from_a, row, (unsigned)k0, end_a);
+            raw::copy<raw::rows_b, raw::line_b>(to + raw::bytes_a, from_b, COLUMNS ? column : (unsigned)k0,
+                                                COLUMNS ? (unsigned)k0 : column, end_b);
+        }
+        copy_async_commit();
+    };
+    // How many bytes after a whole piece the rows of this lane begin. 8 rows further on it is the same. If B lies by rows,
+    // the lane reads its rows 2 t and 2 t + 1, which begin differently.
+    const unsigned behind_a = (unsigned)((offset)(A + (offset)(row + group) * K) % 16);
+    const unsigned behind_b = (unsigned)((offset)(B + (COLUMNS ? (offset)(column + group) * K
+                                                               : (offset)(2 * lane_piece) * N + column)) % 16);
+    const unsigned behind_b1 = (unsigned)((offset)(B + (offset)(2 * lane_piece + 1) * N + column) % 16);
+#pragma unroll 1
+    for (unsigned i = 0; i < STAGES - 1; ++i)
+        begin(i);
+#pragma unroll 1
+    for (unsigned i = 0; (offset)(share + i * parts) * raw::depth < K; ++i) {
+        copy_async_wait<STAGES - 2>();
+        __syncwarp(); // the step has arrived, and all lanes have read the step before
+        begin(i + STAGES - 1);
+        const unsigned k0 = (share + i * parts) * raw::depth;
+        const unsigned char *const ring_a = rings + i % STAGES * raw::bytes + group * raw::pitch_a + behind_a;
+        const unsigned char *const ring_b = rings + i % STAGES * raw::bytes + raw::bytes_a;
+        const bool whole = k0 + raw::depth <= K;
+#pragma unroll
+        for (unsigned k = 0; k < raw::depth; k += 16) {
+            unsigned of_a[DOWN][4];
+#pragma unroll
+            for (unsigned d = 0; d < DOWN; ++d)
+#pragma unroll
+                for (unsigned w = 0; w < 4; ++w) {
+                    const unsigned at_k = k + w / 2 * 8 + 2 * lane_piece;
+                    const unsigned char *at = ring_a + (16 * d + w % 2 * 8) * raw::pitch_a + 2 * at_k;
+                    of_a[d][w] = raw::pair(at, at + 2);
+                    if (!whole)
+                        of_a[d][w] = raw::keep(of_a[d][w], k0 + at_k, K);
+                }
+#pragma unroll
+            for (unsigned j = 0; j < ACROSS; ++j) {
+                unsigned of_b[2];
+#pragma unroll
+                for (unsigned w = 0; w < 2; ++w) {
+                    const unsigned at_k = k + w * 8 + 2 * lane_piece;
+                    if (COLUMNS) {
+                        const unsigned char *at = ring_b + (8 * j + group) * raw::pitch_b + behind_b + 2 * at_k;
+                        of_b[w] = raw::pair(at, at + 2);
+                        if (!whole)
+                            of_b[w] = raw::keep(of_b[w], k0 + at_k, K);
+                    } else {
+                        const unsigned char *at = ring_b + at_k * raw::pitch_b + 2 * (8 * j + group);
+                        of_b[w] = raw::pair(at + behind_b, at + raw::pitch_b + behind_b1);
+                    }
+                }
+#pragma unroll
+                for (unsigned d = 0; d < DOWN; ++d)
+                    multiply(element(), sums[d][j], of_a[d], of_b[0], of_b[1]);
+            }
+        }
+    }
+    copy_async_wait<0>();
+    __syncthreads(); // the sums take the place of the rings
+#else
+    constexpr unsigned step = 4 * PIECE;
+    const bool aligned = is_aligned<16>(A, B);
     for (unsigned k0 = (rank * WARPS_K + part) * UNROLL * step; k0 < K; k0 += parts * UNROLL * step) {
         piece<16> a[UNROLL][DOWN][2], b[UNROLL][ACROSS];
         const unsigned k1 = k0 + UNROLL * step; // the end of these UNROLL steps
@@ -675,6 +906,11 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         // Their products are not written.
         const bool inside = aligned && k1 + (WHOLE_A ? 0 : PIECE) <= K &&
                             (WHOLE_B || (COLUMNS ? k1 + PIECE <= K : k1 < K && (offset)(K - k1) * N >= 2 * ACROSS));
+        // `before_end` tells that only K may end within these steps: the bytes after a piece belong to the matrix, because
+        // the warp's rows are not the last ones.
+        const bool before_end = aligned && row + 16 * DOWN <= M && (offset)(M - row - 16 * DOWN) * K >= 2 * PIECE &&
+                                (COLUMNS ? column + 8 * ACROSS <= N && (offset)(N - column - 8 * ACROSS) * K >= 2 * PIECE
+                                         : column + 9 * ACROSS <= N);
         if (inside) {
 #pragma unroll
             for (unsigned u = 0; u < UNROLL; ++u) {
@@ -698,6 +934,34 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
                             lines[r] = read_anywhere<LINE, WHOLE_B>(B + (offset)(k + r) * N + c);
                         else
                             lines[r].words[0] = *(const unsigned short *)(B + (offset)(k + r) * N + c);
+                    turn(b[u], lines);
+                }
+            }
+        } else if (before_end) {
+#pragma unroll
+            for (unsigned u = 0; u < UNROLL; ++u) {
+                const unsigned k = k0 + u * step + lane_piece * PIECE, left = k < K ? K - k : 0, from_k = k < K ? k : 0;
+#pragma unroll
+                for (unsigned i = 0; i < DOWN; ++i)
+#pragma unroll
+                    for (unsigned half = 0; half < 2; ++half)
+                        a[u][i][half] = keep_first(
+                            read_anywhere<16, WHOLE_A>(A + (offset)(row + 16 * i + 8 * half + group) * K + from_k), left);
+                if (COLUMNS) {
+#pragma unroll
+                    for (unsigned j = 0; j < ACROSS; ++j)
+                        b[u][j] = keep_first(
+                            read_anywhere<16, WHOLE_B>(B + (offset)(column + 8 * j + group) * K + from_k), left);
+                } else {
+                    piece<LINE> lines[8];
+#pragma unroll
+                    for (unsigned r = 0; r < 8; ++r) {
+                        const element *at = B + (offset)(k + r < K ? k + r : 0) * N + column + ACROSS * group;
+                        if (ACROSS > 1)
+                            lines[r] = keep_first(read_anywhere<LINE, WHOLE_B>(at), r < left ? ACROSS : 0);
+                        else
+                            lines[r].words[0] = r < left ? *(const unsigned short *)at : 0;
+                    }
                     turn(b[u], lines);
                 }
             }
@@ -736,6 +1000,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
                         multiply(element(), sums[i][j], of_a, b[u][j].words[w], b[u][j].words[w + 1]);
                     }
     }
+#endif
 
 #pragma unroll
     for (unsigned i = 0; i < DOWN; ++i)
@@ -744,7 +1009,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 #pragma unroll
             for (unsigned j = 0; j < ACROSS; ++j) {
                 const unsigned r = warp_row + 16 * i + l / 2 * 8 + group, of_lane = lane_piece * 2 + l % 2;
-                own[(part * rows + r) * pitch + warp_column + (COLUMNS ? 8 * j + of_lane : ACROSS * of_lane + j)] =
+                own[(part * rows + r) * pitch + warp_column + (COLUMNS || RAW ? 8 * j + of_lane : ACROSS * of_lane + j)] =
                     sums[i][j][l];
             }
     if (SPLIT > 1)

@@ -142,6 +142,14 @@ __device__ __forceinline__ void store_fragments(unsigned address, unsigned a, un
                  : "memory");
 }
 
+// The same, but transposes each square: a fragment's columns become rows in shared memory.
+__device__ __forceinline__ void store_fragments_turned(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
+                 "r"(c), "r"(d)
+                 : "memory");
+}
+
 // ---- products of a warp: d (16 x 8) += a (16 x 32 bytes) b (32 bytes x 8) ----
 //
 // a[0..3]: the squares of rows 0 to 7 and 8 to 15 with the first 16 bytes, then the same squares with the second 16

@@ -24,6 +24,18 @@ if(KILN_HAVE_LLD)
   string(APPEND CMAKE_EXE_LINKER_FLAGS " ${lld}")
 endif()
 
+# kiln_costs(TEST SECONDS ...): in a build folder that has not run them yet CTest takes the longest first by these, so that none
+# is left alone at the end. A list has the tests of its own folder; seconds are those of the build in which they take longest,
+# and tests that wait count as well.
+function(kiln_costs)
+  while(ARGN)
+    list(POP_FRONT ARGN test cost)
+    if(TEST ${test})
+      set_tests_properties(${test} PROPERTIES COST ${cost})
+    endif()
+  endwhile()
+endfunction()
+
 # A file that makes a test's inputs, and is no part of the engine: under sanitizers it took half of its test's time.
 function(kiln_plain_source)
   if(KILN_SANITIZE)

@@ -74,6 +74,8 @@ if [ $test = 1 ]; then
     $python -c 'import sphinx' 2>/dev/null || want python3-sphinx # the book
     $python -c 'import myst_parser' 2>/dev/null || want python3-myst-parser
     $python -c 'import cffi' 2>/dev/null || want python3-cffi # tools/python
+    $python -c 'import pytest' 2>/dev/null || want python3-pytest # tools/python-sim
+    ldconfig -p | grep -q -e libopenblas.so.0 -e libblas.so.3 || want libblas3 # for the stand-in of cuBLAS
     $python -c 'import numpy' 2>/dev/null || want python3-numpy
     $python -c 'import pathlib, sysconfig; exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' \
         2>/dev/null || want python3-dev

@@ -75,8 +75,9 @@ echo 'leak:libcuda.so' >build/leaks.driver
 export LSAN_OPTIONS="suppressions=$PWD/build/leaks.driver:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
 
 # The address sanitizer keeps 256 MB of freed memory from reuse, and 30 frames of each allocation. Few processes of the tests
-# free more than 32 MB. With these settings the processes touch fewer pages.
-spare_memory='quarantine_size_mb=32:thread_local_quarantine_size_kb=64:malloc_context_size=12'
+# free more than 32 MB. With these settings the processes touch fewer pages. Undefined behaviour traps (tools/settings.cmake);
+# handle_sigill prints where.
+address_options='handle_sigill=1:quarantine_size_mb=32:thread_local_quarantine_size_kb=64:malloc_context_size=12'
 
 while [ $# != 0 ]; do
     part=$1
@@ -96,7 +97,7 @@ while [ $# != 0 ]; do
         [ "$part" != asan ] || look_for_leaks
         [ "$part" != tsan ] || only='-L threads'
         # shellcheck disable=SC2086  # a list of words
-        ASAN_OPTIONS="$spare_memory${ASAN_OPTIONS:+:$ASAN_OPTIONS}" \
+        ASAN_OPTIONS="$address_options${ASAN_OPTIONS:+:$ASAN_OPTIONS}" \
             ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$tests" $only \
             --output-junit "$PWD/build/results/$part-tests.xml" --test-output-size-passed 1000000
         ;;

@@ -114,7 +114,7 @@ void kiln__child_describe(int how, char *text, size_t room)
     else if (how >= 0 && WIFEXITED(how))
         snprintf(text, room, "it exited with status %d", WEXITSTATUS(how));
     else
-        snprintf(text, room, "its exit status is not known");
+        snprintf(text, room, "its exit status is unknown");
 }
 
 /* ---- messages ---- */

@@ -112,8 +112,8 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
     struct stat info;
     size_t expect = fstat(fd, &info) == 0 && info.st_size > 0 ? (size_t)info.st_size : 0;
     if (expect > limit)
-        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: %zu bytes, more than the %zu allowed here", path, expect,
-                          limit);
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: has %zu bytes, more than the %zu that are allowed here",
+                          path, expect, limit);
     for (;;) { /* the file may grow or shrink meanwhile: only read() says how long it is */
         if (!kiln__grow(mem, &bytes, &capacity, (used < expect ? expect : used) + 2, 1)) {
             status = kiln__fail_memory(error);
@@ -128,8 +128,8 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
             break;
         used += (size_t)got;
         if (used > limit) {
-            status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: more than the %zu bytes allowed here", path,
-                                limit);
+            status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: has more than the %zu bytes that are allowed here",
+                                path, limit);
             break;
         }
     }
@@ -178,8 +178,8 @@ kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, c
     for (size_t i = 0; i < count && !below; i++)
         below = kiln__path_below(full, folders[i]);
     kiln_status status = below ? read_path(mem, full, true, limit, data, length, error)
-                               : kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: leads to %s, which may not be read",
-                                            path, full);
+                               : kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                                            "%s: leads to %s, which kiln may not read here", path, full);
     free(full);
     return status;
 }

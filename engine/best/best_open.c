@@ -36,6 +36,7 @@ static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how,
         .callback = how->callback,
         .user = how->user,
         .isolation = how->isolation,
+        .verify_size_set = how->verify_size_set,
         .store = how->store,
     };
     kiln_tuning *made = NULL;

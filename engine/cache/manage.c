@@ -207,8 +207,7 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     if (!load_entry(cache, entry, &block, &key, &unit)) {
         kiln__free(cache->mem, block);
         return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND,
-                          "%s: the entry is damaged or gone; `kiln cache "
-                          "verify` removes damaged entries",
+                          "%s: the entry is damaged or was removed; `kiln cache verify` removes damaged entries",
                           entry->id);
     }
     /* If the position of the source is unknown, the whole material is shown. A NUL in it would end the text, so it
@@ -255,8 +254,8 @@ kiln_status kiln__cache_show(kiln__cache *cache, const char *id, kiln_cache_show
         status = kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: no such entry in the cache %s", id,
                             cache->folder);
     else if (matches > 1)
-        status = kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT, "%s: %zu entries begin with this; give more digits",
-                            id, matches);
+        status = kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT,
+                            "%s: %zu entries have ids that begin with these digits; give more digits", id, matches);
     else
         status = show_one(cache, match, show, user, error);
 done:

@@ -874,8 +874,8 @@ static bool await_left(kiln__code_job *job, bool *told)
             *told = true;
             kiln__logf(
                 &job->engine->log, KILN_LOG_WARNING,
-                "compiles that were begun are being finished, so that the next sweep has their code (at most %g s; "
-                "Ctrl-C gives them up)",
+                "kiln finishes the compiles that have begun, so that the next sweep has their code (this takes at "
+                "most %g s; Ctrl-C abandons them)",
                 job->engine->compile_timeout);
         }
     }

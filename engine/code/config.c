@@ -511,7 +511,8 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
         if (status != KILN_OK)
             return status;
         if (effort.stopped)
-            return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED, "stopped while counting the search space");
+            return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED,
+                              "interrupted while counting the search space");
         all.raw = add_saturating(all.raw, one.raw);
         all.valid = add_saturating(all.valid, one.valid);
         all.counted &= one.counted && all.valid < UINT64_MAX;
@@ -542,10 +543,11 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
                           "fix params, or add constraints",
                           spec->name);
     if (!info.counted)
-        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT,
-                          "%s: more than %llu configurations, too many to count in %g s: "
-                          "kiln_space_count() can be given a longer limit",
-                          spec->name, (unsigned long long)info.valid, COUNT_SECONDS);
+        return kiln__fail(
+            engine->mem, error, KILN_ERROR_TIMEOUT,
+            "%s: the space has more than %llu configurations, too many to count in %g s: give kiln_space_count() a "
+            "longer limit",
+            spec->name, (unsigned long long)info.valid, COUNT_SECONDS);
     *raw = info.raw;
     *valid = info.valid;
     return KILN_OK;

@@ -412,9 +412,9 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
  * kind of option that may be the reason of its failure:
  *
  * - PCH: the precompiled headers were refused.
- * - TYPES, then all except VERBOSE: NVRTC found an invalid option, which may be one of ours.
+ * - TYPES, then all except VERBOSE: NVRTC found an invalid option, which may be one of the engine's own.
  * - MINIMAL: the compile failed, and the messages must come from the complete compiler.
- * - VERBOSE: the compile failed without a message, which NVRTC 13.0 loses behind the statistics. */
+ * - VERBOSE: the compile failed without a message. NVRTC 13.0 loses the message if it prints statistics. */
 static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 const flow *limits, kiln__unit *unit, kiln_error **error)
 {
@@ -564,8 +564,8 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
 
 /* ---- with the names that nvcc declares unasked ---- */
 
-/* Returns a copy of the request in the arena, whose source begins with the text of the missing header. Line numbers in
- * messages stay. NULL: the log misses no name of such a header, or there is no memory. */
+/* Returns a copy of the request in the arena. The source of the copy begins with the text of the missing header. Line
+ * numbers in messages stay. NULL: the log misses no name of such a header, or there is no memory. */
 static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compile_request *from, const char *log)
 {
     const char *text = NULL;
@@ -582,8 +582,9 @@ static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compil
     return to->source ? to : NULL;
 }
 
-/* Compiles a request. If the compiler misses names that nvcc declares unasked (INFINITY, uint32_t), or finds functions
- * of the host, the source is compiled again with the one and without the other. */
+/* Compiles a request. If the compiler misses names that nvcc declares without an #include (INFINITY, uint32_t),
+ * compiles the source again with these names. If it finds functions of the host, compiles the source again without
+ * them. */
 static kiln_status compile_as_nvcc(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                    const flow *limits, kiln__unit *unit, kiln_error **why)
 {

@@ -50,7 +50,7 @@ const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc); /* folder of the CUDA
  * `fresh`, a digest that is less than a second old is returned again. Any thread. */
 kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33],
                                 kiln_error **error);
-/* Finds which of `words` occur in directives of these headers: bit i of *found stands for words[i]. With more than 64
+/* Finds which of `words` occur in directives of these headers: bit i of *found belongs to words[i]. With more than 64
  * words all bits are set. Any thread. */
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error);
@@ -65,7 +65,7 @@ bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch); /* loads the library on
 
 /* A header for the compiler. */
 typedef struct kiln__include {
-    const char *name, *text; /* `name` is the text behind #include */
+    const char *name, *text; /* `name` is the text after #include */
     const char *path;        /* path of the header; NULL: Kiln provides this header instead of a host header */
 } kiln__include;
 
@@ -100,7 +100,7 @@ kiln_status kiln__prelude_find(const kiln__nvrtc *nvrtc, kiln__arena *arena, con
                                const char *const **names, size_t *count, kiln_error **error);
 
 /* Writes the prelude: these CUDA headers. Macros that the headers' own directives name come before them, and their bits
- * are set in *first; the caller writes all other macros behind the prelude. Writes nothing if there are more than 64
+ * are set in *first; the caller writes all other macros after the prelude. Writes nothing if there are more than 64
  * macros. */
 typedef struct kiln__prelude_macro {
     const char *name, *value;
@@ -198,7 +198,7 @@ bool kiln__compile_wait(kiln__compile_job *job, double seconds);
 /* Waits for the result, takes it and frees the job. KILN_ERROR_COMPILE carries NVRTC's log; KILN_ERROR_TIMEOUT and a
  * crashed compiler have their own messages. *ns is the time of the compile. On failure *unit is empty. */
 kiln_status kiln__compile_take(kiln__compile_job *job, kiln__unit *unit, uint64_t *ns, kiln_error **error);
-/* gives up a job. A running compile goes on, and its result is dropped */
+/* gives up a job. A running compile continues, and its result is dropped */
 bool kiln__compile_begun(kiln__compile_job *job); /* false: it is still in the queue */
 void kiln__compile_cancel(kiln__compile_job *job);
 

@@ -1,5 +1,5 @@
 /* includes.c - finds the project headers that a source includes, so that NVRTC gets them in memory and the cache key
- * covers them. NVRTC does not look for such headers in folders. It compares the names behind #include. So this file
+ * covers them. NVRTC does not look for such headers in folders. It compares the names after #include. So this file
  * gives each header one name, and changes names in the texts where that is needed.
  *
  * The worklist is the recursion of collect_includes(): each file is read once, and its own #includes are followed. Depth, number
@@ -14,9 +14,9 @@
 #include "chars.h"
 #include "compile_internal.h"
 
-/* Limits of one collection: depth of inclusion, number of headers, bytes of all. A directive is read from every line start,
- * and a comment or a joined line may go on to the end of the text. So the bytes that are read behind line starts have a
- * limit too: a hostile text of 1 MB would take hours. */
+/* Limits of one collection: depth of inclusion, number of headers, bytes of all. A directive is read from every line
+ * start, and a comment or a joined line may go on to the end of the text. So the number of bytes that are read after
+ * line starts has a limit too. Without it a hostile text of 1 MB would take hours. */
 enum { MOST_DEPTH = 64, MOST_HEADERS = 4096 };
 static const size_t most_bytes = (size_t)64 << 20, most_looked = (size_t)64 << 20;
 enum { SEARCH_SPEED = 16 }; /* bytes that strstr() reads in the time that the functions below need for one byte */
@@ -36,7 +36,7 @@ typedef struct collector {
     kiln_error **error;
 } collector;
 
-/* A text in which names behind #include are replaced. */
+/* A text in which names after #include are replaced. */
 typedef struct edited {
     const char *path, *text, *copied; /* copied: the end of the part that is already in `out` */
     kiln__text out;                   /* empty if nothing was changed */
@@ -44,11 +44,11 @@ typedef struct edited {
 
 /* ---- finding the directives ----
  *
- * NVRTC and a parser of ours may disagree about the end of a comment, a string or an #if 0. That depends on raw
- * strings, digit separators, trigraphs and the language standard. So no text is skipped because it is inside a comment,
- * a string or a conditional. Any text at the start of a line (physical or joined), or after the end of a block comment,
- * counts as a directive if it reads like one. A superfluous header only makes the key longer. A missing header would
- * make a stale cache hit. */
+ * The end of a comment, a string or an #if 0 depends on raw strings, digit separators, trigraphs and the language
+ * standard. A parser of Kiln could disagree with NVRTC about it. So this file does not skip comments, strings and
+ * conditionals. Any text at the start of a line (physical or joined), or after the end of a block comment, counts as a
+ * directive if it reads like one. A superfluous header only makes the key longer. A missing header would make a stale
+ * cache hit. */
 
 /* Skips joints: a line that ends with a backslash, or its trigraph, continues on the next line. A joint may be inside a
  * word. NVRTC drops all carriage returns before the end of a line, not only one. */
@@ -272,7 +272,7 @@ static unsigned count_line(const char *text, const char *at)
 
 static kiln_status collect_includes(collector *all, edited *file, unsigned depth);
 
-/* Counts bytes that were read behind a place. Refuses the text if there are too many of them. */
+/* Counts the bytes that were read after a line start. Refuses the text if there are too many of them. */
 static kiln_status count_looked(collector *all, const char *path, size_t bytes)
 {
     all->looked += bytes;
@@ -280,8 +280,7 @@ static kiln_status count_looked(collector *all, const char *path, size_t bytes)
                ? KILN_OK
                : kiln__fail(
                      all->mem, all->error, KILN_ERROR_REFUSED,
-                     "%s: it takes too long to find its #include lines, because of comments or joined lines that "
-                     "do not end",
+                     "%s: finding its #include lines takes too long, because comments or joined lines do not end",
                      path);
 }
 
@@ -305,8 +304,9 @@ static bool is_name_free(const collector *all, const char *name)
     return true;
 }
 
-/* Chooses the name of a file for the compiler: as written, without a part that leads upwards. If another file has that
- * name: the path below the source's folder, or below an invented folder. NULL: there is no memory. */
+/* Chooses the name of a file for the compiler. This is the written name without a part that leads upwards. If another
+ * file has that name, it is the path below the source's folder, or below an invented folder. NULL: there is no memory.
+ */
 static const char *choose_name(collector *all, const char *name, const found *at)
 {
     for (const char *up; (up = strstr(name, "../")) != NULL;)
@@ -431,10 +431,11 @@ static kiln_status include_name(collector *all, const edited *file, const char *
 
 /* ---- #include NAME and #include NAME(WORD) ----
  *
- * The macro is replaced by the name that it stands for, so that nothing depends on how the compiler expands the macro.
- * All definitions in the texts so far count, inside any #if. They must agree. */
+ * This file replaces the macro by the name that the macro stands for, so that nothing depends on the compiler's
+ * expansion of the macro. It uses all definitions in the texts so far, also inside an #if. All of them must give the
+ * same name. */
 
-/* The use of a macro behind #include. */
+/* The use of a macro after #include. */
 typedef struct macro {
     char name[64], argument[128]; /* "": it has no argument */
 } macro;
@@ -517,8 +518,8 @@ static const char *expand_macro(collector *all, const char *at, const macro *use
     return kiln__arena_strndup(all->arena, made, length);
 }
 
-/* Returns the one name that all definitions of a macro give. NULL: there is no such name, or there are several, or the
- * limit `most_looked` is reached. */
+/* Returns the name that all definitions of a macro give. NULL: there is no such name, the definitions give different
+ * names, or the limit `most_looked` is reached. */
 static const char *resolve_macro(collector *all, const macro *use)
 {
     const char *only = NULL;
@@ -559,9 +560,8 @@ static kiln_status handle_include(collector *all, edited *file, const char *at, 
     if (!name)
         return kiln__fail(
             all->mem, all->error, KILN_ERROR_REFUSED,
-            "%s:%u: only #include \"name\" and #include <name> are supported, and a macro that the source "
-            "or its headers define as one of these, because the cache must know what is read; write the "
-            "name itself (in a comment or a string, do not start a line with #include)",
+            "%s:%u: kiln supports #include \"name\", #include <name>, and #include of a macro that the source or its "
+            "headers define as one of these, because the cache must know which files a source reads. Write the name itself (in a comment or a string, do not start a line with #include)",
             file->path, count_line(file->text, at));
     kiln_status status = include_name(all, file, at, name, *written == '"', depth, &as);
     if (status != KILN_OK || at < file->copied)
@@ -626,14 +626,14 @@ static kiln_status handle_directive(collector *all, edited *file, const char *st
         return handle_include(all, file, behind, depth);
     if (what == EMBED)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                          "%s:%u: #embed is not supported, because the cache must "
-                          "know what is read",
+                          "%s:%u: #embed is not supported, because the cache must know which files a source reads",
                           path, count_line(text, behind));
     if (what == IMPORT && is_import(behind))
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                          "%s:%u: import of a header or module is not supported, "
-                          "because the cache must know what is read; write #include",
-                          path, count_line(text, behind));
+        return kiln__fail(
+            all->mem, all->error, KILN_ERROR_REFUSED,
+            "%s:%u: import of a header or module is not supported, because the cache must know which files a source "
+            "reads; write #include",
+            path, count_line(text, behind));
     return KILN_OK;
 }
 

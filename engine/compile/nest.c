@@ -68,8 +68,9 @@ kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_r
         name = is_too_deep(request->includes[i].text, &line) ? request->includes[i].name : NULL;
     if (!name)
         return KILN_OK;
-    return kiln__fail(mem, error, KILN_ERROR_REFUSED,
-                      "%s:%u: nested more than %d deep: without a worker process NVRTC "
-                      "could overflow the stack of this one; compile with workers (kiln-worker)",
-                      name, line, (int)MOST_DEPTH);
+    return kiln__fail(
+        mem, error, KILN_ERROR_REFUSED,
+        "%s:%u: the source is nested more than %d deep, so NVRTC could overflow the stack of this process; compile in "
+        "worker processes (kiln-worker)",
+        name, line, (int)MOST_DEPTH);
 }

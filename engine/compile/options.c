@@ -1,5 +1,5 @@
-/* options.c - the compile options that a spec may give. It is an allow-list: an unknown option is refused. So a new
- * option of NVRTC that writes a file is refused too. */
+/* options.c - the compile options that a spec may give. The list has the allowed options, and every other option is
+ * refused. So a new option of NVRTC that writes a file is refused too. */
 #include <string.h>
 
 #include "chars.h"
@@ -69,10 +69,10 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--warn-on-double-precision-use", "-warn-double-usage", NOTHING)
 
 /* Options that are known and refused: X(long name, short name, reason). */
-#define OURS "the engine sets this one itself"
+#define OURS "the engine sets this option itself"
 #define WRITES "it writes a file"
 #define READS "it reads files that the cache does not know of; headers are read from the folder of the source"
-#define NO_PTX "its output cannot be loaded without another link step"
+#define NO_PTX "the output of such a compile cannot be loaded without a link step"
 #define REFUSED(X)                                                                                                     \
     X("--gpu-architecture", "-arch", "the device or --arch gives the architecture")                                    \
     X("--include-path", "-I", READS)                                                                                   \

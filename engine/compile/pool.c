@@ -219,7 +219,7 @@ static bool make_headers(slot *self, const kiln__compile_request *request, const
             kiln__worker_compile(&maker, &message, use->path, false, &outcome);
     }
     kiln__worker_end(&maker);
-    /* If a header changed in between, nobody knows which version is in the file. */
+    /* If a header changed during the compile, the version in the file is unknown. */
     bool good = outcome.pch &&
                 kiln__nvrtc_headers(compiler->nvrtc, request->header_names, request->header_name_count, true, digest,
                                     NULL) == KILN_OK &&

@@ -3,7 +3,7 @@
  * can be precompiled (pch.c).
  *
  * Only certain cases count: an #include at the beginning, after nothing but comments, `#pragma once` and other such
- * includes. The same holds inside a project's header that is included so. */
+ * includes. The same rule holds inside a project's header that is included there. */
 #include <string.h>
 
 #include "chars.h"

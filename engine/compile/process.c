@@ -46,21 +46,21 @@ static const char *read_name(const kiln__text *message)
 }
 
 /* Describes the end of a process that ended or was killed. The system may have run out of memory, or NVRTC may have a
- * bug. The two cannot be told apart, so the failure is never stored as a result of the source. */
+ * bug. This function cannot distinguish these causes, so the failure is never stored as a result of the source. */
 static kiln_status describe_end(kiln__worker *worker, const char *name, bool again, kiln__outcome *outcome)
 {
     char how[256];
     int ended = kiln__child_end_closed(&worker->child);
     kiln__child_describe(ended, how, sizeof how);
     outcome->died = true;
-    const char *twice = again ? ", and so did another one, while nothing else compiled" : "";
+    const char *twice = again ? ", and so did a second worker, while nothing else compiled" : "";
     kiln_status status;
     if (worker->memory && ended >= 0 && WIFSIGNALED(ended) &&
         WTERMSIG(ended) == SIGABRT) /* the compiler aborts so when memory runs out */
-        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
-                            "%s: the compiler aborted (%s)%s: it does so "
-                            "when its limit of %.1f GB of memory is not enough",
-                            name, how, twice, (double)worker->memory * 1e-9);
+        status =
+            kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
+                       "%s: the compiler aborted (%s)%s: this happens if its limit of %.1f GB of memory is not enough",
+                       name, how, twice, (double)worker->memory * 1e-9);
     else
         status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s", name,
                             twice, how);

@@ -25,7 +25,8 @@ kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t len
 /* Describes a type for messages: "a pointer", "a 32-bit integer", ... */
 const char *kiln__param_type_text(const kiln__param_type *type);
 
-/* Writes `value` into the first bytes of *slot in the parameter's type. Returns NULL, or a static text that says why it
- * does not fit. PTX does not tell signedness, so an integer may use the range of both. */
+/* Writes `value` into the first bytes of *slot in the parameter's type. Returns NULL, or a static text with the reason
+ * why it does not fit. PTX does not tell whether an integer is signed, so a value may be in the range of the signed or
+ * of the unsigned type. */
 const char *kiln__param_store(const kiln__param_type *type, kiln_value value, uint64_t *slot);
 #endif

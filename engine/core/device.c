@@ -82,11 +82,11 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
         known[count] = kiln__driver_simulator()->profile_at(count);
     const char *near = kiln__nearest(wanted, known, count);
     if (!near && !nearest_estimate(engine, 0)) /* a program or a spec that was copied without Kiln's data */
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                          "device '%s': no device profile was found, neither in the current folder nor in those of the "
-                          "search path; Kiln's own are in its folder specs/devices: name 'specs' with --path "
-                          "(search_path) or KILN_PATH",
-                          name);
+        return kiln__fail(
+            engine->mem, error, KILN_ERROR_ARGUMENT,
+            "device '%s': neither the current folder nor a folder of the search path has a device profile; Kiln's own "
+            "profiles are in its folder specs/devices: add the folder 'specs' with --path (search_path) or KILN_PATH",
+            name);
     return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                       "device '%s': unknown profile%s%s%s; `kiln devices` "
                       "lists them",
@@ -458,9 +458,8 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
                             name);
     else if (is_simulated(name) != (driver->simulator != NULL))
         status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                            "%s and %s: a simulated device and a GPU cannot "
-                            "take part in the same",
-                            name, engine->info.id);
+                            "%s and %s: a simulated device and a GPU cannot take part in the same", name,
+                            engine->info.id);
     else if (driver->simulator)
         status = find_simulated(engine, name, &arena, device, error);
     else if (driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS || ordinal >= count ||

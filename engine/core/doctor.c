@@ -128,13 +128,13 @@ static void look_at_simulator(doctor *check)
     kiln__driver_close(&driver);
     const char *library = simulator->compiler(check->engine->mem);
     if (library)
-        add_finding(check, "llvm", FINE, "", "%s: compiles hot code of simulated kernels", library);
+        add_finding(check, "llvm", FINE, "", "%s: compiles the often executed code of simulated kernels", library);
     else
         add_finding(
             check, "llvm", POORER,
-            "Simulated kernels that take long run several times as fast where there is libLLVM 14, 15, 16, 18 or 19: "
-            "apt-get install libllvm14 (Debian 12).",
-            "no libLLVM that can be used: simulated kernels are interpreted");
+            "With libLLVM 14, 15, 16, 18 or 19, long simulated kernels run several times as fast: apt-get install "
+            "libllvm14 (Debian 12).",
+            "no supported libLLVM was found: simulated kernels are interpreted");
 }
 
 /* An older driver rejects PTX of a newer toolkit; it accepts machine code of the same major version. */
@@ -151,12 +151,13 @@ static void compare_versions(doctor *check, int nvrtc)
                     "code",
                     nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
     else if (nvrtc > driver)
-        add_finding(check, "versions", POORER,
-                    "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
-                    "CUDA version.",
-                    "NVRTC %d.%d is newer than the driver (CUDA %d.%d): it would reject the PTX, machine code "
-                    "is used",
-                    nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+        add_finding(
+            check, "versions", POORER,
+            "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+            "CUDA version.",
+            "NVRTC %d.%d is newer than the driver (CUDA %d.%d): the driver would reject its PTX, so kiln uses machine "
+            "code",
+            nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
     else
         add_finding(check, "versions", FINE, "", "the driver (CUDA %d.%d) accepts the output of NVRTC %d.%d",
                     driver / 1000, driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10);
@@ -219,7 +220,8 @@ static void look_at_confinement(doctor *check)
 {
     static const char remedy[] =
         "Compile only sources that you trust: one with a hidden #include can make the compiler "
-        "read any of your files. Confinement needs Landlock (kernel 5.13, not forbidden to the container) or user namespaces.";
+        "read any of your files. Confinement needs Landlock (kernel 5.13, not forbidden to the container) or user "
+        "namespaces.";
     kiln_engine *engine = check->engine;
     kiln_error *why = NULL;
     char *how = NULL;
@@ -254,8 +256,7 @@ static void look_at_worker(doctor *check)
         return;
     }
     add_finding(check, "confined", POORER, "Use worker processes for compiles (kiln-worker).",
-                "compiles in this process can "
-                "read all your files");
+                "compiles run in this process, which can read all your files");
 }
 
 static void look_at_sandbox(doctor *check)

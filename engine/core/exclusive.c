@@ -114,10 +114,11 @@ static int lock_of(kiln_engine *engine)
         return -1;
     engine->exclusive = kiln__exclusive_open(folder && *folder ? folder : "/tmp", uuid);
     if (engine->exclusive < 0)
-        kiln__logf(&engine->log, KILN_LOG_WARNING,
-                   "other processes of Kiln may disturb measurements on %s: no "
-                   "lock file in %s: %s; set KILN_LOCK_DIR to a folder that all of them may write to",
-                   engine->info.id, folder && *folder ? folder : "/tmp", kiln__error_text(errno));
+        kiln__logf(
+            &engine->log, KILN_LOG_WARNING,
+            "other processes of Kiln may disturb measurements on %s, because kiln cannot create a lock file in %s: "
+            "%s; set KILN_LOCK_DIR to a folder that all of them may write to",
+            engine->info.id, folder && *folder ? folder : "/tmp", kiln__error_text(errno));
     return engine->exclusive;
 }
 
@@ -131,9 +132,10 @@ static double most_seconds(const kiln_engine *engine)
     const double seconds = kiln__parse_double(text, &end);
     if (end != text && !*end && isfinite(seconds) && seconds >= 0)
         return seconds;
-    kiln__logf(&engine->log, KILN_LOG_WARNING,
-               "KILN_LOCK_SECONDS=%s is not a number of seconds; a measurement waits %g s for another process", text,
-               MOST_SECONDS);
+    kiln__logf(
+        &engine->log, KILN_LOG_WARNING,
+        "KILN_LOCK_SECONDS=%s is not a number of seconds; a measurement waits for another process for up to %g s", text,
+        MOST_SECONDS);
     return MOST_SECONDS;
 }
 

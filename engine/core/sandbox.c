@@ -120,8 +120,8 @@ bool kiln__sandbox_wanted(const kiln_engine *engine)
 
 bool kiln__sandbox_possible(const kiln_engine *engine, const kiln_spec *spec, const char **why)
 {
-    *why = KILN__SANITIZED               ? "this build has sanitizers, whose system calls it would refuse"
-           : runs_commands(engine, spec) ? "the spec runs commands, which were allowed and have all your rights"
+    *why = KILN__SANITIZED               ? "this build has sanitizers, and the sandbox would refuse their system calls"
+           : runs_commands(engine, spec) ? "the spec runs commands: you allowed them, and they have all your rights"
                                          : NULL;
     return !*why;
 }
@@ -129,7 +129,7 @@ bool kiln__sandbox_possible(const kiln_engine *engine, const kiln_spec *spec, co
 void kiln__sandbox_tell(const kiln__log *log, unsigned got, const char *how)
 {
     if (KILN__SANITIZED)
-        how = "a build with sanitizers has none";
+        how = "a build with sanitizers has no sandbox";
     if (!(got & KILN__CONFINED_CALLS))
         kiln__logf(log, KILN_LOG_WARNING,
                    "kernels run without a sandbox (%s): a kernel that finds a flaw of the simulated device has your "

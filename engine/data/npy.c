@@ -331,7 +331,7 @@ static kiln_status read_data(const kiln_allocator *mem, const char *path, FILE *
         return status;
     if (fread(made.data, 1, (size_t)bytes, file) != bytes) {
         kiln__array_free(mem, &made);
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: changed while it was read", path);
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: changed while kiln read it", path);
     }
     status = settle_order(mem, h, bytes, &made, error);
     if (status == KILN_OK)

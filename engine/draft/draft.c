@@ -199,8 +199,8 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         last = over ? round : last + repaired; /* after the context is lost, nothing more can run */
         draft->tried = draft->tried || (!traced && status == KILN_OK);
         if (!written) /* the written text is always a valid spec, except for a name that nobody predicted */
-            kiln__fail(engine->mem, error, status, "%s: no spec can be written for kernel %s:\n%s", draft->shown,
-                       draft->kernel->name, kiln_error_message(why));
+            kiln__fail(engine->mem, error, status, "kiln init cannot write a spec for kernel %s of %s:\n%s",
+                       draft->shown, draft->kernel->name, kiln_error_message(why));
         kiln_error_free(why);
         if (!written || status == KILN_ERROR_MEMORY || status == KILN_ERROR_INTERRUPTED)
             return status;
@@ -215,14 +215,17 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
 
 /* ---- the public function ---- */
 
-/* Sets the folder of the spec and the path of the source in the spec. The folder is the one from which `source` leads
- * to the file, so that the draft may read the same files as the spec. Without `source` it is the folder of the
- * source. */
-static bool set_places(kiln__draft *draft, const char *source)
+/* Sets the folder of the spec and the path of the source in the spec. Without a given folder, it is the one from which
+ * `source` leads to the file, so that the draft may read the same files as the spec. Without `source` it is the folder of
+ * the source. */
+static bool set_places(kiln__draft *draft, const char *folder, const char *source)
 {
     size_t length = strlen(draft->path), behind = source ? strlen(source) : 0;
-    if (behind > 0 && behind + 1 < length && draft->path[length - behind - 1] == '/' &&
-        strcmp(draft->path + length - behind, source) == 0) {
+    if (folder && source) {
+        draft->folder = folder;
+        draft->source = source;
+    } else if (behind > 0 && behind + 1 < length && draft->path[length - behind - 1] == '/' &&
+               strcmp(draft->path + length - behind, source) == 0) {
         draft->folder = kiln__arena_strndup(draft->arena, draft->path, length - behind - 1);
         draft->source = source;
     } else {
@@ -255,12 +258,17 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     for (size_t i = 0; i < includes.count && whole.length < MOST_HEADERS_BYTES; i++)
         if (includes.items[i].path)
             kiln__text_printf(&whole, "\n%s", includes.items[i].text);
+    const size_t before = whole.length + 1;
     if (other)
         kiln__text_printf(&whole, "\n%s", other);
     char *kept = whole.failed ? NULL : kiln__arena_strndup(draft->arena, whole.data, whole.length);
     if (status == KILN_OK)
         status = kept ? kiln__scan_source(draft->arena, kept, whole.length, length, scan, error)
                       : kiln__fail_memory(error);
+    for (size_t i = 1; i < scan->count && kept && other && !scan->launch; i++)
+        scan->launch = scan->words[i].text >= kept + before ? i : 0;
+    for (size_t i = 0; i < before && kept && scan->launch; i++)
+        scan->launch_lines += kept[i] == '\n';
     kiln__text_free(&whole);
     kiln__free(engine->mem, other);
     draft->scan = scan;
@@ -274,16 +282,17 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     KILN__TRY(scan(engine, draft, text, length, options->launch, error));
     KILN__TRY(choose(draft, options->kernel, error));
     draft->name = make_spec_name(draft);
-    kiln__host_find(draft);
     kiln__take_values(draft, options->values, options->value_count);
-    kiln__guess_tunables(draft);
+    kiln__guess_macros(draft);
+    kiln__host_find(draft);
+    KILN__TRY(kiln__host_choose(draft, options->launch_line, error));
+    kiln__guess_templates(draft);
     KILN__TRY(kiln__probe(engine, draft, text, error));
     kiln__guess_sizes(draft);
     if (!kiln__host_apply(draft)) {
         if (draft->host.found)
-            draft->unread = kiln__arena_printf(draft->arena,
-                                               "the launch that the host code has is not read: an expression has "
-                                               "another form");
+            draft->unread = kiln__arena_printf(
+                draft->arena, "kiln cannot read the launch in the host code: an expression has another form");
         draft->host.found = false;
         kiln__guess_launch(draft);
     }
@@ -331,8 +340,8 @@ kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_o
         status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
     } else {
         *draft = (kiln__draft){.mem = engine->mem, .arena = &arena, .path = kept, .shown = path};
-        status = set_places(draft, taken.source) ? make(engine, draft, text, length, &taken, error)
-                                                 : kiln__fail_memory(error);
+        status = set_places(draft, taken.folder, taken.source) ? make(engine, draft, text, length, &taken, error)
+                                                               : kiln__fail_memory(error);
     }
     if (status == KILN_OK) {
         draft->source = taken.source ? taken.source : draft->source;

@@ -37,6 +37,21 @@ typedef struct kiln__kernel {
     size_t template_count;
 } kiln__kernel;
 
+/* A branch of #if: the words behind #if, #ifdef, #ifndef, #elif or #else, and the branches around and before it. */
+typedef enum kiln__branch_kind {
+    KILN__BRANCH_IF,
+    KILN__BRANCH_IFDEF,
+    KILN__BRANCH_IFNDEF,
+    KILN__BRANCH_ELSE
+} kiln__branch_kind;
+typedef struct kiln__branch {
+    kiln__branch_kind kind;
+    size_t from, to; /* the words of the condition */
+    size_t up;       /* the branch around this #if; 0: no branch */
+    size_t before;   /* the branch before this one of the same #if; 0: this is the first */
+    size_t first;    /* the first branch of the same #if */
+} kiln__branch;
+
 /* Limit for a draft: words that are compared with names that are looked up. The source is untrusted text. */
 enum { KILN__MOST_COMPARED = 1 << 27 };
 
@@ -45,7 +60,12 @@ typedef struct kiln__scan {
     kiln__word *words; /* word number 0 is empty */
     size_t *closes;    /* for each word: its closing bracket, or the word count */
     size_t count;
-    size_t own; /* the words of the source itself; then come its headers and the file with the launch */
+    size_t own;             /* the words of the source itself; then come its headers and the file with the launch */
+    size_t launch;          /* the first word of the file with the launch; 0: it is the source */
+    unsigned launch_lines;  /* the number of lines before that file */
+    uint16_t *inside;       /* for each word: the branch of #if in which it stands; 0: none */
+    kiln__branch *branches; /* from 1 */
+    size_t branch_count;
     kiln__macro *macros;
     size_t macro_count;
     kiln__kernel *kernels; /* kernels that have a body */
@@ -146,6 +166,8 @@ typedef struct kiln__tree {
 
 enum { KILN__MOST_LIST = 64 };
 
+typedef struct kiln__frame kiln__frame; /* host_internal.h */
+
 typedef struct kiln__host_launch {
     bool found;
     bool in_macro;     /* the launch is in the body of a macro */
@@ -157,7 +179,10 @@ typedef struct kiln__host_launch {
     kiln__range templates[KILN__MOST_LIST], arguments[KILN__MOST_LIST];
     kiln__tree *trees[KILN__MOST_LIST]; /* the template's arguments that are numbers; NULL: not read */
     size_t template_count, argument_count;
-    const struct kiln__frame *pasted; /* the use of the macro that launches this kernel among others */
+    /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL: none */
+    const kiln__frame *frame;
+    const char
+        *values[KILN__MOST_LIST]; /* all values that launches give to a parameter of the template; NULL: only one */
 } kiln__host_launch;
 
 typedef struct kiln__axis { /* one axis of the launch */
@@ -187,12 +212,17 @@ typedef struct kiln__draft {
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
     kiln__host_launch host;
+    kiln__host_launch
+        *launches; /* all launches of the kernel; kiln__host_choose() keeps those that #if distinguishes */
+    size_t launch_count;
+    size_t conditions; /* limited: conditions that are read in each other */
     /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
     size_t looked, nested, nodes, compared;
     /* the reason why the launch in the source could not be used; NULL: it was used, or there is none */
     const char *unread;
-    const char *shared;     /* the launch's bytes of shared memory; NULL: not known */
-    const char *wheres[16]; /* constraints of static_assert */
+    const char *shared;         /* the launch's bytes of shared memory; NULL: not known */
+    const char *wheres[16];     /* constraints of static_assert, and of the launches */
+    const char *where_from[16]; /* their reasons */
     size_t where_count;
     unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0: the first guess */
 } kiln__draft;
@@ -201,7 +231,8 @@ typedef struct kiln__draft {
 
 /* Finds the macros that the source leaves open, as far as its words show them. probe.c finds the others by compiling.
  */
-void kiln__guess_tunables(kiln__draft *draft);
+void kiln__guess_macros(kiln__draft *draft);
+void kiln__guess_templates(kiln__draft *draft); /* the parameters of the kernel's template, by the chosen launch */
 /* the values of kiln_draft_options */
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count);
 /* a name that the compiler does not know. Names that the source declares itself do not count: they are unknown only
@@ -223,6 +254,8 @@ void kiln__guess_launch(kiln__draft *draft);
 void kiln__guess_shapes(kiln__draft *draft);
 /* finds it by its name in the source */
 const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *source);
+/* Returns the name of the param for a parameter of the template. */
+const char *kiln__template_name(const kiln__draft *draft, const char *name);
 bool kiln__name_is_block(const char *name); /* the name looks like a number of threads of a block, or a tile */
 
 /* Makes a size of the parameter number `argument`, which is a whole number. Returns its name, or NULL. */
@@ -241,9 +274,16 @@ bool kiln__element_named(const char *name, size_t length, const char **type, int
 bool kiln__is_floating(const char *type);          /* a type of a spec */
 uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0: unknown type */
 
+/* Returns the name of the type that an argument of a template is, without aliases and without the template around the
+ * launch. NULL: a type that no spec has. */
+const char *kiln__type_of_range(kiln__draft *draft, kiln__range range);
+
 /* ---- the launch by host code ---- */
 
-void kiln__host_find(kiln__draft *draft); /* finds the launch of the kernel in the source */
+void kiln__host_find(kiln__draft *draft); /* finds the launches of the kernel in the source */
+/* Chooses the launch at `line`, or with 0 the only one. Launches that differ in arguments of the template alone count as
+ * one, and so do launches in different branches of one #if. Returns KILN_ERROR_NOT_FOUND for others, with their list. */
+kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error);
 /* Reads an expression of the host. Returns NULL if it cannot read the expression. */
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
 /* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. */

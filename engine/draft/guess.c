@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draft.h"
 #include "expr.h"
+#include "host_internal.h"
 
 enum { MOST_LOOKED = 2000 }; /* names that are looked up in the whole text; the source is untrusted */
 
@@ -275,7 +275,8 @@ static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t
     tunable->number = value;
     tunable->chosen = kiln__arena_printf(draft->arena, "%lld", (long long)value);
     const char *compared = compared_with(draft, tunable->source);
-    if (compared && in_list(compared, value)) {
+    if (compared && strchr(compared, ',') &&
+        in_list(compared, value)) { /* one number alone: #else has code for others */
         tunable->values = compared;
     } else if (value <= 1 && is_tested(draft->scan, tunable->source) && !is_number(draft->scan, tunable->source)) {
         tunable->values = "0, 1";
@@ -299,7 +300,7 @@ static const kiln__template_param *template_param(const kiln__draft *draft, cons
 
 /* Returns a name for the argument of a template parameter. A param with the name of the parameter would become a
  * macro, and replace the parameter in the source. */
-static const char *template_name(const kiln__draft *draft, const char *name)
+const char *kiln__template_name(const kiln__draft *draft, const char *name)
 {
     const char *made = kiln__arena_printf(draft->arena, "%s_VALUE", name);
     if (made && kiln__words_have(draft->scan, 1, draft->scan->count, made))
@@ -343,7 +344,7 @@ void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t co
         }
         if (template_param(draft, tunable->source)) {
             tunable->kind = KILN__TUNABLE_TEMPLATE;
-            tunable->name = template_name(draft, tunable->source);
+            tunable->name = kiln__template_name(draft, tunable->source);
         }
         draft->tunable_count++;
     }
@@ -375,12 +376,10 @@ static void add_guarded(kiln__draft *draft, const kiln__macro *macro)
     draft->tunable_count++;
 }
 
-static const char *type_of_range(kiln__draft *draft, kiln__range range);
-
 /* Sets the type that the launch gives to a parameter of the template, if it is a type of a spec. */
 static bool take_type(kiln__draft *draft, kiln__range range, kiln__tunable *tunable)
 {
-    const char *name = type_of_range(draft, range);
+    const char *name = kiln__type_of_range(draft, range);
     if (!name)
         return false;
     tunable->values = tunable->chosen = name;
@@ -429,7 +428,11 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
             tunable->unknown = true;
         }
     }
-    tunable->name = template_name(draft, param->name);
+    if (number < host->template_count && host->values[number]) {
+        tunable->values = host->values[number];
+        tunable->why = "the values that the source launches";
+    }
+    tunable->name = kiln__template_name(draft, param->name);
     draft->tunable_count++;
 }
 
@@ -452,11 +455,15 @@ static void add_tested(kiln__draft *draft)
     }
 }
 
-void kiln__guess_tunables(kiln__draft *draft)
+void kiln__guess_macros(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->scan->macro_count; i++)
         add_guarded(draft, &draft->scan->macros[i]);
     add_tested(draft);
+}
+
+void kiln__guess_templates(kiln__draft *draft)
+{
     kiln__host_templates(draft);
     for (size_t i = 0; i < draft->kernel->template_count; i++)
         add_template(draft, &draft->kernel->templates[i]);
@@ -621,10 +628,15 @@ static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_ar
     argument->role = pointer ? KILN__ROLE_BUFFER : KILN__ROLE_SCALAR;
 }
 
-/* Returns the name of the type that an argument of a template is, without aliases. NULL: a type that no spec has. */
-static const char *type_of_range(kiln__draft *draft, kiln__range range)
+const char *kiln__type_of_range(kiln__draft *draft, kiln__range range)
 {
     kiln__draft_argument made = {0};
+    for (const kiln__frame *f = draft->host.frame; f && range.to == range.from + 1; f = f->up)
+        for (size_t i = 0; i < f->count; i++)
+            if (same_word(draft, f->names[i], range.from)) {
+                range = f->values[i];
+                break;
+            }
     read_type(draft, range.from, range.to, &made);
     return made.odd || made.lanes != 1 || made.role == KILN__ROLE_BUFFER ? NULL : source_name(made.type);
 }

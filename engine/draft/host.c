@@ -7,115 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draft.h"
+#include "host_internal.h"
 
 /* Limits, because the source is untrusted text: definitions that are followed in each other, definitions that are looked up
  * in all, nodes of trees in all, words of a statement, launches that are tried, namespaces around a place. The nodes have a
  * limit because the argument of a macro is read once for each use. */
 enum {
     MOST_FOLLOWED = 12,
-    MOST_LIST = 64,
+    MOST_LIST = KILN__MOST_LIST,
     MOST_LOOKED = 2000,
     MOST_NODES = 1 << 16,
-    MOST_STATEMENT = 256,
-    MOST_TRIED = 200,
-    MOST_SPACES = 256
+    MOST_STATEMENT = 256
 };
-
-/* ---- words ---- */
-
-static char kind_of_word(const kiln__draft *draft, size_t word)
-{
-    return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
-}
-
-static bool is_text(const kiln__draft *draft, size_t word, const char *text)
-{
-    return kiln__word_is(draft->scan, word, text);
-}
-
-static bool same_word(const kiln__draft *draft, size_t a, size_t b)
-{
-    const kiln__word *words = draft->scan->words;
-    return words[a].length == words[b].length && memcmp(words[a].text, words[b].text, words[a].length) == 0;
-}
-
-/* Returns true if the words at `at` are three of this character: <<<, also with blanks between them. */
-static bool are_three(const kiln__draft *draft, size_t at, char c)
-{
-    return kind_of_word(draft, at) == c && kind_of_word(draft, at + 1) == c && kind_of_word(draft, at + 2) == c;
-}
-
-/* Returns true if the words at `at` are these characters without blanks between them. */
-static bool are_joined(const kiln__draft *draft, size_t at, const char *text)
-{
-    for (size_t i = 0; text[i]; i++)
-        if (kind_of_word(draft, at + i) != text[i] ||
-            (i && draft->scan->words[at + i].text != draft->scan->words[at].text + i))
-            return false;
-    return true;
-}
-
-/* Splits the words from..to at the commas outside of brackets. Angle brackets count if `angles` is set. Returns the
- * number of parts. */
-static size_t split_list(const kiln__draft *draft, size_t from, size_t to, bool angles, kiln__range *list)
-{
-    size_t count = 0, depth = 0, begin = from;
-    for (size_t i = from; i <= to && count < MOST_LIST; i++) {
-        char c = i < to ? kind_of_word(draft, i) : ',';
-        bool opens = c == '(' || c == '[' || c == '{' || (angles && c == '<');
-        bool closes = c == ')' || c == ']' || c == '}' || (angles && c == '>');
-        depth += opens;
-        depth -= closes && depth > 0;
-        if (i < to && (c != ',' || depth > 0))
-            continue;
-        if (i > begin)
-            list[count++] = (kiln__range){begin, i};
-        begin = i + 1;
-    }
-    return count;
-}
-
-/* Returns the outermost braces around a word as a range, without braces of namespaces. {0, 0}: none. */
-static kiln__range enclosing_function(const kiln__draft *draft, size_t word)
-{
-    const kiln__scan *scan = draft->scan;
-    size_t spaces = 0;
-    for (size_t i = 1; i < word && spaces < MOST_SPACES; i++) {
-        if (scan->words[i].directive || kind_of_word(draft, i) != '{')
-            continue;
-        bool space = is_text(draft, i - 1, "namespace") || (i > 1 && is_text(draft, i - 2, "namespace")) ||
-                     kind_of_word(draft, i - 1) == '"' || (i > 2 && is_text(draft, i - 3, "namespace"));
-        spaces += space;
-        if (space)
-            continue;
-        size_t close = kiln__word_close(scan, i);
-        if (close > word)
-            return (kiln__range){i + 1, close};
-        i = close;
-    }
-    return (kiln__range){0, 0};
-}
-
-/* Returns the words of the directive around a word: the body of a macro. */
-static kiln__range enclosing_directive(const kiln__draft *draft, size_t word)
-{
-    const kiln__scan *scan = draft->scan;
-    for (size_t i = 0; i < scan->macro_count; i++)
-        if (scan->macros[i].from <= word && word < scan->macros[i].to)
-            return (kiln__range){scan->macros[i].from, scan->macros[i].to};
-    return (kiln__range){0, 0};
-}
 
 /* ---- trees ---- */
 
-typedef struct kiln__frame frame;
-struct kiln__frame { /* the arguments of a macro while its body is read */
-    const frame *up;
-    size_t names[MOST_LIST];
-    kiln__range values[MOST_LIST];
-    size_t count;
-};
+typedef kiln__frame frame;
 
 typedef struct reader {
     kiln__draft *draft;
@@ -125,12 +32,30 @@ typedef struct reader {
     bool failed;
 } reader;
 
-static kiln__tree *make_tree(const reader *r, char op, kiln__tree *a, kiln__tree *b)
+kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b)
 {
-    kiln__tree *tree = r->draft->nodes++ < MOST_NODES ? kiln__arena_alloc(r->draft->arena, sizeof *tree) : NULL;
+    kiln__tree *tree = draft->nodes++ < MOST_NODES ? kiln__arena_alloc(draft->arena, sizeof *tree) : NULL;
     if (tree)
         *tree = (kiln__tree){.op = op, .a = a, .b = b};
     return tree;
+}
+
+static kiln__tree *make_tree(const reader *r, char op, kiln__tree *a, kiln__tree *b)
+{
+    return kiln__tree_make(r->draft, op, a, b);
+}
+
+/* Negates a condition: a == b becomes a != b. */
+kiln__tree *kiln__tree_not(kiln__draft *draft, kiln__tree *tree)
+{
+    static const char pairs[] = "ed<g>l";
+    if (!tree)
+        return NULL;
+    if (tree->op == '!')
+        return tree->a;
+    const char *at = strchr(pairs, tree->op);
+    return at ? kiln__tree_make(draft, pairs[(at - pairs) ^ 1], tree->a, tree->b)
+              : kiln__tree_make(draft, '!', tree, NULL);
 }
 
 static kiln__tree *make_number(const reader *r, int64_t value)
@@ -202,9 +127,9 @@ static bool is_changed(const kiln__draft *draft, size_t i)
 {
     static const char *const after[] = {"++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
     for (size_t k = 0; k < KILN__COUNT(after); k++)
-        if (are_joined(draft, i + 1, after[k]))
+        if (kiln__words_are_joined(draft, i + 1, after[k]))
             return true;
-    return i > 2 && (are_joined(draft, i - 2, "++") || are_joined(draft, i - 2, "--"));
+    return i > 2 && (kiln__words_are_joined(draft, i - 2, "++") || kiln__words_are_joined(draft, i - 2, "--"));
 }
 
 /* Finds the definition of a variable before the launch, or of a constant: `int blocks = (n + 255) / 256;`. Returns the
@@ -215,7 +140,7 @@ static kiln__range find_value(kiln__draft *draft, size_t name, kiln__range where
     draft->compared += where.to > where.from ? where.to - where.from : 0;
     for (size_t i = where.from; i + 2 < where.to && draft->compared <= KILN__MOST_COMPARED; i++) {
         if (!same_word(draft, i, name) || kind_of_word(draft, i) != 'w' || kind_of_word(draft, i - 1) == '.' ||
-            (i > 2 && are_joined(draft, i - 2, "->")))
+            (i > 2 && kiln__words_are_joined(draft, i - 2, "->")))
             continue;
         draft->compared += MOST_STATEMENT;
         if (!constant && found.from && is_changed(draft, i)) {
@@ -275,8 +200,8 @@ static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
     frame made = {.up = r->macro};
     if (close >= r->to || head >= macro->to)
         return NULL;
-    made.count = split_list(draft, r->at + 1, close, false, made.values);
-    if (split_list(draft, macro->from + 1, head, false, names) != made.count)
+    made.count = kiln__words_split(draft, r->at + 1, close, false, made.values);
+    if (kiln__words_split(draft, macro->from + 1, head, false, names) != made.count)
         return NULL;
     for (size_t i = 0; i < made.count; i++)
         made.names[i] = names[i].from;
@@ -284,14 +209,80 @@ static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
     return read_range(r, (kiln__range){head + 1, macro->to}, &made);
 }
 
-/* Replaces a name by its meaning. The order is: an argument of the macro that is read, an argument of the kernel, a
- * param, an argument of the kernel's template, a local variable, a constant, a macro. Otherwise the name is free. */
+/* Reads the words for which a parameter stands, in the place where these words are. */
+static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range value)
+{
+    kiln__host_launch *host = &r->draft->host;
+    const kiln__range scope = host->scope;
+    const size_t at = host->at;
+    if (!f->scope.from)
+        return read_range(r, value, f->up);
+    const reader there = {.draft = r->draft, .depth = r->depth};
+    const frame *kept = host->frame;
+    host->scope = f->scope;
+    host->at = f->at;
+    host->frame = f->up;
+    kiln__tree *tree = read_range(&there, value, f->up);
+    host->scope = scope;
+    host->at = at;
+    host->frame = kept;
+    return tree;
+}
+
+/* Reads the value of a variable before word `before`. If the last definition stands in a branch of #if that params decide,
+ * the definition before it counts otherwise. *changed: no definition gives the value. */
+static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bool *changed)
+{
+    kiln__draft *draft = r->draft;
+    kiln__tree *condition = NULL;
+    const kiln__range value = find_value(draft, name, (kiln__range){draft->host.scope.from, before}, false);
+    if (value.from == 0)
+        return NULL;
+    *changed = value.to == value.from; /* blocks = n / 128, and then blocks++ */
+    if (*changed)
+        return NULL;
+    const kiln__when when = kiln__condition(draft, value.from, draft->host.at, &condition);
+    if (when == KILN__NEVER)
+        return read_variable(r, name, value.from - 1, changed);
+    reader inner = *r;
+    inner.before = value.from - 1; /* blocks = blocks + 1 */
+    kiln__tree *tree = read_range(&inner, value, r->draft->host.frame);
+    kiln__tree *other = tree && when == KILN__SOMETIMES ? read_variable(r, name, value.from - 1, changed) : NULL;
+    kiln__tree *both = other ? make_tree(r, ':', tree, other) : NULL;
+    return both ? make_tree(r, '?', condition, both) : tree;
+}
+
+/* Reads a macro without arguments. If it is defined in several branches of #if, the conditions choose. `above`: the
+ * number of macros of the source that count. */
+static kiln__tree *read_macro(const reader *r, const char *name, size_t above)
+{
+    const kiln__scan *scan = r->draft->scan;
+    kiln__tree *condition = NULL;
+    size_t i = above;
+    while (i > 0 && (scan->macros[i - 1].function || strcmp(scan->macros[i - 1].name, name) != 0))
+        i--;
+    r->draft->compared += above - i;
+    if (i == 0 || r->draft->compared > KILN__MOST_COMPARED)
+        return NULL;
+    const kiln__when when = kiln__condition(r->draft, scan->macros[i - 1].from, r->draft->host.at, &condition);
+    if (when == KILN__NEVER)
+        return read_macro(r, name, i - 1);
+    kiln__tree *tree = read_range(r, (kiln__range){scan->macros[i - 1].from, scan->macros[i - 1].to},
+                                  r->draft->host.frame);
+    kiln__tree *other = tree && when == KILN__SOMETIMES ? read_macro(r, name, i - 1) : NULL;
+    kiln__tree *both = other ? make_tree(r, ':', tree, other) : NULL;
+    return both ? make_tree(r, '?', condition, both) : tree;
+}
+
+/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the kernel, a
+ * param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a local
+ * variable, a constant, and a macro. Otherwise the name is free. */
 static kiln__tree *resolve_name(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;
     const kiln__host_launch *host = &draft->host;
     for (const frame *f = r->macro; f; f = f->up)
-        for (size_t i = 0; i < f->count; i++)
+        for (size_t i = 0; i < f->count && !f->scope.from; i++)
             if (same_word(draft, f->names[i], name))
                 return read_range(r, f->values[i], f->up);
     char *text = draft->looked++ < MOST_LOOKED ? kiln__word_copy(draft->scan, name) : NULL;
@@ -301,32 +292,37 @@ static kiln__tree *resolve_name(reader *r, size_t name)
         if (draft->sizes[i].host && strcmp(draft->sizes[i].host, text) == 0)
             return make_name(r, draft->sizes[i].name, true);
     const kiln__tunable *tunable = kiln__tunable_find(draft, text);
-    if (tunable && (tunable->kind == KILN__TUNABLE_MACRO || host->in_kernel))
+    if (tunable && (tunable->kind != KILN__TUNABLE_TEMPLATE || host->in_kernel))
         return make_name(r, tunable->name, true);
     tunable = find_template(draft, name);
     if (tunable)
         return make_name(r, tunable->name, true);
+    for (const frame *f = r->macro; f; f = f->up)
+        for (size_t i = 0; i < f->count && f->scope.from; i++)
+            if (same_word(draft, f->names[i], name))
+                return read_in_frame(r, f, f->values[i]);
     if (strcmp(text, "warpSize") == 0)
         return make_number(r, 32);
-    kiln__range value = find_value(draft, name, (kiln__range){host->scope.from, r->before ? r->before : host->at},
-                                   false);
-    if (value.from && value.to == value.from) /* blocks = n / 128, and then blocks++ */
+    bool changed = false;
+    kiln__tree *tree = read_variable(r, name, r->before ? r->before : host->at, &changed);
+    if (changed)
         return NULL;
-    reader inner = *r;
-    inner.before = value.from ? value.from - 1 : r->before; /* blocks = blocks + 1 */
-    if (value.from == 0 &&
-        host->in_macro) { /* the macro that makes grid and block comes after the macro that launches */
+    kiln__range value = {0, 0};
+    if (!tree && host->in_macro) { /* the macro that makes grid and block comes after the macro that launches */
         for (size_t i = 0; i < draft->scan->macro_count && value.from == 0; i++)
             if (draft->scan->macros[i].from > host->at)
                 value = find_value(draft, name, (kiln__range){draft->scan->macros[i].from, draft->scan->macros[i].to},
                                    false);
     }
-    if (value.from == 0)
+    if (!tree && value.from == 0)
         value = find_value(draft, name, (kiln__range){2, draft->scan->count}, true);
-    const kiln__macro *macro = kiln__macro_find(draft->scan, text);
-    if (value.from == 0 && macro && !macro->function)
-        value = (kiln__range){macro->from, macro->to};
-    kiln__tree *tree = value.from ? read_range(&inner, value, host->pasted) : NULL;
+    if (!tree && value.from && value.to > value.from) {
+        reader inner = *r;
+        inner.before = value.from - 1;
+        tree = read_range(&inner, value, host->frame);
+    }
+    if (!tree && value.from == 0)
+        tree = read_macro(r, text, draft->scan->macro_count);
     if (tree && tree->op == '0' && !tree->text)
         tree->text = text; /* the number's name */
     return tree ? tree : make_name(r, text, false);
@@ -385,7 +381,7 @@ static kiln__tree *read_call(reader *r, size_t name)
     size_t close = kiln__word_close(draft->scan, r->at);
     if (close >= r->to)
         return NULL;
-    size_t count = split_list(draft, r->at + 1, close, false, list);
+    size_t count = kiln__words_split(draft, r->at + 1, close, false, list);
     char small[64] = "";
     for (size_t i = 0; i < draft->scan->words[name].length && i + 1 < sizeof small; i++)
         small[i] = kiln__lower(draft->scan->words[name].text[i]);
@@ -457,6 +453,15 @@ static kiln__tree *read_primary(reader *r)
         r->depth--;
         return !operand || c == '+' ? operand : make_tree(r, 'n', operand, NULL);
     }
+    if (c == '!' && !kiln__words_are_joined(draft, at, "!=")) {
+        if (r->depth >= MOST_FOLLOWED)
+            return NULL;
+        r->at++;
+        r->depth++;
+        kiln__tree *operand = read_primary(r);
+        r->depth--;
+        return kiln__tree_not(draft, operand);
+    }
     if (c == '(') {
         size_t close = kiln__word_close(draft->scan, at);
         r->at = close + 1;
@@ -464,9 +469,14 @@ static kiln__tree *read_primary(reader *r)
     }
     if (c != 'w')
         return NULL;
-    while (is_text(draft, r->at, "std") && are_joined(draft, r->at + 1, "::")) /* std::min */
+    while (is_text(draft, r->at, "std") && kiln__words_are_joined(draft, r->at + 1, "::")) /* std::min */
         r->at += 3;
     at = r->at++;
+    if (is_text(draft, at, "defined")) {
+        const bool round = kind_of_word(draft, r->at) == '(';
+        r->at += round ? 3 : 1;
+        return r->at <= r->to ? kiln__defined(draft, at + 1 + round, at) : NULL;
+    }
     if (is_text(draft, at, "true") || is_text(draft, at, "false"))
         return make_name(r, kiln__word_copy(draft->scan, at), true);
     char *text = kiln__word_copy(draft->scan, at);
@@ -484,7 +494,8 @@ static kiln__tree *read_primary(reader *r)
         }
         return NULL;
     }
-    if (kind_of_word(draft, r->at) == '.' || kind_of_word(draft, r->at) == '[' || are_joined(draft, r->at, "::"))
+    if (kind_of_word(draft, r->at) == '.' || kind_of_word(draft, r->at) == '[' ||
+        kiln__words_are_joined(draft, r->at, "::"))
         return NULL; /* x.size(0) */
     return resolve_name(r, at);
 }
@@ -505,7 +516,7 @@ static int operator_at(const reader *r, char *op, size_t *words)
         return 2;
     }
     for (size_t i = 0; i < KILN__COUNT(list) && r->at < r->to; i++)
-        if (are_joined(r->draft, r->at, list[i].text)) {
+        if (kiln__words_are_joined(r->draft, r->at, list[i].text)) {
             *op = list[i].op;
             *words = strlen(list[i].text);
             return list[i].level;
@@ -617,7 +628,18 @@ static kiln__tree *read_expression(reader *r, int least)
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range)
 {
     reader r = {.draft = draft};
-    return read_range(&r, range, draft->host.pasted);
+    return read_range(&r, range, draft->host.frame);
+}
+
+kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree)
+{
+    kiln__tree *made = tree ? kiln__tree_make(draft, tree->op, NULL, NULL) : NULL;
+    if (!made)
+        return NULL;
+    *made = *tree;
+    made->a = kiln__tree_copy(draft, tree->a);
+    made->b = kiln__tree_copy(draft, tree->b);
+    return (made->a || !tree->a) && (made->b || !tree->b) ? made : NULL;
 }
 
 /* ---- trees as text, and their values ---- */
@@ -642,6 +664,7 @@ static int level_of(char op)
     case '/':
     case '%': return 7;
     case 'n': return 8;
+    case '!': return 3;
     default: return 9;
     }
 }
@@ -673,6 +696,9 @@ static void print_tree(const kiln__tree *tree, int least, kiln__text *out)
         kiln__text_puts(out, level <= least ? "(" : "");
         if (tree->op == 'n') {
             kiln__text_puts(out, "-");
+            print_tree(tree->a, level, out);
+        } else if (tree->op == '!') {
+            kiln__text_puts(out, "not ");
             print_tree(tree->a, level, out);
         } else if (tree->op == '?') {
             print_tree(tree->b->a, level, out);
@@ -726,8 +752,8 @@ bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool who
                kiln__tree_value(draft, a ? tree->b->a : tree->b->b, whole, otherwise, value);
     if (!tree->a || !kiln__tree_value(draft, tree->a, whole, otherwise, &a))
         return false;
-    if (tree->op == 'n') {
-        *value = -a;
+    if (tree->op == 'n' || tree->op == '!') {
+        *value = tree->op == 'n' ? -a : !a;
         return true;
     }
     return tree->b && kiln__tree_value(draft, tree->b, whole, otherwise, &b) && fold(tree->op, a, b, value);
@@ -773,28 +799,70 @@ void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to)
 
 /* ---- dim3 ---- */
 
-static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
+static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes);
 
-/* A dim3 may be made from another one (block.x), but not from itself without end. */
-bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
+/* A dim3 may be made from another one (block.x), but not from itself without end. Definitions count up to word `end_at`;
+ * 0: up to the launch. */
+static bool read_axes_before(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes)
 {
     enum { MOST_NESTED = 4 };
     if (draft->nested >= MOST_NESTED || draft->looked++ >= MOST_LOOKED || draft->compared > KILN__MOST_COMPARED)
         return false;
     draft->nested++;
-    bool read = read_axes(draft, range, axes);
+    bool read = read_axes(draft, range, end_at, axes);
     draft->nested--;
     return read;
 }
 
+bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
+{
+    return read_axes_before(draft, range, 0, axes);
+}
+
+bool kiln__axes_choose(kiln__draft *draft, const kiln__tree *condition, kiln__tree *const *otherwise, kiln__tree **axes)
+{
+    const reader r = {.draft = draft};
+    for (int axis = 0; axis < 3; axis++) {
+        if (!axes[axis] && !otherwise[axis])
+            continue;
+        kiln__tree *yes = axes[axis] ? axes[axis] : make_number(&r, 1);
+        kiln__tree *no = otherwise[axis] ? otherwise[axis] : make_number(&r, 1);
+        if (is_same_tree(yes, no))
+            continue;
+        kiln__tree *both = yes && no ? make_tree(&r, ':', yes, no) : NULL;
+        axes[axis] = both ? make_tree(&r, '?', kiln__tree_copy(draft, condition), both) : NULL;
+        if (!axes[axis])
+            return false;
+    }
+    return true;
+}
+
+/* Reads a dim3 whose definition stands in a branch of #if. `value` is its last definition. The definition before it counts
+ * otherwise. */
+static bool read_conditional_axes(kiln__draft *draft, kiln__range range, kiln__range value, kiln__tree *condition,
+                                  kiln__tree **axes)
+{
+    kiln__range list[MOST_LIST];
+    kiln__tree *other[3] = {NULL};
+    size_t count = kiln__words_split(draft, value.from, value.to, false, list);
+    for (size_t i = 0; i < count && i < 3; i++)
+        if ((axes[i] = kiln__host_read(draft, list[i])) == NULL || has_real(axes[i]))
+            return false;
+    const kiln__range earlier = {draft->host.scope.from, value.from - 1};
+    if (count == 0 || count > 3 || find_value(draft, range.from, earlier, false).from == 0)
+        return count > 0 && count <= 3;
+    return read_axes_before(draft, range, value.from - 1, other) && kiln__axes_choose(draft, condition, other, axes);
+}
+
 /* Reads up to three extents: `n`, `dim3(a, b)`, `{a, b, 1}`, or a variable of type dim3. */
-static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
+static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes)
 {
     kiln__range list[MOST_LIST];
     size_t count = 0;
     if (range.to == range.from + 1 && kind_of_word(draft, range.from) == 'w') { /* a variable */
         const kiln__host_launch *host = &draft->host;
-        kiln__range before = {host->scope.from, host->at}, value = find_value(draft, range.from, before, false);
+        kiln__range before = {host->scope.from, end_at ? end_at : host->at},
+                    value = find_value(draft, range.from, before, false);
         bool dim3 = false;
         draft->compared += 2 * (before.to - before.from);
         for (size_t i = before.from + 1; i < before.to; i++)
@@ -805,8 +873,15 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
                 dim3 = true;
         }
         dim3 |= value.from && is_text(draft, value.from, "dim3"); /* auto grid = dim3(n / 256) */
+        kiln__tree *condition = NULL;
+        kiln__when when = dim3 && value.to > value.from ? kiln__condition(draft, value.from, host->at, &condition)
+                                                        : KILN__ALWAYS;
+        if (when == KILN__NEVER)
+            return read_axes_before(draft, range, value.from - 1, axes);
+        if (when == KILN__SOMETIMES && read_conditional_axes(draft, range, value, condition, axes))
+            return true;
         if (dim3 && value.from)
-            count = split_list(draft, value.from, value.to, false, list);
+            count = kiln__words_split(draft, value.from, value.to, false, list);
         for (size_t i = before.from; dim3 && i + 3 < before.to; i++) /* grid.x = n; */
             if (same_word(draft, i, range.from) && kind_of_word(draft, i + 1) == '.' &&
                 kind_of_word(draft, i + 3) == '=') {
@@ -822,10 +897,10 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
             (is_text(draft, list[0].from, "dim3") || kind_of_word(draft, list[0].from) == '{'))
             return kiln__host_axes(draft, list[0], axes);
     } else if (kind_of_word(draft, range.from) == '{') {
-        count = split_list(draft, range.from + 1, range.to - 1, false, list);
+        count = kiln__words_split(draft, range.from + 1, range.to - 1, false, list);
     } else if (is_text(draft, range.from, "dim3") &&
                (kind_of_word(draft, range.from + 1) == '(' || kind_of_word(draft, range.from + 1) == '{')) {
-        count = split_list(draft, range.from + 2, range.to - 1, false, list);
+        count = kiln__words_split(draft, range.from + 2, range.to - 1, false, list);
     }
     if (count == 0)
         list[count++] = range;
@@ -836,184 +911,4 @@ static bool read_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes)
             return false;
     }
     return count <= 3;
-}
-
-/* ---- finding the launch ---- */
-
-/* Returns true if the name of a launched function is the kernel, or a variable that is set to it. The name may be
- * pasted in a macro: reduce_##type##_kernel. `from` and `to` are the words of the name. */
-static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range *templates)
-{
-    const char *plain = draft->kernel->plain;
-    if (to == from + 1 && is_text(draft, from, plain))
-        return true;
-    size_t first = draft->scan->words[from].length, last = draft->scan->words[to - 1].length, whole = strlen(plain);
-    if (to > from + 1) /* the token is pasted (##) */
-        return whole > first + last && memcmp(plain, draft->scan->words[from].text, first) == 0 &&
-               memcmp(plain + whole - last, draft->scan->words[to - 1].text, last) == 0;
-    for (size_t i = draft->host.scope.from; i + 2 < draft->host.at; i++) { /* auto kernel = name<...>; */
-        if (!same_word(draft, i, from) || kind_of_word(draft, i + 1) != '=')
-            continue;
-        size_t at = i + 2 + (kind_of_word(draft, i + 2) == '&');
-        while (kind_of_word(draft, at) == 'w' && are_joined(draft, at + 1, "::"))
-            at += 3;
-        if (!is_text(draft, at, plain))
-            continue;
-        if (kind_of_word(draft, at + 1) == '<')
-            *templates = (kiln__range){at + 2, kiln__word_close(draft->scan, at + 1)};
-        return true;
-    }
-    return false;
-}
-
-/* Finds the use of the macro that launches kernels of several names, for this kernel: LAUNCH(f32, float, 4). Its
- * arguments become the values of the macro's parameters. */
-static bool find_use(kiln__draft *draft, size_t from, size_t to)
-{
-    const kiln__scan *scan = draft->scan;
-    const char *plain = draft->kernel->plain;
-    const kiln__macro *macro = NULL;
-    for (size_t i = 0; i < scan->macro_count; i++)
-        if (scan->macros[i].from <= from && from < scan->macros[i].to && scan->macros[i].function)
-            macro = &scan->macros[i];
-    kiln__range names[MOST_LIST];
-    frame *made = kiln__arena_alloc(draft->arena, sizeof *made);
-    if (!macro || !made)
-        return false;
-    size_t head = kiln__word_close(scan, macro->from), count = split_list(draft, macro->from + 1, head, false, names);
-    for (size_t i = 1; i + 1 < scan->count; i++) {
-        if (scan->words[i].directive || !kiln__word_is(scan, i, macro->name) || kind_of_word(draft, i + 1) != '(')
-            continue;
-        *made = (frame){0};
-        made->count = split_list(draft, i + 2, kiln__word_close(scan, i + 1), false, made->values);
-        if (made->count != count)
-            continue;
-        for (size_t k = 0; k < count; k++)
-            made->names[k] = names[k].from;
-        kiln__text name = {.mem = draft->mem};
-        for (size_t w = from; w < to; w++) {
-            if (kind_of_word(draft, w) == '#')
-                continue;
-            const kiln__word *word = &scan->words[w];
-            for (size_t k = 0; k < count; k++)
-                if (same_word(draft, made->names[k], w))
-                    word = &scan->words[made->values[k].from];
-            kiln__text_add(&name, word->text, word->length);
-        }
-        bool same = strcmp(kiln__text_get(&name), plain) == 0;
-        kiln__text_free(&name);
-        if (same) {
-            draft->host.pasted = made;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Reads name<templates><<<...>>>(...), whose first '<' of three is at `at`. */
-static bool read_chevrons(kiln__draft *draft, size_t at)
-{
-    kiln__host_launch *host = &draft->host;
-    const kiln__scan *scan = draft->scan;
-    size_t end = at - 1, close = at + 3, depth = 0;
-    kiln__range templates = {0, 0}, list[MOST_LIST];
-    if (kind_of_word(draft, end) == '>') {
-        size_t open = end;
-        for (size_t parens = 0; open > 1; open--) {
-            parens += kind_of_word(draft, open) == ')';
-            parens -= parens > 0 && kind_of_word(draft, open) == '(';
-            depth += parens == 0 && kind_of_word(draft, open) == '>';
-            if (parens == 0 && kind_of_word(draft, open) == '<' && --depth == 0)
-                break;
-        }
-        templates = (kiln__range){open + 1, end};
-        end = open - 1;
-    }
-    if (kind_of_word(draft, end) != 'w')
-        return false;
-    size_t from = end;
-    while (from > 3 && kind_of_word(draft, from - 1) == '#' && kind_of_word(draft, from - 2) == '#' &&
-           kind_of_word(draft, from - 3) == 'w')
-        from -= 3;
-    host->at = from;
-    host->in_macro = scan->words[at].directive;
-    host->scope = host->in_macro ? enclosing_directive(draft, at) : enclosing_function(draft, at);
-    if (host->scope.from == 0 || !names_kernel(draft, from, end + 1, &templates) ||
-        (from < end && !find_use(draft, from, end + 1)))
-        return false;
-    while (close < scan->count && !are_three(draft, close, '>'))
-        close++;
-    size_t count = split_list(draft, at + 3, close, false, list);
-    if (count < 2 || kind_of_word(draft, close + 3) != '(')
-        return false;
-    host->grid = list[0];
-    host->block = list[1];
-    host->shared = count > 2 ? list[2] : (kiln__range){0, 0};
-    host->line = scan->words[at].line;
-    host->template_count = templates.from ? split_list(draft, templates.from, templates.to, true, host->templates) : 0;
-    host->argument_count = split_list(draft, close + 4, kiln__word_close(scan, close + 3), false, host->arguments);
-    return true;
-}
-
-/* Returns the words behind `object.member =`, before the launch. */
-static kiln__range member_value(const kiln__draft *draft, size_t object, const char *member)
-{
-    for (size_t i = draft->host.scope.from; i + 4 < draft->host.at; i++)
-        if (same_word(draft, i, object) && kind_of_word(draft, i + 1) == '.' && is_text(draft, i + 2, member) &&
-            kind_of_word(draft, i + 3) == '=') {
-            size_t end = i + 4;
-            while (end < draft->host.at && kind_of_word(draft, end) != ';')
-                end++;
-            return (kiln__range){i + 4, end};
-        }
-    return (kiln__range){0, 0};
-}
-
-/* Reads cudaLaunchKernelEx(&config, kernel, arguments...), whose name is at `at`. */
-static bool read_launch_call(kiln__draft *draft, size_t at)
-{
-    kiln__host_launch *host = &draft->host;
-    kiln__range list[MOST_LIST], templates = {0, 0};
-    size_t close = kiln__word_close(draft->scan, at + 1);
-    size_t count = split_list(draft, at + 2, close, false, list);
-    host->at = at;
-    host->in_macro = draft->scan->words[at].directive;
-    host->scope = host->in_macro ? enclosing_directive(draft, at) : enclosing_function(draft, at);
-    if (count < 2 || host->scope.from == 0 || kind_of_word(draft, list[0].from) != '&' ||
-        kind_of_word(draft, list[1].from) != 'w')
-        return false;
-    size_t name = list[1].from, config = list[0].from + 1;
-    if (kind_of_word(draft, name + 1) == '<')
-        templates = (kiln__range){name + 2, kiln__word_close(draft->scan, name + 1)};
-    if (!names_kernel(draft, name, name + 1, &templates))
-        return false;
-    host->grid = member_value(draft, config, "gridDim");
-    host->block = member_value(draft, config, "blockDim");
-    host->shared = member_value(draft, config, "dynamicSmemBytes");
-    if (!host->grid.from || !host->block.from)
-        return false;
-    host->line = draft->scan->words[at].line;
-    host->template_count = templates.from ? split_list(draft, templates.from, templates.to, true, host->templates) : 0;
-    host->argument_count = count - 2;
-    memcpy(host->arguments, list + 2, (count - 2) * sizeof *list);
-    return true;
-}
-
-void kiln__host_find(kiln__draft *draft)
-{
-    size_t tried = 0;
-    for (size_t i = 2; i + 4 < draft->scan->count && tried < MOST_TRIED; i++) {
-        draft->host = (kiln__host_launch){0};
-        tried += are_three(draft, i, '<') || is_text(draft, i, "cudaLaunchKernelEx");
-        if (are_three(draft, i, '<') && read_chevrons(draft, i)) {
-            draft->host.found = true;
-            return;
-        }
-        if (is_text(draft, i, "cudaLaunchKernelEx") && kind_of_word(draft, i + 1) == '(' &&
-            read_launch_call(draft, i)) {
-            draft->host.found = true;
-            return;
-        }
-    }
-    draft->host = (kiln__host_launch){0};
 }

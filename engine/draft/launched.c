@@ -3,14 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draft.h"
+#include "host_internal.h"
 
 enum { MOST_BLOCK = 1024 };
-
-static char kind_of_word(const kiln__draft *draft, size_t word)
-{
-    return word < draft->scan->count ? draft->scan->words[word].kind : '\0';
-}
 
 /* Returns the only word of an argument, without casts and parentheses: `n`, `(n)`, `(int)n`. 0: it is more. */
 static size_t only_word(const kiln__draft *draft, kiln__range range)
@@ -154,18 +149,18 @@ static bool has_number(const kiln__tree *tree, const kiln__tree *number)
 }
 
 /* Replaces a number of the block by a param, in a tree of the launch. */
-static void replace_number(kiln__tree *tree, const kiln__tree *number, const char *param)
+void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *name)
 {
     if (!tree)
         return;
     if (tree->op == '0' && has_number(tree, number)) {
         tree->op = 'w';
-        tree->text = param;
+        tree->text = name;
         tree->free = false;
         return;
     }
-    replace_number(tree->a, number, param);
-    replace_number(tree->b, number, param);
+    kiln__tree_replace(tree->a, number, name);
+    kiln__tree_replace(tree->b, number, name);
 }
 
 /* Returns true if the kernel walks over its work in steps of the number of threads: `i += blockDim.x`, or a variable that
@@ -202,11 +197,11 @@ static void tie_templates(kiln__draft *draft, kiln__tree **block, kiln__tree **g
         for (size_t k = 0; k < host->template_count && alone; k++)
             alone = k == i || !host->trees[k] || host->trees[k]->op != '0' || host->trees[k]->value != number->value;
         for (int axis = 0; axis < 3 && alone; axis++) {
-            replace_number(block[axis], number, tunable->name);
-            replace_number(grid[axis], number, tunable->name);
+            kiln__tree_replace(block[axis], number, tunable->name);
+            kiln__tree_replace(grid[axis], number, tunable->name);
         }
         if (alone)
-            replace_number(shared, number, tunable->name);
+            kiln__tree_replace(shared, number, tunable->name);
     }
 }
 
@@ -232,11 +227,27 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
                      (shared && !has_number(shared, &number) && !is_zero(shared));
         const char *name = known ? NULL : kiln__add_threads(draft, axis, used > 0, number.value);
         for (int k = 0; name && k < 3; k++) {
-            replace_number(block[k], &number, name);
-            replace_number(grid[k], &number, name);
+            kiln__tree_replace(block[k], &number, name);
+            kiln__tree_replace(grid[k], &number, name);
         }
         if (name)
-            replace_number(shared, &number, name);
+            kiln__tree_replace(shared, &number, name);
+    }
+}
+
+/* A number of threads that only the host knows, and that it takes from somewhere else, becomes a param: the kernel gets it
+ * from blockDim. */
+static void add_host_threads(kiln__draft *draft, int axis, kiln__tree **block, kiln__tree **grid)
+{
+    const char *host = block[axis]->text;
+    const char *name = kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim")
+                           ? kiln__add_threads(draft, axis, axis > 0 || (block[1] && block[1]->op != '0'), 0)
+                           : NULL;
+    if (name)
+        draft->tunables[draft->tunable_count - 1].source = host;
+    for (int k = 0; name && k < 3; k++) {
+        kiln__tree_bind(block[k], host, name);
+        kiln__tree_bind(grid[k], host, name);
     }
 }
 
@@ -324,8 +335,10 @@ static void take_asserts(kiln__draft *draft, kiln__range where)
         bool varies = false;
         for (size_t k = 0; k < draft->tunable_count; k++)
             varies |= !draft->tunables[k].size && kiln__tree_uses(tree, draft->tunables[k].name);
-        if (varies && !kiln__tree_free(tree) && kiln__tree_value(draft, tree, false, 0, &value) && value)
+        if (varies && !kiln__tree_free(tree) && kiln__tree_value(draft, tree, false, 0, &value) && value) {
+            draft->where_from[draft->where_count] = "static_assert";
             draft->wheres[draft->where_count++] = kiln__tree_text(draft, tree);
+        }
         i = close;
     }
 }
@@ -388,6 +401,53 @@ bool kiln__host_is_argument(const kiln__draft *draft, const char *name)
     return false;
 }
 
+/* Reads grid, block and shared memory of the launch draft->host. Names without a definition become sizes. */
+static bool read_launch(kiln__draft *draft, kiln__tree **grid, kiln__tree **block, kiln__tree **shared)
+{
+    const kiln__host_launch *host = &draft->host;
+    bool read = kiln__host_axes(draft, host->grid, grid) && kiln__host_axes(draft, host->block, block);
+    for (int axis = 0; axis < 3 && read; axis++) {
+        if (block[axis] && block[axis]->op == 'w' && block[axis]->free &&
+            !kiln__host_is_argument(draft, block[axis]->text))
+            add_host_threads(draft, axis, block, grid);
+        read = add_free(draft, grid[axis]) && add_free(draft, block[axis]);
+    }
+    if (read && host->shared.from) {
+        *shared = kiln__host_read(draft, host->shared);
+        if (*shared && !add_free(draft, *shared))
+            *shared = NULL;
+    }
+    return read;
+}
+
+/* Joins the launches in the other branches of #if to the one that was read: each axis becomes `A if CONDITION else B`.
+ * Returns false if one of them cannot be read. */
+static bool join_launches(kiln__draft *draft, kiln__tree **grid, kiln__tree **block, kiln__tree **shared)
+{
+    const kiln__host_launch first = draft->host;
+    bool read = true;
+    for (size_t i = 1; i < draft->launch_count && read; i++) {
+        kiln__tree *grids[3] = {NULL}, *blocks[3] = {NULL}, *bytes[3] = {NULL}, *condition = NULL;
+        kiln__tree *const all[3] = {*shared, NULL, NULL};
+        draft->host = draft->launches[i];
+        if (kiln__condition(draft, draft->host.at, 0, &condition) != KILN__SOMETIMES)
+            continue;
+        read = read_launch(draft, grids, blocks, bytes) && add_free(draft, condition) &&
+               kiln__axes_choose(draft, condition, grid, grids) && kiln__axes_choose(draft, condition, block, blocks);
+        if (read && (bytes[0] || *shared)) { /* no shared memory: 0 */
+            if (!bytes[0] && (bytes[0] = kiln__tree_make(draft, '0', NULL, NULL)) == NULL)
+                return false;
+            kiln__tree *none = kiln__tree_make(draft, '0', NULL, NULL), *const others[3] = {all[0] ? all[0] : none};
+            read = kiln__axes_choose(draft, condition, others, bytes);
+            *shared = bytes[0];
+        }
+        memcpy(grid, grids, sizeof grids);
+        memcpy(block, blocks, sizeof blocks);
+    }
+    draft->host = first;
+    return read;
+}
+
 /* Sets the launch of the draft from the launch of the host. Returns false if the source has none that can be read. Then
  * kiln__guess_launch() guesses it from the kernel alone. */
 bool kiln__host_apply(kiln__draft *draft)
@@ -405,14 +465,8 @@ bool kiln__host_apply(kiln__draft *draft)
             if (host->trees[i] && !add_free(draft, host->trees[i]))
                 return false;
     }
-    bool read = host->found && kiln__host_axes(draft, host->grid, grid) && kiln__host_axes(draft, host->block, block);
-    for (int axis = 0; axis < 3 && read; axis++)
-        read = add_free(draft, grid[axis]) && add_free(draft, block[axis]);
-    if (read && host->shared.from) {
-        shared = kiln__host_read(draft, host->shared);
-        if (shared && !add_free(draft, shared))
-            shared = NULL;
-    }
+    const bool read = host->found && read_launch(draft, grid, block, &shared) &&
+                      join_launches(draft, grid, block, &shared);
     if (read) {
         tie_templates(draft, block, grid, shared);
         set_threads(draft, block, grid, shared);

@@ -187,6 +187,46 @@ static bool find_macros(kiln__scan *scan)
     return scan->macros != NULL;
 }
 
+/* ---- conditions ---- */
+
+/* Notes for each word the branch of #if in which it stands. Branches beyond the limit count as no branch. */
+static bool find_branches(kiln__scan *scan)
+{
+    size_t open = 0, beyond = 0;
+    scan->inside = kiln__arena_alloc(scan->arena, (scan->count + 1) * sizeof *scan->inside);
+    scan->branches = kiln__arena_alloc(scan->arena, MOST_FOUND * sizeof *scan->branches);
+    for (size_t i = 0; scan->inside && scan->branches && i < scan->count; i++) {
+        scan->inside[i] = (uint16_t)open;
+        if (i == 0 || i + 1 >= scan->count || !begins_directive(scan->words, i))
+            continue;
+        const bool tests = kiln__word_is(scan, i + 1, "if"), defined = kiln__word_is(scan, i + 1, "ifdef");
+        const bool begins = tests || defined || kiln__word_is(scan, i + 1, "ifndef");
+        const bool turns = kiln__word_is(scan, i + 1, "elif"), ends = kiln__word_is(scan, i + 1, "endif");
+        if (begins && (beyond > 0 || scan->branch_count + 1 >= MOST_FOUND)) {
+            beyond++;
+        } else if (beyond > 0) {
+            beyond -= ends;
+        } else if (begins || ((turns || kiln__word_is(scan, i + 1, "else")) && open > 0)) {
+            kiln__branch made = {.kind = turns || tests ? KILN__BRANCH_IF
+                                         : defined      ? KILN__BRANCH_IFDEF
+                                         : begins       ? KILN__BRANCH_IFNDEF
+                                                        : KILN__BRANCH_ELSE,
+                                 .from = i + 2,
+                                 .to = line_end(scan, i),
+                                 .up = begins ? open : scan->branches[open].up,
+                                 .before = begins ? 0 : open};
+            if (!begins && scan->branch_count + 1 >= MOST_FOUND) /* the rest of this #if has no known condition */
+                continue;
+            made.first = begins ? scan->branch_count + 1 : scan->branches[open].first;
+            open = ++scan->branch_count;
+            scan->branches[open] = made;
+        } else if (ends && open > 0) {
+            open = scan->branches[open].up;
+        }
+    }
+    return scan->inside && scan->branches;
+}
+
 /* ---- kernels ---- */
 
 typedef struct names { /* the namespaces around a place */
@@ -299,5 +339,7 @@ kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t lengt
     KILN__TRY(read_words(scan, text, length, error));
     for (scan->own = scan->count; scan->own > 1 && scan->words[scan->own - 1].text >= text + own;)
         scan->own--;
-    return match_brackets(scan) && find_macros(scan) && find_kernels(scan) ? KILN_OK : kiln__fail_memory(error);
+    return match_brackets(scan) && find_macros(scan) && find_branches(scan) && find_kernels(scan)
+               ? KILN_OK
+               : kiln__fail_memory(error);
 }

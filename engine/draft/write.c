@@ -29,9 +29,9 @@ static void write_head(const kiln__draft *draft, kiln__text *out)
 {
     kiln__text_printf(
         out,
-        "# A first spec for kernel %s, written by `kiln init`. It is a guess: read the comments, correct what is "
-        "wrong,\n# and begin with what says \"check\". `kiln show FILE` says what is wrong with a spec, `kiln help "
-        "spec` has all keys.\n",
+        "# A first spec for kernel %s, written by `kiln init`. It is a guess. Read the comments, first those that "
+        "begin with\n# \"check\", and correct the spec. `kiln show FILE` reports mistakes of a spec, `kiln help spec` "
+        "explains how to write one.\n",
         draft->kernel->name);
     if (draft->scan->kernel_count > 1) {
         kiln__text_puts(out, "# Other kernels of the file (--kernel NAME):");
@@ -60,9 +60,9 @@ static void write_head(const kiln__draft *draft, kiln__text *out)
 static void write_sizes(const kiln__draft *draft, kiln__text *out)
 {
     bool baked = false;
-    kiln__text_puts(out,
-                    "# The problem's sizes: `default` is for a GPU (check: what do you really have?), `tiny` for the "
-                    "simulated device.\nsizes:\n");
+    kiln__text_puts(
+        out, "# The problem's sizes: `default` is for a GPU (check: use the sizes of your program), `tiny` for the "
+             "simulated device.\nsizes:\n");
     for (int set = 0; set < 2; set++) {
         kiln__text_puts(out, set ? "  tiny: {" : "  default: {");
         for (size_t i = 0; i < draft->size_count; i++)
@@ -76,7 +76,7 @@ static void write_sizes(const kiln__draft *draft, kiln__text *out)
         kiln__text_printf(out, baked ? ", %s" : "bake: [%s", draft->sizes[i].name);
         baked = true;
     }
-    kiln__text_puts(out, baked ? "] # the source has these as macros\n\n" : "\n");
+    kiln__text_puts(out, baked ? "] # these sizes become macros, because the source uses them as macros\n\n" : "\n");
 }
 
 /* Writes the constraints: a block has at most as many threads as the device, or __launch_bounds__, allows; and the
@@ -105,7 +105,8 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
             kiln__text_puts(out, " <= device.max_threads_per_block\"\n");
     }
     for (size_t i = 0; i < draft->where_count; i++)
-        kiln__text_printf(out, "%s  - \"%s\" # static_assert\n", conditions++ ? "" : "where:\n", draft->wheres[i]);
+        kiln__text_printf(out, "%s  - \"%s\" # %s\n", conditions++ ? "" : "where:\n", draft->wheres[i],
+                          draft->where_from[i]);
 }
 
 /* Writes the section `params` with a comment for each param, and a comment about the macros that the source defines
@@ -135,10 +136,11 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
             kiln__text_printf(out, "%s%s", tunable->kind == KILN__TUNABLE_MACRO ? " # " : "; ", tunable->why);
         kiln__text_puts(out, "\n");
     }
-    kiln__text_puts(out, first
-                             ? "# No tuning parameters were found: names in capitals that the source uses but does not "
-                               "define become some.\n"
-                             : "");
+    kiln__text_puts(
+        out,
+        first ? "# No tuning parameters were found. A name in capitals becomes one if the source uses it and does not "
+                "define it.\n"
+              : "");
     write_where(draft, out);
     bool hints = false;
     for (size_t i = 0; i < draft->scan->macro_count; i++) {
@@ -186,20 +188,22 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
         kiln__text_printf(out, "  %s: {type: %s, shape: [%s]", argument->name, type_of(argument), argument->shape);
         if (!output || argument->read || argument->atomic || argument->unwritten || !argument->seen)
             write_fill(draft, argument, out);
-        kiln__text_printf(out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
-                          argument->symbol && !argument->odd ? "; copied to this variable before each run"
-                          : argument->odd && !output   ? "; check: no type that a spec has, so bytes, all zero: give "
-                                                         "a content"
-                          : argument->odd              ? "; check: no type that a spec has, so bytes"
-                          : argument->same && output   ? "; check: a run wrote the same value everywhere, so a "
-                                                         "comparison says little: give inputs that matter"
-                          : argument->beyond           ? "; check: a run went past the end of less"
-                          : argument->unwritten        ? "; check: a run did not write it, so it begins with 0"
-                          : argument->atomic && output ? "; check: atomics add to it, so it begins with 0"
-                          : !argument->seen && draft->tried ? "; check: the run did not use it"
-                          : !argument->constant && !output  ? "; only read"
-                          : !argument->floating && !output  ? "; check: as indices these numbers mean little"
-                                                            : "");
+        kiln__text_printf(
+            out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
+            argument->symbol && !argument->odd ? "; copied to this variable before each run"
+            : argument->odd && !output
+                ? "; check: a spec has no such type, so these are bytes, all zero: give a content"
+            : argument->odd ? "; check: a spec has no such type, so these are bytes"
+            : argument->same && output
+                ? "; check: a run wrote the same value everywhere, so a comparison proves little: give inputs with "
+                  "differing values"
+            : argument->beyond                ? "; check: a run went past the end of less"
+            : argument->unwritten             ? "; check: a run did not write it, so it begins with 0"
+            : argument->atomic && output      ? "; check: atomics add to it, so it begins with 0"
+            : !argument->seen && draft->tried ? "; check: the run did not use it"
+            : !argument->constant && !output  ? "; only read"
+            : !argument->floating && !output  ? "; check: these numbers are made up, and indices usually need real data"
+                                              : "");
     }
     kiln__text_puts(out, first ? "" : "\n");
 }
@@ -241,15 +245,19 @@ static void write_verify(const kiln__draft *draft, kiln__text *out)
         }
         if (first)
             kiln__text_puts(
-                out, "# There is no reference: each answer is compared with the answer of the default configuration, "
-                     "so a mistake of\n"
-                     "# all is not seen. Better: {against: {file: want.npy}} or {against: {host: FUNCTION}} (kiln "
-                     "help hosts).\n"
-                     "verify:\n");
+                out,
+                "# There is no reference. kiln compares each answer with the answer of the default configuration, so "
+                "it "
+                "does not\n"
+                "# find a mistake that all configurations make. Better: {against: {file: want.npy}} or\n"
+                "# {against: {host: FUNCTION}} (kiln help hosts).\n"
+                "verify:\n");
         first = false;
         kiln__text_printf(out, "  %s: {against: {variant: default}}\n", draft->arguments[i].name);
     }
-    kiln__text_puts(out, first ? "# check: nothing is verified; `out: true` and `verify` do that.\n\n" : "\n");
+    kiln__text_puts(
+        out, first ? "# check: no answer is verified. To verify one, give a buffer `out: true`, and add `verify`.\n\n"
+                   : "\n");
 }
 
 /* Returns the name of a CUDA vector: "float4". */
@@ -339,9 +347,9 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true, certain = true;
     if (draft->host.found && draft->host.at < draft->scan->own)
-        kiln__text_printf(out, "# The launch, as line %u of the source has it.\nlaunch:\n  kernel: ", draft->host.line);
+        kiln__text_printf(out, "# The launch, from line %u of the source.\nlaunch:\n  kernel: ", draft->host.line);
     else if (draft->host.found)
-        kiln__text_puts(out, "# The launch, as the host code has it.\nlaunch:\n  kernel: ");
+        kiln__text_puts(out, "# The launch, from the host code.\nlaunch:\n  kernel: ");
     else
         kiln__text_puts(out, "# The launch (check grid and block: they are read from the use of blockIdx, blockDim and "
                              "threadIdx).\nlaunch:\n  kernel: ");

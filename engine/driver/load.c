@@ -59,16 +59,19 @@ typedef struct reason {
 static const reason reasons[] = {
     {CUDA_ERROR_STUB_LIBRARY, "%s is the toolkit's stub library, not the driver. Take its folder out of "
                               "LD_LIBRARY_PATH; the real libcuda.so.1 comes with the NVIDIA driver."},
-    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "The CUDA driver library %s and the loaded NVIDIA kernel module have different "
-                                        "versions. Reboot, or reload the module, so that both are the installed ones."},
+    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+     "The CUDA driver library %s and the loaded NVIDIA kernel module have different versions. Reboot, or reload the "
+     "module, so that both have the installed version."},
     {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
      "The forward-compatibility driver library %s does not support this GPU. Remove the cuda-compat package (or its "
      "folder from LD_LIBRARY_PATH), or update the NVIDIA driver."},
-    {CUDA_ERROR_SYSTEM_NOT_READY, "The CUDA driver %s says that the system is not ready. Start its services: "
+    {CUDA_ERROR_SYSTEM_NOT_READY, "The CUDA driver %s reports that the system is not ready. Start its services: "
                                   "`systemctl start nvidia-fabricmanager nvidia-persistenced`."},
-    {CUDA_ERROR_DEVICE_UNAVAILABLE, "The GPU is busy or in exclusive mode, says %s. See which process holds it with "
-                                    "`nvidia-smi`, or set the mode with `nvidia-smi -c DEFAULT`."},
-    {CUDA_ERROR_DEVICE_NOT_LICENSED, "The virtual GPU has no licence, says %s. Check the vGPU licence server."},
+    {CUDA_ERROR_DEVICE_UNAVAILABLE,
+     "The CUDA driver %s reports that the GPU is busy or in exclusive mode. `nvidia-smi` shows the process that uses "
+     "it, and `nvidia-smi -c DEFAULT` sets the mode."},
+    {CUDA_ERROR_DEVICE_NOT_LICENSED,
+     "The CUDA driver %s reports that the virtual GPU has no licence. Check the vGPU licence server."},
     {CUDA_ERROR_OUT_OF_MEMORY, "The CUDA driver %s could not start: out of memory. Free memory or raise the limit "
                                "(`ulimit -v` must be unlimited)."},
     {CUDA_ERROR_MPS_CONNECTION_FAILED, "The CUDA driver %s cannot reach the MPS server. Start it with "

@@ -88,7 +88,7 @@ static bool set_float(const report *r, kiln_value *out, double f, kiln__opcode c
 static bool overflow(const report *r, kiln__opcode code, kiln_value a, kiln_value b)
 {
     if (code == KILN__OP_NEGATE || code == KILN__OP_ABS)
-        return FAIL(r, "%s has no positive counterpart in 64 bits", show(a).text);
+        return FAIL(r, "-(%s) does not fit 64 bits", show(a).text);
     if (code > KILN__OP_NE)
         return FAIL(r, "%s(%s, %s) does not fit 64 bits", op_text(code), show(a).text, show(b).text);
     return FAIL(r, "%s %s %s does not fit 64 bits", show(a).text, op_text(code), show(b).text);

@@ -327,7 +327,7 @@ static bool sum(reader *r, const kiln__scope *scope, values *out)
         if (before > 0)
             r->plain = false;
         if (peek(r) == '+' && out->count > r->limit)
-            return FAIL(r, r->at, "a list of more than %zu values: a range may have more, but only alone", r->limit);
+            return FAIL(r, r->at, "a list of more than %zu values; only a single range may have more", r->limit);
     } while (accept(r, '+'));
     r->nesting--;
     return true;

@@ -34,7 +34,7 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
             at++;
         } else if (c == '}') {
             kiln__diag_add(diag, kiln__expr_place(pos, text, length, at),
-                           "this '}' has no '{'; write '}}' for a brace");
+                           "this '}' has no '{' before it; for the character '}' write '}}'");
             return NULL;
         } else if (c == '{') {
             size_t end = 0;
@@ -43,7 +43,8 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
                 return NULL;
             if (end == length || text[end] != '}') {
                 kiln__diag_add(diag, kiln__expr_place(pos, text, length, end == length ? at : end),
-                               end == length ? "this '{' is not closed; write '{{' for a brace" : "expected '}'");
+                               end == length ? "this '{' is not closed; for the character '{' write '{{'"
+                                             : "expected '}'");
                 return NULL;
             }
             made->exprs[made->count++] = expr;

@@ -133,7 +133,7 @@ static kiln_status inflate_file(unzip *z, const kiln_allocator *mem, bool (*more
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read: %s", z->name, kiln__error_text(errno));
+            return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be read: %s", z->name, kiln__error_text(errno));
         if (got == 0)
             return between ? KILN_OK
                            : kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzipped data end too early", z->name);

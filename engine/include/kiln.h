@@ -1,8 +1,8 @@
 /* kiln.h - the public interface of Kiln, an engine that compiles and tunes CUDA kernels at run time.
  *
  * This header declares the engine, specs, plans and runs. kiln_tune.h declares sweeps, the store of samples and
- * best-known configurations. kiln_sim.h declares the functions that only the simulated device offers; it is
- * experimental. Both headers include kiln.h.
+ * best-known configurations. kiln_sim.h declares functions that only the simulated device offers. kiln_judge.h declares
+ * verdicts on kernels that somebody else wrote. The last two headers are experimental. All three include kiln.h.
  *
  * Objects and ownership
  *   kiln_engine   a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
@@ -215,8 +215,8 @@ typedef struct kiln_options {
      * store. Then waiting for the lock of another process, and an import, end with KILN_ERROR_INTERRUPTED. The int
      * must live until the engine is closed. To end a run, use `stop` of kiln_run_options. */
     const volatile int *stop;
-    /* The ranks of rank 0, whose other ranks then compile and measure for this engine too; or NULL, so that only this
-     * process works. Close the ranks after the engine. */
+    /* The object of kiln_ranks_open() on rank 0, or NULL. With it, the other ranks of the job also compile and measure
+     * for this engine. NULL: only this process works. Close the ranks after the engine. */
     kiln_ranks *ranks;
     /* NULL, or a function that the library calls when kernels begin to run and when they have ended. With it the
      * application can end its process if the time limit of the library fails to end a kernel
@@ -238,9 +238,10 @@ typedef struct kiln_engine kiln_engine;
  * first call that needs the device opens it, and returns KILN_ERROR_NO_DEVICE if there is no such device. The first
  * call that needs NVRTC returns KILN_ERROR_NO_COMPILER if there is no usable NVRTC. */
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
-/* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may
- * be NULL. If a time limit ended a sweep, the function first waits for the compiles that were running then, each at most for
- * `compile_timeout`, so that the cache has their code. `stop` of the options ends the wait. */
+/* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may be
+ * NULL. If a time limit ended a sweep, some of its compiles may still be running. The function then first waits for
+ * them, so that the cache gets their code. A compile ends after `compile_timeout` at the latest. `stop` of the options
+ * ends the wait. */
 KILN_API void kiln_engine_close(kiln_engine *engine);
 
 /* ---- many machines: a job of several processes, one for each GPU --------------------------------------------- */
@@ -437,27 +438,30 @@ KILN_API kiln_status kiln_call_export_int(kiln_call *call, const char *name, int
 KILN_API kiln_status kiln_call_export_float(kiln_call *call, const char *name, double value);
 KILN_API kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type type, int dims,
                                             const uint64_t *shape, kiln_array **array);
-/* Exports a line of `length` elements without a copy. *data comes from kiln_call_allocator(). The export takes it, and
- * *data becomes NULL. After a failure the function still owns *data. */
+/* Exports an array with one dimension of `length` elements, without a copy. The memory *data must come from
+ * kiln_call_allocator(). The export takes ownership of it, and sets *data to NULL. After a failure the host function
+ * still owns *data. */
 KILN_API kiln_status kiln_call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length,
                                            void **data);
-/* Notes why the host function failed, in the format of printf(), and returns KILN_ERROR_HOST_FUNCTION. */
+/* Stores the reason why the host function failed, as a format and arguments of printf(), and returns
+ * KILN_ERROR_HOST_FUNCTION. */
 KILN_API kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
 
-/* The same with a status of the function's choice, such as KILN_ERROR_MEMORY, which it returns. */
+/* Stores the reason in the same way, and returns `status`, for example KILN_ERROR_MEMORY. */
 KILN_API kiln_status kiln_call_fail_as(kiln_call *call, kiln_status status, const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
-/* The allocator of the engine, for the function's own work. NULL: malloc(). */
+/* Returns the allocator of the engine, which the host function may use for its own work. NULL: use malloc(). */
 KILN_API const kiln_allocator *kiln_call_allocator(const kiln_call *call);
-/* A flag that becomes nonzero when the caller wants the call to end. A function that works for seconds looks at it, and
- * fails with KILN_ERROR_INTERRUPTED. NULL: nobody can end the call. */
+/* Returns the address of a flag that becomes nonzero when the caller wants the call to end. A host function that works
+ * for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL: nobody can end
+ * the call. */
 KILN_API const volatile int *kiln_call_stop(const kiln_call *call);
 
 /* A sparse matrix in compressed rows: the entries of row r have the numbers offsets[r] to offsets[r + 1] - 1, and their
@@ -469,11 +473,11 @@ typedef struct kiln_csr {
     float *values;     /* NULL: a pattern */
 } kiln_csr;
 /* Reads a Matrix Market file (coordinate or array; real, integer or pattern; general, symmetric or skew-symmetric) or a
- * list of edges (`from to [weight]`), gzipped or not, with all cores. `path` comes from kiln_call_file(). `graph` nonzero:
- * the result is a pattern without loops that has each edge in both directions. A failure is noted with the line and the
- * column in the file. */
+ * list of edges (`from to [weight]`), gzipped or not, with all cores. `path` comes from kiln_call_file(). If `graph` is
+ * nonzero, the result is a pattern without loops that has each edge in both directions. If the function fails, the call
+ * has a message with the line and the column in the file. */
 KILN_API kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix);
-KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* a matrix that is all zero is allowed */
+KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* a zeroed struct is allowed */
 
 typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 
@@ -481,10 +485,11 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 #define KILN_HOST_REFERENCE 1u
 #define KILN_HOST_INPUT 2u /* for `inputs:` */
 #define KILN_HOST_STEP 4u  /* for `steps:` */
-/* A purpose is joined with this flag if Kiln's own programs have the same function under the same name, as they have the
- * functions of the catalogue. The results of such a function depend on its code and its arguments only, so references are kept
- * on disk. Without the flag, a sweep that calls the function measures in its own process, because no
- * other process has the function. A captured spec cannot call such a function either. */
+/* Combine a purpose with this flag if Kiln's own programs have the same function under the same name, as they have the
+ * functions of the catalogue. With the flag, the results of the function must depend only on its code and its
+ * arguments, and Kiln keeps its references on disk. Without the flag, a sweep that calls the function measures in its
+ * own process, because other processes do not have the function. A captured spec cannot call a function without the
+ * flag either. */
 #define KILN_HOST_SHIPPED 8u
 
 /* Makes `function` callable as `name` from specs of this engine, for the purposes `uses` (KILN_HOST_...). Call it
@@ -502,13 +507,12 @@ typedef struct kiln_host_info {
     const char *takes; /* the names of its arguments; an argument in brackets has a default */
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
-/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info. A spec
- * that uses the function as a reference is then refused when it is loaded, if it has no buffer, size or other name for an
- * argument that has no default. Call it before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the
- * function is not registered. */
+/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info. With
+ * this information, the engine checks a spec that uses the function as a reference when the spec is loaded: each
+ * argument without a default must have a buffer, a size or another name in the spec. Otherwise the spec is refused.
+ * Call it before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the function is not registered. */
 KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error);
-/* Returns the host function with this number, from 0, of those that every engine has. Returns NULL for a number past the
- * last one. */
+/* Returns one of the host functions that every engine has, by its number from 0. Returns NULL past the last one. */
 KILN_API const kiln_host_info *kiln_host(size_t number);
 
 /* ---- specs ------------------------------------------------------------------------------------------------- */
@@ -521,7 +525,7 @@ typedef struct kiln_spec kiln_spec;
 KILN_API kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec,
                                     kiln_error **error);
 /* Loads a spec from `length` bytes in memory, which are copied. Messages show `name` as the name of the file. The
- * spec's sources and files are looked for in the folder of `name`. */
+ * library searches the spec's sources and files in the folder of `name`. */
 KILN_API kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
                                      kiln_spec **spec, kiln_error **error);
 /* Frees a spec. `spec` may be NULL. */
@@ -605,14 +609,14 @@ typedef enum kiln_spec_key_need {
     KILN_KEY_REQUIRED,
     /* The mapping has exactly one of its keys that are marked like this. */
     KILN_KEY_ONE_OF,
-    /* The mapping takes any key. `name` represents it in texts. */
+    /* The mapping accepts any key. `name` stands for such a key in texts. */
     KILN_KEY_ANY
 } kiln_spec_key_need;
 typedef struct kiln_spec_key_info {
     const char *mapping;       /* the mapping that has the key: "spec", "launch", ... */
     const char *mapping_about; /* one line about the mapping, the same text for all its keys */
-    /* A JSON schema that the mapping must meet too, which tells which of its keys go together. It is the same for all
-     * keys of the mapping. */
+    /* A further JSON schema for the mapping. It tells which keys of the mapping may or must occur together. It is the
+     * same for all keys of the mapping. */
     const char *mapping_rule;
     const char *name; /* "grid" */
     kiln_spec_key_need need;
@@ -620,8 +624,8 @@ typedef struct kiln_spec_key_info {
     /* The kind of value as a JSON schema. The schema refers to the mapping NAME as #/$defs/NAME. */
     const char *schema;
     const char *about; /* one line about the key */
-    /* The thing that changes if the value of the key changes: "code", ... It decides which samples of a store a sweep
-     * cannot reuse after the change. */
+    /* The part of a sample that depends on the value of the key: "code", ... It decides which stored samples a sweep
+     * cannot reuse after a change of the value. */
     const char *changes;
 } kiln_spec_key_info;
 /* Returns the key with this number, from 0. The keys of one mapping follow one another. Returns NULL for a number
@@ -709,13 +713,13 @@ KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel
 /* The metrics of the plan's variant, with `flops` and `bytes`. kiln_plan_metric() computes one metric for the params,
  * sizes and inputs of the plan. If the inputs of the plan do not exist yet, the function makes them. A metric that uses
  * measurements takes them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND:
- * `metric` is past the last one. KILN_ERROR_UNSUPPORTED: the metric needs a figure that was not measured; *name is set
- * nevertheless. */
+ * `metric` is past the last one. KILN_ERROR_UNSUPPORTED: the metric needs a value that was not measured; *name is set
+ * even then. */
 KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
 KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value,
                                       kiln_error **error);
 
-/* ---- capture: a launch written down as a problem of its own ----------------------------------------------------
+/* ---- capture: a launch written as a spec with its data ----------------------------------------------------
  *
  * A captured launch is a folder FOLDER/SPEC-000 (-001, ...) with a spec and all the files that the spec needs. The
  * command `kiln tune FOLDER/SPEC-000/SPEC.yaml` runs it without changes. The spec has these parts:
@@ -727,9 +731,9 @@ KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char
  * - the configuration of the launch as the defaults;
  * - every variant, and every param that can still vary.
  *
- * engine/plan/capture/CAPTURE.md tells which files are written, and when. Only launches of plans are captured, not
- * the launches of other CUDA code. The call waits until a captured launch has ended. If no capture is requested, a
- * launch costs one more comparison. */
+ * engine/plan/capture/CAPTURE.md tells which files are written, and when. Only launches of plans are captured, not the
+ * launches of other CUDA code. A call whose launch is captured waits until the launch has ended. While no capture is
+ * requested, a launch only makes one more comparison. */
 
 typedef struct kiln_capture_options {
     size_t size; /* sizeof(kiln_capture_options); every zero member means its default */
@@ -745,9 +749,9 @@ typedef struct kiln_capture_options {
 } kiln_capture_options;
 
 /* Captures the next `count` calls of kiln_plan_launch() that launch `what` on any plan of the engine. If `options` is
- * NULL, the engine captures no further launches. The environment variable KILN_CAPTURE=WHAT or
- * KILN_CAPTURE=WHAT:COUNT, which kiln_engine_open() reads, has the same effect; WHAT may be '*'. If a launch cannot
- * be captured, the library logs a warning with the reason and launches. Any thread may call this function. */
+ * NULL, the engine captures no further launches. The environment variable KILN_CAPTURE=WHAT or KILN_CAPTURE=WHAT:COUNT,
+ * which kiln_engine_open() reads, has the same effect; WHAT may be '*'. If a launch cannot be captured, the library
+ * logs a warning with the reason, and makes the launch. Any thread may call this function. */
 KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *options, kiln_error **error);
 /* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), in a folder below `folder`.
  * A NULL `folder` means the default of kiln_capture_options. If the capture fails, that launch or run fails too. */
@@ -1031,12 +1035,12 @@ KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsig
 /* The results of the following functions belong to the inspection. kiln_inspection_free() accepts NULL. */
 KILN_API void kiln_inspection_free(kiln_inspection *inspection);
 KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection); /* "sm_90" */
-/* the text that the compiler got */
+/* Returns the text that the compiler got. */
 KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection);
 KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection); /* "" if there is no PTX */
 /* Returns the machine code, or NULL if there is none. If `bytes` is not NULL, *bytes is set to its length. */
 KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes);
-/* of the compiler; "" if the log is empty */
+/* Returns the log of the compiler; "" if the log is empty. */
 KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection);
 /* Returns one finding about the wgmma instructions of a kernel, as a sentence. A finding tells that ptxas serialised
  * these instructions or inserted waits, which costs time, and why (messages C7509 to C7520 of ptxas). Returns NULL
@@ -1065,6 +1069,12 @@ typedef struct kiln_draft_options {
     size_t option_count;
     const kiln_setting *defines;
     size_t define_count;
+    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL: the folder from which `source`
+     * leads to the file. */
+    const char *folder;
+    /* The line of the launch that the spec is to have, from 1, in the file `launch` or in the source. 0: all launches of
+     * the kernel. They must be equal, or differ only in arguments of the template or by #if. */
+    unsigned launch_line;
 } kiln_draft_options;
 /* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback should
  * return 0. */
@@ -1074,8 +1084,8 @@ typedef int (*kiln_draft_fn)(void *user, const char *spec, size_t length);
  *
  * The spec has sizes, params, buffers and a launch, as far as they follow from the source. Comments mark the parts
  * that were guessed. On a simulated device the function also runs the kernel to find these parts. If that run fails,
- * a comment in the spec tells it. KILN_ERROR_NOT_FOUND: the source has no such kernel. KILN_ERROR_UNSUPPORTED: no
- * spec can launch this kernel. */
+ * a comment in the spec tells it. KILN_ERROR_NOT_FOUND: the source has no such kernel, or several launches of it that
+ * differ; the message lists them. KILN_ERROR_UNSUPPORTED: no spec can launch this kernel. */
 KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kiln_draft_options *options,
                                 kiln_draft_fn show, void *user, kiln_error **error);
 
@@ -1084,10 +1094,10 @@ KILN_API kiln_status kiln_draft(kiln_engine *engine, const char *path, const kil
 /* An entry is compiled code, or a reference that a host function or a command computed (engine/plan/README.md). */
 typedef struct kiln_cache_entry {
     const char *id;       /* 32 hexadecimal digits */
-    const char *source;   /* the name of the source; of a reference the name of the spec */
-    const char *arch;     /* the architecture of a reference "reference" */
-    const char *compiler; /* "nvrtc 13.0"; of a reference the host function or the command */
-    const char *options;  /* the compiler's options, separated by spaces; of a reference the sizes */
+    const char *source;   /* the name of the source; for a reference the name of the spec */
+    const char *arch;     /* the architecture of the code; "reference" for a reference */
+    const char *compiler; /* "nvrtc 13.0"; for a reference the host function or the command */
+    const char *options;  /* the compiler's options, separated by spaces; for a reference the sizes */
     uint64_t bytes;
     int64_t used; /* time of the last use, in seconds since 1970 */
     int intact;   /* set only by kiln_cache_verify(); 1: the checksum and the key are right */
@@ -1101,14 +1111,15 @@ KILN_API kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, vo
 /* Checks every entry and removes the damaged ones. It calls `each` for every entry. If `each` returns nonzero, the
  * remaining entries are not checked. */
 KILN_API kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Calls `show` once with an entry, its source and its PTX. A reference has its key in place of the source, and no PTX. `id` may be any prefix of the id that only this entry has.
- * The return value of `show` has no effect. */
+/* Calls `show` once with an entry, its source and its PTX. For a reference, the source is the key of the reference, and
+ * there is no PTX. `id` may be a prefix of the entry's id, if no other entry has this prefix. The return value of
+ * `show` has no effect. */
 typedef int (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, const char *source_text, const char *ptx,
                                   size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
-/* Removes the least recently used entries until at most `max_bytes` bytes remain, references before code. *removed gets the number of removed
- * entries, *kept_bytes the remaining bytes. Both pointers may be NULL. */
+/* Removes the least recently used entries until at most `max_bytes` bytes remain. It removes references before compiled
+ * code. *removed gets the number of removed entries, *kept_bytes the remaining bytes. Both pointers may be NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);
 KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error);

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* What a verdict says. X(name, word in the JSON, exit code of the command, text). The values never change. */
+/* The kinds of verdicts. X(name, word in the JSON, exit code of the command, text). The values never change. */
 #define KILN_JUDGED_MAP(X)                                                                                             \
     X(PASS, "pass", 0, "no trial found a fault")                                                                       \
     X(COMPILE, "compile", 9, "the candidate does not compile")                                                         \
@@ -24,7 +24,7 @@ extern "C" {
     X(UNWRITTEN, "unwritten", 14, "the candidate leaves elements of an output unwritten")                              \
     X(WRONG, "wrong", 14, "the candidate gives a wrong answer")                                                        \
     X(STATE, "state", 14, "the answer or the work depends on earlier calls")                                           \
-    X(TOO_FAST, "too-fast", 14, "the candidate is faster than the device can do the work")                             \
+    X(TOO_FAST, "too-fast", 14, "the candidate takes less time than the device needs for the work")                    \
     X(UNDECIDED, "undecided", 18, "the budget ended before all trials had run")
 typedef enum kiln_judged {
 #define KILN_X(name, word, code, text) KILN_JUDGED_##name,
@@ -52,12 +52,12 @@ typedef struct kiln_judgement kiln_judgement;
 /* Judges a kernel: compiles the `length` bytes of CUDA source `text` in place of the source of a variant of `spec`,
  * runs trials on the engine's device, and makes a verdict.
  *
- * `name` is the name of the source in messages. A candidate that does not compile, crashes the compiler or gives wrong
- * answers is no error: the function returns KILN_OK, and the verdict says so. Errors are faults of the spec, of the
- * options or of the machine. Free *verdict with kiln_judgement_free(). With KILN_SANDBOX the calling process gives up its
- * rights before the first trial, as in kiln_plan_run(). Only one thread at a time may judge with one engine, and no other
- * plan of the engine may be in use. A kernel that faults on a simulated device ends the device's context. The engine then
- * makes a new one, and plans that were open before are lost. */
+ * `name` is the name of the source in messages. If a candidate does not compile, crashes the compiler or gives wrong
+ * answers, the function returns KILN_OK, and the verdict tells the fault. The function fails only for faults of the
+ * spec, of the options or of the machine. Free *verdict with kiln_judgement_free(). With KILN_SANDBOX the calling
+ * process gives up its rights before the first trial, as in kiln_plan_run(). Only one thread at a time may judge with
+ * one engine, and no other plan of the engine may be in use. A kernel that faults on a simulated device ends the
+ * device's context. The engine then makes a new context, and plans that were open before are lost. */
 KILN_API kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
                                 const char *name, const kiln_judge_options *options, kiln_judgement **verdict,
                                 kiln_error **error);

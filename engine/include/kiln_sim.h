@@ -62,7 +62,7 @@ struct kiln_check_finding {
     const char *space; /* "global", "shared", "local"; "" if the finding is not about memory */
     uint64_t address, bytes;
     const char *allocation; /* "at offset 64 of an allocation of 256 bytes", ... */
-    uint64_t count;         /* number of threads that did the same at the same place */
+    uint64_t count;         /* number of threads with the same finding at the same place */
     /* The buffer of the plan that contains `address` or is next to it; "" if there is no such buffer. Memory that the
      * program bound to a buffer is recognised if it is a whole allocation. */
     const char *buffer, *role; /* role: "an input", "an output", "an input and output", "scratch memory" */
@@ -71,6 +71,12 @@ struct kiln_check_finding {
     int64_t offset;
     uint64_t buffer_bytes;
 };
+
+/* Returns 1 if a rule suppresses the finding, and otherwise 0. Each line of `rules` is a rule: a kind with dashes in place of
+ * spaces (`out-of-bounds`), the name of a kernel, and a place (`scan.cu:12`). Each of the three is a pattern of fnmatch(3).
+ * The name and the place may be left out. The place must match `at` or `other` of the finding. A line that begins with # is a
+ * comment. Returns 0 if an argument is NULL. Any thread may call the function. */
+KILN_API int kiln_check_is_suppressed(const char *rules, const kiln_check_finding *finding);
 
 /* ---- profile: the work of kernels, counted on the simulated device ------------------------------------------------ */
 
@@ -205,7 +211,7 @@ typedef struct kiln_profiling kiln_profiling;
 typedef struct kiln_profiled_kernel {
     const char *name, *symbol; /* the kernel's name in the spec, and in the module */
     uint64_t launches, blocks, warps;
-    unsigned grid[3], block[3]; /* grid and block of the first launch, like dynamic_shared */
+    unsigned grid[3], block[3]; /* grid and block of the first launch; dynamic_shared is also of the first launch */
     uint64_t static_shared, dynamic_shared, local_bytes;
     int registers; /* registers of a thread */
     /* 1: counted in machine code for the device's architecture. 0: estimated from the PTX. */
@@ -214,7 +220,7 @@ typedef struct kiln_profiled_kernel {
     /* resident warps divided by the most warps that an SM holds; 0: not known */
     double occupancy;
     const char *limited_by; /* "registers", "shared memory", "threads", "blocks" */
-    /* an addition or a multiplication counts 1, a fused multiply-add 2 */
+    /* An addition or a multiplication counts 1, a fused multiply-add counts 2. */
     double flops;
     const uint64_t *class_executed, *class_lanes; /* arrays of class_count elements, by kiln_class */
     size_t class_count;
@@ -242,8 +248,8 @@ typedef struct kiln_profiled_insn {
 
 /* Fills the buffers, runs the steps once on the simulated device, counts every instruction, and verifies the answer.
  *
- * `options` may be NULL. It is as for kiln_plan_run(), but only flags, inputs, sample_timeout and stop are used. Free
- * *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is a GPU. */
+ * `options` may be NULL. Of its members only flags, inputs, sample_timeout and stop have an effect; kiln_plan_run()
+ * describes them. Free *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is a GPU. */
 KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error);
 KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is allowed */

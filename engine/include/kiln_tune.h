@@ -94,7 +94,7 @@ typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kil
  * in these cases:
  *
  * - the engine has a caller's context, host functions of the application, or no worker program;
- * - the run has outputs or KILN_RUN_CHECK. */
+ * - the run has outputs. */
 typedef enum kiln_isolation {
     /* Measure in this process. On a GPU a fault or an endless kernel ends the sweep. */
     KILN_ISOLATE_NEVER,
@@ -120,9 +120,10 @@ typedef struct kiln_store kiln_store;
  */
 #define KILN_TUNE_LEAD_ONLY 8u
 /* Make the search repeatable. The strategy is asked and gets its answers in an order that does not depend on compile
- * times, on the machine or on the contents of the store. With the same seed and the same measured times, a search takes
- * the same path. This also applies to a search that continues an earlier one: the search gets a stored sample when the
- * configuration's turn comes. Fewer compiles run ahead. The flag works with one device. */
+ * times, on the machine or on the contents of the store. With the same seed and the same measured times, a search tries
+ * the same configurations in the same order. This also applies to a search that continues an earlier search: the
+ * strategy gets a stored sample when it is the turn of that configuration. Fewer compiles run ahead. The flag works
+ * only with one device. */
 #define KILN_TUNE_REPEATABLE 16u
 
 typedef struct kiln_tune_options {
@@ -203,9 +204,9 @@ typedef struct kiln_tune_options {
      *
      * The search must run on a GPU, optimise the time, and use a strategy that learns. The estimates take at most a
      * tenth of `max_seconds`. The search begins with these estimates, and learns how far it can trust them. They are
-     * not stored. They replace the knowledge that the store has from other
-     * devices. The GPU reuses the code that was compiled for the estimates. If a spec cannot be estimated, because it
-     * calls host functions of the application, the search runs without estimates and logs a warning. */
+     * not stored. With this option, the search does not use times of other devices that the store has. The GPU reuses
+     * the code that was compiled for the estimates. If a spec cannot be estimated, because it calls host functions of
+     * the application, the search runs without estimates and logs a warning. */
     const char *estimates;
 } kiln_tune_options;
 
@@ -323,7 +324,7 @@ typedef enum kiln_format {
 /* Returns the kiln_format whose word is `word`. Returns -1 for an unknown word. */
 KILN_API int kiln_format_find(const char *word);
 
-/* Only read. No file is made or renamed, so this works on read-only media. */
+/* Open the store only for reading. No file is made or renamed, so this works on read-only media. */
 #define KILN_STORE_READ 1u
 
 /* Opens a store, which is a SQLite database. Close *store with kiln_store_close().
@@ -338,8 +339,8 @@ KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsi
 KILN_API void kiln_store_close(kiln_store *store); /* NULL is allowed */
 KILN_API const char *kiln_store_path(const kiln_store *store);
 
-/* The texts of a record that tell which configuration ran, and on which basis. X(kind, name, unit, text), as in
- * KILN_RESULT_MAP. */
+/* The texts of a record that identify the configuration, and the conditions under which it ran. X(kind, name, unit,
+ * text), as in KILN_RESULT_MAP. */
 #define KILN_RECORD_SUBJECT_MAP(X)                                                                                     \
     X(TEXT, key, "", "32 hexadecimal digits: the hash of everything that determined the sample")                       \
     X(TEXT, spec, "", "its name")                                                                                      \
@@ -394,7 +395,8 @@ typedef int (*kiln_record_fn)(void *user, const kiln_record *record);
 typedef struct kiln_store_filter {
     size_t size; /* sizeof(kiln_store_filter) */
     const char *spec, *variant;
-    /* The id or the uuid of the device, or a part of its name. Upper and lower case are the same in the name. */
+    /* The id or the uuid of the device, or a part of its name. The comparison with the name ignores upper and lower
+     * case. */
     const char *device;
     int failed;     /* 1: only failed records; -1: only records that did not fail */
     int64_t before; /* only records made before this time, in microseconds since 1970 */
@@ -457,8 +459,8 @@ KILN_API size_t kiln_knowledge_count(const kiln_knowledge *knowledge);
 KILN_API kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written,
                                          kiln_error **error);
 
-/* The sources of a best-known configuration. kiln_best_find() tries them in this order, but SIMILAR before NEAREST.
- * X(NAME, text) */
+/* The sources of a best-known configuration. kiln_best_find() tries them in this order, except that it tries SIMILAR
+ * before NEAREST. X(NAME, text) */
 #define KILN_BEST_MAP(X)                                                                                               \
     X(EXACT, "these sizes on this device")                                                                             \
     X(TUNED, "tuned now")                                                                                              \
@@ -487,6 +489,7 @@ typedef struct kiln_best_options {
     kiln_isolation isolation;
     kiln_tune_fn callback;
     void *user;
+    const char *verify_size_set;
 } kiln_best_options;
 
 typedef struct kiln_best {
@@ -510,11 +513,12 @@ typedef struct kiln_best {
     double inputs_seconds, copy_seconds;
     /* "NAME=SECONDS ...". It is "" if no function was called, and NULL with KILN_BEST_DEFAULT. */
     const char *input_functions;
-    /* The following members are for a spec with features. The sample is then the one of the nearest known input that
-     * has a sample of this configuration. */
+    /* The following members are for a spec with features. The sample of the answer then belongs to the nearest known
+     * input for which this configuration has a sample. */
     /* The number of known, near inputs that chose the configuration. 0: features did not choose it. */
     size_t near_inputs;
-    /* The mean over these inputs of its time divided by the best time of that input. */
+    /* The mean slowdown of the configuration over these inputs: its time for an input divided by the best time for that
+     * input. */
     double slowdown;
     const kiln_setting *features; /* features of the problem's input; set if `near_inputs` is not 0 */
     size_t feature_count;
@@ -562,8 +566,8 @@ typedef struct kiln_recording kiln_recording;
 KILN_API kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording,
                                          kiln_error **error);
 KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is allowed */
-/* Gives the searches of a recording a prior: expected times of its configurations, as the estimates of a device would
- * give them before any measurement. The expected times are the times of the recording `prior`.
+/* Gives the searches of a recording expected times of its configurations before the search begins. In a real sweep
+ * these would be estimates. Here the expected times are the times of the recording `prior`.
  *
  * The function matches configurations by the names and values of their params. All params must be found in `prior`. A
  * configuration that `prior` lacks has no expected time. A strategy may learn how far to trust the prior. Call this

@@ -16,7 +16,7 @@
 static const struct {
     const char *word, *why;
 } forbidden[] = {
-    {"vprintf", "it prints: a kernel has no effect but its outputs"},
+    {"vprintf", "it prints, but the only effects of a kernel may be its outputs"},
     {"%clock", "it reads a clock: an answer must not depend on the time"},
     {"%clock_hi", "it reads a clock: an answer must not depend on the time"},
     {"%clock64", "it reads a clock: an answer must not depend on the time"},

@@ -19,12 +19,10 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
     const char *variant = judge->options.variant;
     if (spec->from_t1)
         return kiln__fail(judge->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "%s: a T1 file has no references, so nothing can be "
-                          "judged",
-                          spec->path);
+                          "%s: a T1 file has no references, so kiln cannot judge a kernel by it", spec->path);
     if (spec->verify_count == 0)
-        return kiln__fail(judge->mem, error, KILN_ERROR_SPEC, "%s: a judge needs references: the spec has no 'verify'",
-                          spec->path);
+        return kiln__fail(judge->mem, error, KILN_ERROR_SPEC,
+                          "%s: kiln judge needs references, but the spec has no 'verify'", spec->path);
     if (memchr(text, '\0', length))
         return kiln__fail(judge->mem, error, KILN_ERROR_ARGUMENT, "%s is not a text: it contains a zero byte",
                           judge->name);
@@ -66,7 +64,7 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
             continue;
         if (verify->param_count)
             return kiln__fail(judge->mem, error, KILN_ERROR_UNSUPPORTED,
-                              "the reference of '%s' has params: a judge takes the defaults of a variant",
+                              "the reference of '%s' sets params, but kiln judge uses the defaults of a variant",
                               verify->buffer);
         judge->references[v].variant = kiln__spec_variant(spec, verify->name);
         KILN__TRY(kiln_plan_open(judge->engine, spec, &other, &judge->references[v].plan, error));

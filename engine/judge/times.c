@@ -73,7 +73,7 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
     size_t set = 0;
     bool found;
     if (simulator && !simulator->has_model()) {
-        kiln__judge_note(judge, "no time: this simulated device has no model of times");
+        kiln__judge_note(judge, "no time: this simulated device cannot estimate times");
         return KILN_OK;
     }
     judge->sized_set = SIZE_MAX;

@@ -306,7 +306,7 @@ static void make_page(const kiln__judge *judge, kiln__text *out)
         kiln__text_printf(out, "  time           %.4g us, %s at the sizes '%s' on %s", judge->times.seconds * 1e6,
                           judge->times.measured ? "measured" : "estimated", judge->times.sizes, judge->times.device);
         if (judge->times.against_known)
-            kiln__text_printf(out, "; the variant's own source %.4g us", judge->times.against * 1e6);
+            kiln__text_printf(out, "; the variant's own source takes %.4g us", judge->times.against * 1e6);
         kiln__text_puts(out, "\n");
     }
 }

@@ -135,7 +135,9 @@ static kiln_status read_found(kiln_plan *plan, CUresult result, bool *same, kiln
     const kiln__driver *driver = &plan->engine->driver;
     uint32_t found = 0;
     if (result ==
-        CUDA_SUCCESS) /* waits without the limit, which is for kernels of the spec and would make the engine stuck */
+        /* waits without the time limit: the limit is only for kernels of the spec, and would mark the engine as stuck
+         * */
+        CUDA_SUCCESS)
         result = driver->cuMemcpyDtoH_(&found, plan->shared->comparer.found, sizeof found);
     *same = found == 0;
     return result == CUDA_SUCCESS ? KILN_OK

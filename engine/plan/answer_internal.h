@@ -9,9 +9,9 @@ typedef struct kiln__answers {
     CUdeviceptr *copies; /* for each buffer: the first answer; 0: the buffer is not compared */
     bool on_device;      /* false: the device cannot compare, so no answer counts as the same */
 } kiln__answers;
-/* Copies the outputs of the run that has just been compared with the reference. Without `on_device` no kernel compares
- * answers: the checks of the simulated device would look at that kernel too. Call kiln__answers_drop() also after a
- * failure. */
+/* Copies the outputs of the run that has just been compared with the reference. If `on_device` is false, no kernel
+ * compares answers. This is for runs with checks, which would check that kernel too. Call kiln__answers_drop() also
+ * after a failure. */
 kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *answers, kiln_error **error);
 /* Sets *same if the outputs of the last run have the bytes of the copies. Waits for the device. */
 kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error);

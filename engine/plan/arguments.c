@@ -51,8 +51,8 @@ static kiln_status address_of(filling *f, const kiln__argument *arg, CUdeviceptr
     }
     if (offset < 0 || (uint64_t)offset > b->elements)
         return fail_at(f, arg->pos,
-                       "argument %zu of %s: '%s' is %" PRId64 " elements behind the first of '%s', which "
-                       "has %" PRIu64,
+                       "argument %zu of %s: '%s' is %" PRId64
+                       " elements after the first element of '%s', which has %" PRIu64,
                        f->number, f->kernel->name, arg->text, offset, arg->buffer, b->elements);
     *address = b->pointer + (uint64_t)offset * kiln__type_bytes(b->type);
     return KILN_OK;
@@ -245,7 +245,7 @@ static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot
     if (arg->kind == KILN__ARGUMENT_VALUE)
         return set_number(f, arg, type, slot);
     if (arg->kind == KILN__ARGUMENT_STRUCT || arg->kind == KILN__ARGUMENT_BYTES) {
-        if (arg->size != type->bytes || (type->pointer && !type->array)) /* `pointer` may mark a structure, too */
+        if (arg->size != type->bytes || (type->pointer && !type->array)) /* a structure may have `pointer` set too */
             return wrong_size(f, arg, type);
         if (arg->kind == KILN__ARGUMENT_STRUCT)
             return store_struct(f, arg, (char *)slot);

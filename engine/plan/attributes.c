@@ -37,10 +37,12 @@ static kiln_status check_cluster(kiln_plan *plan, const kiln__step *step, const 
     if (blocks <= 1)
         return KILN_OK;
     if (!(info->features & KILN_FEATURE_CLUSTERS))
-        return fail_at(plan, error, KILN_ERROR_UNSUPPORTED, pos,
-                       "a cluster of %" PRIu64 " blocks: %s, or its driver, has no clusters; 'needs: device.clusters' "
-                       "leaves the variant out there",
-                       blocks, info->name);
+        return fail_at(
+            plan, error, KILN_ERROR_UNSUPPORTED, pos,
+            "a cluster of %" PRIu64
+            " blocks: %s, or its driver, has no clusters; with 'needs: device.clusters' kiln leaves the variant out "
+            "on such devices",
+            blocks, info->name);
     for (int d = 0; d < 3; d++)
         if (grid[d] % cluster[d])
             return fail_at(plan, error, KILN_ERROR_LAUNCH, pos, "grid %c = %u is not a multiple of the cluster's %u",
@@ -57,8 +59,8 @@ static kiln_status check_cluster(kiln_plan *plan, const kiln__step *step, const 
     if (result == CUDA_SUCCESS)
         return KILN_OK;
     return kiln__limit_fail(plan, result, error,
-                            "allowing %s clusters of %" PRIu64 " blocks, more than the %d that every "
-                            "device with clusters has",
+                            "allowing %s clusters of %" PRIu64
+                            " blocks, more than the %d that every device with clusters supports",
                             kernel->name, blocks, PORTABLE);
 }
 
@@ -93,7 +95,7 @@ kiln_status kiln__attributes_set(kiln_plan *plan, const kiln__step *step, const 
     return status;
 }
 
-/* Launches with cuLaunchKernelEx(), which takes a list of attributes. */
+/* Makes the launch with cuLaunchKernelEx(), which takes a list of attributes. */
 CUresult kiln__attributes_launch(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
 {
     enum { MOST = 6 };

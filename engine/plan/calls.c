@@ -48,8 +48,8 @@ static const char *lone_name(const kiln__expr *expr)
     return kiln__expr_name(expr, 0);
 }
 
-/* A text stays a text, a name of an input becomes its exports (the input is made now), and any other expression is
- * evaluated. */
+/* Adds one argument: a text stays a text, the name of an input becomes the exports of the input, which is made now, and
+ * any other expression is evaluated. */
 kiln_status kiln__call_add_written(kiln__call_args *args, const kiln__arg *arg, const kiln__scope *scope,
                                    kiln_error **error)
 {
@@ -129,7 +129,7 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
 
 /* ---- inputs: the exports of calls ---- */
 
-/* The key of an input: everything that determines its exports. Inputs that it uses must exist. */
+/* Writes the key of an input: everything that determines its exports. The inputs that it uses must exist. */
 static bool input_key(kiln_plan *plan, const kiln__input *input, const kiln__call_args *args, kiln__text *key)
 {
     kiln__text_printf(key, "input %s(", input->function);
@@ -191,7 +191,7 @@ kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln
     return status;
 }
 
-/* The input with which a dotted name starts; *rest: the part after the dot. NULL: none. */
+/* Returns the input with which a dotted name starts, or NULL. *rest gets the part after the dot. */
 kiln__plan_input *kiln__plan_input_of(kiln_plan *plan, const char *name, const char **rest)
 {
     size_t root = strcspn(name, ".");
@@ -203,7 +203,7 @@ kiln__plan_input *kiln__plan_input_of(kiln_plan *plan, const char *name, const c
     return NULL;
 }
 
-/* The scope's look-up: exports, and lets that use exports. */
+/* The look-up function of the plan's scope: finds exports, and lets that use exports. */
 static bool find_name(void *user, const char *name, kiln_value *value)
 {
     kiln_plan *plan = user;
@@ -221,7 +221,7 @@ static bool find_name(void *user, const char *name, kiln_value *value)
     const kiln__named_expr *let = kiln__variant_let(plan->variant, name);
     kiln_value known;
     if (!let || kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
-        return false; /* the configuration's scope has it */
+        return false; /* the configuration's scope has this name */
     kiln__diag diag = {.mem = plan->mem};
     plan->lookups++;
     bool found = kiln__expr_eval(let->expr, &plan->scope, value, &diag);

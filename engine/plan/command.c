@@ -14,7 +14,7 @@
 typedef struct command {
     kiln_plan *plan;
     const kiln__verify *verify;
-    const char *folder; /* private */
+    const char *folder; /* only the user can read it */
     kiln__arena arena;
     kiln_error **error;
 } command;
@@ -44,7 +44,7 @@ static kiln_status make_folders(command *c)
     return KILN_OK;
 }
 
-/* Every buffer of the spec that has a content, as in/NAME.npy. */
+/* Writes every buffer of the spec that has a content, as in/NAME.npy. */
 static kiln_status write_inputs(command *c, const kiln__call_args *args)
 {
     kiln_plan *plan = c->plan;
@@ -59,7 +59,7 @@ static kiln_status write_inputs(command *c, const kiln__call_args *args)
     return status;
 }
 
-/* The words of the command, the folder, and the sizes as NAME=VALUE. */
+/* Lists the arguments: the words of the command, the folder, and the sizes as NAME=VALUE. */
 static const char *const *arguments_of(command *c)
 {
     const kiln__settings *sizes = &c->plan->config->sizes;
@@ -98,7 +98,7 @@ static const char *last_words(command *c, const char *output)
 }
 
 /* Runs the command in the spec's folder, with its output in a file, until it ends, its time limit passes or the caller
- * stops it. Each of these ends has another status. */
+ * stops it. Returns a different status for each of these cases. */
 static kiln_status run(command *c)
 {
     kiln_plan *plan = c->plan;
@@ -129,7 +129,7 @@ static kiln_status run(command *c)
                    last_words(c, program.output));
 }
 
-/* out/NAME.npy into the array of the output. *found: it is there. */
+/* Reads out/NAME.npy into the array of the output. *found is false if there is no such file. */
 static kiln_status read_output(command *c, kiln__export *output, bool *found)
 {
     kiln_plan *plan = c->plan;

@@ -17,9 +17,9 @@
 #include "plan_internal.h"
 #include "shared_internal.h"
 
-#define LEAST_BYTES ((uint64_t)1 << 20) /* smaller outputs are copied as fast as a kernel is launched */
+#define LEAST_BYTES ((uint64_t)1 << 20) /* copying less takes no longer than a launch */
 enum {
-    FREE_TIMES = 4, /* a copy of the reference is made if this many would fit into the free memory */
+    FREE_TIMES = 4, /* a copy of the reference is made only if the free memory has room for this number of copies */
     THREADS = 256,
     BLOCKS_MOST = 1024
 };
@@ -64,8 +64,8 @@ static const numeric numerics[] = {
     {KILN_u64, 3, LOAD_64, "cvt.rn.f64.u64 %g2, %d13;\n", UNSIGNED_LONG},
 };
 
-/* %g3 = |got - want|, as distance_of() of data/compare.c. The bits of the two elements differ. So floats that are equal are
- * 0 and -0, which `exact` tells apart: %g10 is 2^-1074 then, and 0 otherwise. */
+/* %g3 = |got - want|, as distance_of() of data/compare.c. The bits of the two elements differ. So if the two floats are
+ * equal, they are 0 and -0. With `exact` these differ: %g10 is then 2^-1074, and otherwise 0. */
 static const char *const distances[] = {
     [FLOATS] = "sub.rn.f64 %g3, %g1, %g2;\nabs.f64 %g3, %g3;\n"
                "setp.eq.f64 %p3, %g1, %g2;\n@%p3 mov.f64 %g3, %g10;\n"
@@ -150,7 +150,8 @@ static bool make_ptx(const numeric *of, kiln__text *ptx)
     return !ptx->failed;
 }
 
-/* Loads the kernel of a type, for all plans that share `shared`. NULL: the device refuses it, or memory is exhausted. */
+/* Loads the kernel of a type, for all plans that share `shared`. Returns NULL if the device refuses it, or if memory is
+ * exhausted. */
 static CUfunction load_counter(kiln__shared *shared, const numeric *of)
 {
     const kiln__driver *driver = &shared->engine->driver;
@@ -173,13 +174,14 @@ static CUfunction load_counter(kiln__shared *shared, const numeric *of)
 bool kiln__counts_on_device(const kiln_plan *plan, uint64_t bytes)
 {
     const kiln__shared *shared = plan->shared;
-    const uint64_t least = shared->count_least            ? shared->count_least
-                           : plan->engine->info.simulated ? UINT64_MAX /* the host is faster than its interpreter */
+    const uint64_t least = shared->count_least ? shared->count_least
+                           /* on a simulated device the host compares faster */
+                           : plan->engine->info.simulated ? UINT64_MAX
                                                           : LEAST_BYTES;
     return shared->sweep && plan->answer_use == KILN__ANSWER_NONE && bytes >= least;
 }
 
-/* Finds the copy of a reference on the device, or makes it. 0: it has to be compared on the host. */
+/* Finds the copy of a reference on the device, or makes it. Returns 0 if the comparison has to be made on the host. */
 static CUdeviceptr find_copy(kiln_plan *plan, const kiln__counting *of, uint64_t bytes)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -231,7 +233,9 @@ kiln_status kiln__count_on_device(kiln_plan *plan, const kiln__plan_buffer *b, c
         result = driver->cuLaunchKernel_(function, blocks < BLOCKS_MOST ? (unsigned)blocks : BLOCKS_MOST, 1, 1, THREADS,
                                          1, 1, 0, NULL, args, NULL);
     if (result ==
-        CUDA_SUCCESS) /* waits without the limit, which is for kernels of the spec and would make the engine stuck */
+        /* waits without the time limit: the limit is only for kernels of the spec, and would mark the engine as stuck
+         * */
+        CUDA_SUCCESS)
         result = driver->cuMemcpyDtoH_(counted, out, sizeof *counted);
     *done = result == CUDA_SUCCESS;
     return *done ? KILN_OK : kiln__limit_fail(plan, result, error, "comparing %s with its reference", of->buffer);

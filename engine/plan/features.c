@@ -1,5 +1,5 @@
 /* features.c - computes the numbers that describe an input (`features:` of a spec), and prepares the inputs and buffers
- * that all variants share. Both need plans without code, because only the host works. */
+ * that all variants share. Both use plans without code, because only the host has to work. */
 #include "calls_internal.h"
 #include "layout_internal.h"
 #include "names_internal.h"

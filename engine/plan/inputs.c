@@ -1,4 +1,5 @@
-/* inputs.c - whether a run has changed an input: a buffer with data that is not declared as an output. */
+/* inputs.c - finds out whether a run has changed an input. An input is a buffer with data that is not declared as an
+ * output. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,19 +10,20 @@
 #include "shared_internal.h"
 #include "verify_internal.h"
 
-/* Larger inputs are compared in pieces, the first and the last among them: reading back all of a GiB for each
- * configuration of a sweep would take longer than measuring it. */
+/* Of a larger input only some pieces are compared, among them the first and the last. Reading back a whole GiB for each
+ * configuration of a sweep would take longer than measuring. */
 #define WHOLE_BYTES (64u << 20)
 #define PIECE_BYTES (1u << 20)
 #define PIECES (WHOLE_BYTES / PIECE_BYTES)
 
-/* T1 files do not say what a kernel changes in place. */
+/* T1 files do not state which buffers a kernel changes in place. */
 static bool must_stay(const kiln_plan *plan, const kiln__plan_buffer *b)
 {
     return !plan->spec->from_t1 && !b->custom && b->bytes && kiln__variant_keeps(plan->variant, b->buffer);
 }
 
-/* Compares a buffer with the sweep's copy of its content, if the device has one. No kernel gets that copy. */
+/* Compares a buffer with the sweep's copy of its content, if the device has one. The copy is never passed to a kernel
+ * of the spec. */
 static kiln_status compare_on_device(kiln_plan *plan, const kiln__plan_buffer *b, bool *same, kiln_error **error)
 {
     kiln__text key = {.mem = plan->mem};

@@ -19,7 +19,7 @@ kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named
     kiln__text name = {.mem = plan->mem};
     kiln_array array;
     kiln_status status = KILN_OK;
-    bool found = !file; /* a path from the caller may be a link */
+    bool found = !file; /* a path that the caller gives may be a link */
     if (found)
         status = kiln__config_path(plan->mem, kiln__config_scope(plan->config), named, path, &name, error);
     if (found && status == KILN_OK)
@@ -69,7 +69,7 @@ static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, c
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
-/* Takes type and shape from data, or checks them against what the spec says. */
+/* Takes type and shape from data, or compares them with the type and shape in the spec. */
 static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array *array, const char *from,
                          kiln_error **error)
 {
@@ -178,7 +178,7 @@ kiln_status kiln__fill_values_of(kiln_plan *plan, const kiln__fill *fill, kiln__
     return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }
 
-/* Everything that determines a buffer's initial content, in b->key. */
+/* Writes everything that determines a buffer's initial content into b->key. */
 static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error **error)
 {
     const kiln__fill *fill = &b->buffer->fill;
@@ -229,7 +229,7 @@ static kiln_status make_content(kiln_plan *plan, kiln__plan_buffer *b, kiln__pla
         return status;
     kiln_error *why = NULL;
     kiln_status filled = kiln__array_fill(&array, &values, plan->mem, &why);
-    if (filled != KILN_OK) { /* with the place of the fill */
+    if (filled != KILN_OK) { /* the message has the place of the fill */
         kiln__diag diag = {.mem = plan->mem};
         kiln__diag_add(&diag, b->buffer->fill.pos, "buffer '%s': %s", b->buffer->name, kiln_error_message(why));
         kiln_error_free(why);
@@ -259,7 +259,7 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
         status = kiln__engine_check_memory(plan->engine, b->bytes, true, b->buffer->name, error);
         return status == KILN_OK ? kiln__array_make(plan->mem, b->type, b->dims, b->shape, array, error) : status;
     }
-    status = content_key(plan, b, error); /* the key of a reference has it too */
+    status = content_key(plan, b, error); /* the key of a reference contains this key */
     if (status != KILN_OK)
         return status;
     if (fill->kind == KILN__FILL_FROM && !b->file) {
@@ -277,14 +277,14 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
         status = make_content(plan, b, &entry, error);
     if (status == KILN_OK)
         *array = entry->values->array; /* it was made: NOLINT(clang-analyzer-core.NullDereference) */
-    array->type = b->type;             /* a file does not name all types */
+    array->type = b->type;             /* a file cannot represent all types */
     return status;
 }
 
 /* ---- memory ---- */
 
-/* The simulated device calls the memory of a buffer by its name. After a swap the memory keeps its earlier
- * name. */
+/* Tells the simulated device the name of a buffer, which its messages use for the memory. After a swap the memory keeps
+ * its earlier name. */
 void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *b, bool on)
 {
     const kiln__simulator *simulator = plan->engine->driver.simulator;
@@ -310,7 +310,7 @@ void kiln__plan_forget(kiln_plan *plan)
     plan->laid_out = plan->ready = false;
     plan->steps.ready = plan->before.ready = false;
     for (size_t i = 0; i < plan->variant->input_count; i++)
-        plan->inputs[i].entry = NULL; /* found again by its key, if that is unchanged */
+        plan->inputs[i].entry = NULL; /* the entry is found again by its key, if the key is unchanged */
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         plan->slots[i] = (unsigned)i;
         if (!plan->buffers[i].custom)
@@ -347,7 +347,7 @@ kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error)
     if (status != KILN_OK || need == 0) {
         for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++)
             if (plan->buffers[i].owner == KILN__OWNER_NONE)
-                plan->buffers[i].owner = KILN__OWNER_PLAN; /* has no bytes */
+                plan->buffers[i].owner = KILN__OWNER_PLAN; /* the buffer has no bytes */
         return status;
     }
     /* Spare memory of earlier plans counts as free: allocation frees it if needed. */
@@ -408,7 +408,8 @@ static kiln_status upload(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr to,
                              b->buffer->name);
 }
 
-/* The copy of a content that a sweep keeps on the device, created if possible; 0: no memory for it. */
+/* Returns the copy of a content that a sweep keeps on the device, and makes it if needed. Returns 0 if there is no
+ * memory for it. */
 static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr *copy, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
@@ -441,7 +442,7 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
     return status;
 }
 
-/* ---- large buffers of which an estimate uses a few pages ---- */
+/* ---- large buffers: an estimate uses only a few of their pages ---- */
 
 /* If only a few blocks run, the content of a large buffer repeats after this many bytes. Every element size and the
  * page size divide the number, which is far larger than the part that these blocks read. */
@@ -449,9 +450,9 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
 
 #define WHOLE_IOTA ((uint64_t)1 << 30)
 
-/* Whether the content of a buffer may repeat: an estimate of a few blocks needs values of the same distribution, not all of
- * them. A file and an input's data are filled completely, because their places matter, and so is an `iota` below WHOLE_IOTA
- * bytes, which may be a list of places. */
+/* Tells whether the content of a buffer may repeat. An estimate of a few blocks needs only values of the same
+ * distribution, not every single value. A file and an input's data are filled completely, because the position of each
+ * value matters. An `iota` below WHOLE_IOTA bytes is also filled completely, because it may be a list of indices. */
 static bool may_repeat(const kiln_plan *plan, const kiln__plan_buffer *b)
 {
     const kiln__fill_kind kind = b->buffer->fill.kind;
@@ -460,7 +461,7 @@ static bool may_repeat(const kiln_plan *plan, const kiln__plan_buffer *b)
             kind == KILN__FILL_ZIPF || (kind == KILN__FILL_IOTA && b->bytes >= WHOLE_IOTA));
 }
 
-/* The first REPEATED_BYTES of a buffer's content, made once for a sweep. */
+/* Returns the first REPEATED_BYTES of a buffer's content, which are made once for a sweep. */
 static kiln_status make_repeated(kiln_plan *plan, const kiln__plan_buffer *b, kiln__plan_entry **entry,
                                  kiln_error **error)
 {
@@ -480,7 +481,7 @@ static kiln_status make_repeated(kiln_plan *plan, const kiln__plan_buffer *b, ki
     return status;
 }
 
-/* *done false: the device cannot do it. */
+/* **done is false if the device cannot do it. */
 static kiln_status fill_repeatedly(kiln_plan *plan, const kiln__plan_buffer *b, bool *done, kiln_error **error)
 {
     kiln__plan_entry *entry = NULL;

@@ -24,11 +24,11 @@ typedef struct kiln__plan_buffer {
     double copied;       /* seconds of copying its content from the host */
 } kiln__plan_buffer;
 
-kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);   /* makes inputs and computes shapes */
-kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error); /* also allocates memory */
-/* also fills buffers; again: even if they are filled */
+kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);   /* makes the inputs and computes the shapes */
+kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error); /* does the same, and allocates memory */
+/* does the same, and fills the buffers. `again`: also buffers that are filled already */
 kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error);
-/* poisons outputs and scratch without a fill */
+/* poisons outputs and scratch buffers that have no fill */
 kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);
 /* Gives every buffer that a run may change its initial content again. */
 kiln_status kiln__plan_refill(kiln_plan *plan, kiln_error **error);

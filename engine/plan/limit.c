@@ -10,8 +10,8 @@
 #include "limit_internal.h"
 #include "plan_internal.h"
 
-#define USUAL 60.0       /* default limit in seconds, plus twice the budget */
-#define SPIN_NS 2000000u /* poll without sleeping at first, as the driver does */
+#define USUAL 60.0       /* the default limit in seconds; twice the budget is added */
+#define SPIN_NS 2000000u /* the host first polls for this time without sleeping, as the driver does */
 #define SHORT_NAP_NS 50000
 #define LONG_NAP_NS 2000000
 #define LONG_WAIT_NS 2000000000u
@@ -32,14 +32,15 @@ kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, ki
     return KILN_OK;
 }
 
-/* Tells the application how long the kernels may still run; 0: they do not run any more. */
+/* Tells the application how long the kernels may still run. 0 means that they have ended. */
 static void tell(const kiln_plan *plan, double seconds)
 {
     if (plan->engine->limit)
         plan->engine->limit(plan->engine->limit_user, seconds);
 }
 
-/* Begins the limit. Without a time (or with one beyond the range of the clock) the caller may still request to stop. */
+/* Begins the time limit. If there is no limit, or a limit beyond the range of the clock, the caller can still request
+ * to stop. */
 static void begin(kiln_plan *plan, uint64_t now)
 {
     double ns = plan->limit.seconds * 1e9;
@@ -196,16 +197,16 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
     if (late == KILN__IN_TIME) {
         status = fail_by_name(plan, result, kiln__text_get(&text), false, error);
     } else if (late == KILN__STOPPED) {
-        status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
-                            !atomic_load(&plan->engine->stuck) ? ""
-                                                               : "; a kernel keeps the device until this process ends");
+        status = kiln__fail(
+            plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
+            !atomic_load(&plan->engine->stuck) ? "" : "; a kernel occupies the device until this process ends");
     } else if (driver->simulator) {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout)", plan->limit.seconds);
         status = fail_by_name(plan, result, kiln__text_get(&text), true, error);
     } else {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout): ", plan->limit.seconds);
         print_kernels(plan, &text);
-        kiln__text_puts(&text, " keeps the device until this process ends");
+        kiln__text_puts(&text, " occupies the device until this process ends");
         status = kiln__fail(plan->mem, error, KILN_ERROR_TIMEOUT, "%s", kiln__text_get(&text));
     }
     kiln__text_free(&text);
@@ -221,7 +222,7 @@ kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error)
     kiln__config_print(plan->config, &label);
     CUresult result = plan->engine->driver.simulator ? plan->engine->driver.cuCtxSynchronize_() : CUDA_SUCCESS;
     kiln_status status =
-        result != CUDA_SUCCESS /* a kernel failed, and the driver says which */
+        result != CUDA_SUCCESS /* a kernel failed, and the driver reports which one */
             ? kiln__limit_fail(plan, result, error, "running %s %s", plan->spec->name, kiln__text_get(&label))
             : late == KILN__STOPPED ? kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "running %s %s was stopped",
                                                  plan->spec->name, kiln__text_get(&label))

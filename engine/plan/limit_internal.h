@@ -19,16 +19,17 @@ typedef struct kiln__limit {
  * kiln__limit_end(). The launching thread calls both. */
 kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, kiln_error **error);
 void kiln__limit_start(kiln_plan *plan);
-void kiln__limit_extend(kiln_plan *plan, double seconds); /* extends the default limit, but not a given one */
+void kiln__limit_extend(kiln_plan *plan, double seconds); /* extends the limit if it is the default */
 void kiln__limit_end(kiln_plan *plan);
 kiln__late kiln__limit_late(const kiln_plan *plan);
 kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error);
-/* Like cuEventSynchronize() and similar functions. CUDA_ERROR_TIMEOUT: the limit is reached; on a GPU the engine is
- * `stuck` from then on. */
+/* These functions wait like cuEventSynchronize() and similar functions of the driver. They return CUDA_ERROR_TIMEOUT
+ * when the limit is reached. On a GPU the engine is then `stuck`. */
 CUresult kiln__limit_wait_event(kiln_plan *plan, CUevent event);
 CUresult kiln__limit_wait_stream(kiln_plan *plan, CUstream stream);
 CUresult kiln__limit_wait_all(kiln_plan *plan);
-/* Like kiln__driver_fail(), but with KILN_ERROR_TIMEOUT or KILN_ERROR_INTERRUPTED if that was the cause. */
+/* Makes an error like kiln__driver_fail(). The status is KILN_ERROR_TIMEOUT or KILN_ERROR_INTERRUPTED if the time limit
+ * or a request to stop was the cause. */
 kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
     KILN__PRINTF(4, 5);
 

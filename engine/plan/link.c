@@ -21,7 +21,7 @@ kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length,
         return kiln__fail(plan->mem, error, KILN_ERROR_DEVICE,
                           "%s %s: compiled with -rdc=true, and the driver has no functions to link it",
                           plan->spec->name, plan->variant->name);
-    /* NVRTC's folder leads to the toolkit; NVRTC may be missing */
+    /* the toolkit is found by the folder of NVRTC, which may be missing */
     kiln_status status = kiln__engine_nvrtc(plan->engine, NULL);
     kiln__arena arena = {.mem = plan->mem};
     const char *runtime = kiln__device_runtime(status == KILN_OK ? plan->engine->nvrtc : NULL, &arena);

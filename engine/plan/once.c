@@ -28,7 +28,8 @@ kiln_status kiln__once_buffers(kiln_plan *plan, kiln__once_buffer *list, kiln_er
 
 kiln_status kiln__once_content(kiln_plan *plan, size_t buffer, kiln_array *content, kiln_error **error)
 {
-    kiln__plan_buffer b = plan->buffers[buffer]; /* a copy: the plan's may be bound, and then has another content */
+    /* a copy, because the plan's buffer may be bound, and then its content comes from the caller */
+    kiln__plan_buffer b = plan->buffers[buffer];
     kiln_array found, copy;
     bool temporary;
     b.custom = false;
@@ -62,7 +63,7 @@ void kiln__once_release(kiln_plan *plan)
 kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error)
 {
     const kiln_run_options options = {.size = sizeof options, .sample_timeout = seconds};
-    KILN__TRY(kiln__plan_fill(plan, false, error)); /* buffers that are not bound */
+    KILN__TRY(kiln__plan_fill(plan, false, error)); /* fills only buffers that are not bound */
     kiln__textures_stale(plan);
     KILN__TRY(kiln__limit_set(plan, &options, error));
     kiln__limit_start(plan);

@@ -1,6 +1,6 @@
-/* plan.c - the life of a plan. States: loaded (code and kernels) -> laid out (inputs made, shapes known) -> allocated
- * -> ready (filled). Binding, writing and resizing lead back to an earlier state; each use of the plan moves it forward
- * as far as it needs. */
+/* plan.c - the life of a plan, which has these states: loaded (code and kernels) -> laid out (inputs made, shapes
+ * known) -> allocated -> ready (filled). Binding, writing and resizing lead back to an earlier state; each use of the
+ * plan moves it forward as far as it needs. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -223,7 +223,8 @@ static void close_references(kiln_plan *plan)
     plan->others = NULL;
 }
 
-/* Frees objects of the device first, if its context can be entered: a stuck device keeps them until the process ends.
+/* Frees the objects of the device first, if its context can be entered. A stuck device keeps them until the process
+   ends.
  */
 void kiln_plan_close(kiln_plan *plan)
 {
@@ -356,7 +357,7 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
     if (!all)
         return kiln__fail_memory(error);
-    had = 0; /* extents of files are read again, because the file may be another one */
+    had = 0; /* extents of files are read again, because the name may now lead to another file */
     for (size_t i = 0; i < plan->config->sizes.count; i++)
         if (!plan->config->extents[i])
             all[had++] = plan->config->sizes.items[i];
@@ -457,7 +458,7 @@ kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, ui
     KILN__NEEDS(NULL, error, plan);
     KILN__NEEDS_TEXT(plan->mem, error, buffer);
     KILN__NEEDS(plan->mem, error, bytes);
-    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* it only caches results, which the caller cannot see */
+    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* only cached results change, which the caller cannot see */
     const kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
     if (!b)
         return kiln__plan_no_buffer(plan, buffer, error);

@@ -9,23 +9,23 @@
 #include "spec.h"
 
 /* ---- plans ---- */
-/* Makes a plan from a config and finished code. kiln_plan_open() does both halves; a scheduler that compiles ahead
- * calls this one. Takes ownership of both, also on failure. */
+/* Makes a plan from a config and finished code. kiln_plan_open() also makes the config and the code. A sweep, which
+ * compiles ahead, calls this function instead. Takes ownership of both, even on failure. */
 kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__code *code, kiln_plan **plan,
                             kiln_error **error);
 
 /* Returns whether the amount of work of a variant depends on its data: it has `while` or `host` steps. */
 bool kiln__steps_depend(const kiln__variant *variant);
 
-/* Inputs and expected outputs that do not depend on the configuration. The plans of a sweep share them: each is made
- * once. A sweep has one such object; NULL is allowed everywhere. */
+/* Inputs and expected outputs that do not depend on the configuration. The plans of a sweep share them, so that each is
+ * made only once. A sweep has one such object. NULL is allowed everywhere. */
 typedef struct kiln__shared kiln__shared;
 kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error);
 void kiln__shared_free(kiln__shared *shared);
-/* Sets a callback for each run of its plans: inputs and references are ready, and the first launch follows. */
+/* Sets a callback that each run calls when its inputs and references are ready, just before its first launch. */
 void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), void *user);
-/* Sets a callback for a run that waits for another process's measurement. It gets the reason, and NULL when the run
- * continues. */
+/* Sets a callback for runs that wait for the measurement of another process. It gets the reason when the wait begins,
+ * and NULL when the run continues. */
 void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user);
 /* Sets a callback that a waiting run calls often. If it returns true, the run ends with KILN_ERROR_INTERRUPTED. */
 void kiln__shared_on_ask(kiln__shared *shared, bool (*ends)(void *user), void *user);
@@ -38,18 +38,20 @@ typedef struct kiln__kept_reference {
     const void *list, *data; /* in the form that kiln__exports_pack() writes */
     size_t list_length, data_length;
 } kiln__kept_reference;
-/* Writes a reference to the engine's cache, and removes the least recently used ones that are too many. A failure is no
- * error, because the reference can be computed again. */
+/* Writes a reference to the engine's cache. If the references have too many bytes then, removes the least recently used
+ * ones. A failure is not reported, because the reference can be computed again. */
 void kiln__reference_store(kiln_engine *engine, const kiln__kept_reference *kept);
-void kiln__reference_begin_key(const kiln_spec *spec, kiln__text *key); /* the part of a key that tells the spec */
-/* Sets a callback that gets the references which the plans would write. For a process that cannot write. */
+/* writes the part of a key that identifies the spec */
+void kiln__reference_begin_key(const kiln_spec *spec, kiln__text *key);
+/* Sets a callback that gets the references which the plans would otherwise write. It is for a process that cannot write
+ * files. */
 void kiln__shared_on_keep(kiln__shared *shared, void (*keep)(void *user, const kiln__kept_reference *kept), void *user);
 /* Returns the seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
 /* Computes the numbers that describe the plan's input (`features` of the spec), in the arena. Makes the inputs that
  * they need. There are none if the spec has no features. */
 kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__settings *features, kiln_error **error);
-/* The same for the sizes of a choice, without a plan: makes the inputs on the host, and frees them. */
+/* Computes the features for the sizes of a choice, without a plan: makes the inputs on the host, and frees them. */
 kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, kiln__arena *arena,
                               kiln__settings *features, kiln_error **error);
 /* Makes the parts that all configurations at these sizes need from the host, in the shared object: the spec's inputs,
@@ -57,17 +59,17 @@ kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const 
  * is compiled. */
 kiln_status kiln__plan_prepare(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, bool check, kiln_error **error);
-/* Finds mistakes that would make every configuration at these sizes fail, without a device or a compiler: files that are
- * not there and, with `check`, references that are not there or may not run. */
+/* Finds mistakes that would make every configuration at these sizes fail, without a device or a compiler: missing
+ * files, and with `check` also references that are missing or may not run. */
 kiln_status kiln__plan_preflight(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, bool check,
                                  kiln_error **error);
-/* Logs what `weak` of a result says, as warnings. */
+/* Logs the reasons in `weak` of a result, as warnings. */
 void kiln__weak_tell(const kiln__log *log, const char *spec, unsigned weak);
 /* Returns the time of a result: measured or estimated seconds, otherwise the simulator's wall time. */
 double kiln__result_seconds(const kiln_result *result);
 /* call it before the plan's first run; `shared` must outlive the plan */
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared);
-/* How a run uses answers of other runs of the sweep, where the reference has only a part of the elements. */
+/* How a run uses the answers of other runs of the sweep, if the reference has only a part of the elements. */
 typedef enum kiln__answer_use {
     KILN__ANSWER_NONE,
     KILN__ANSWER_KEEP,    /* keep the answer with the plans that share, in place of an earlier one */
@@ -103,9 +105,10 @@ kiln_status kiln__once_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *v
 void kiln__once_release(kiln_plan *plan);
 /* Runs before_each and the steps once, and waits. `seconds` is the time limit. */
 kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error);
-/* Computes the expected content of verify entry `number`, which no variant makes, for the plan's current contents. */
+/* Computes the expected content of `verify` entry `number` for the plan's current contents. The reference of the entry
+ * must not be a variant. */
 kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error);
-/* Sets the tolerances only. */
+/* Sets only the tolerances of the entry. */
 kiln_status kiln__once_tolerance(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error);
 /* Evaluates the metric `flops`. Returns 0 for a variant without this metric. */
 double kiln__once_flops(kiln_plan *plan);

@@ -9,7 +9,7 @@
 /* Work of the host in runs of the steps; before_each does not count. */
 typedef struct kiln__host_work {
     uint64_t runs, rounds; /* rounds: number of rounds of `while` steps */
-    double seconds;        /* time in `host` steps */
+    double seconds;        /* time of `host` steps */
 } kiln__host_work;
 
 struct kiln_plan {
@@ -30,7 +30,7 @@ struct kiln_plan {
     unsigned unit;                     /* KILN_UNIT_...: the unit whose peak bounds the arithmetic */
     struct kiln__plan_input *inputs;   /* variant->input_count */
     struct kiln__plan_buffer *buffers; /* variant->buffer_count */
-    unsigned *slots;                   /* for each name the number of the buffer that it refers to now */
+    unsigned *slots;                   /* for each name, the number of the buffer to which it refers now */
     kiln__program steps, before;
     bool laid_out; /* shapes are known */
     bool ready;    /* every buffer has memory and its initial content */
@@ -55,7 +55,8 @@ struct kiln_plan {
     /* the next launch is captured into this folder; NULL: only if the engine's settings request it */
     char *capture_folder;
     char *captured; /* the folder of the last capture */
-    /* plans of references that are variants, opened ahead. The list, and each element, is NULL if not opened */
+    /* plans of references that are variants, which were opened ahead. The list, or an element, is NULL if it was not
+     * opened */
     kiln_plan **others;
 };
 

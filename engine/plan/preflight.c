@@ -11,8 +11,8 @@ kiln_status kiln__command_refuse(const kiln_engine *engine, const kiln__verify *
         return KILN_OK;
     kiln__diag diag = {.mem = engine->mem};
     kiln__diag_add(&diag, verify->pos,
-                   "the spec wants to run the command '%s' on this machine, with your rights; only --allow-commands "
-                   "(KILN_ALLOW_COMMANDS) lets it",
+                   "the spec runs the command '%s' on this machine, with your rights; allow this with --allow-commands "
+                   "(KILN_ALLOW_COMMANDS)",
                    verify->name);
     return kiln__diag_finish(&diag, KILN_ERROR_REFUSED, error);
 }
@@ -71,7 +71,7 @@ kiln_status kiln__plan_preflight(kiln_engine *engine, const kiln_spec *spec, con
             status = kiln__plan_need_file(engine, config, verify, error);
     }
     for (size_t i = 0; i < spec->input_count && status == KILN_OK; i++) {
-        const kiln__input *input = &config->variant->inputs[i]; /* the spec's own come first */
+        const kiln__input *input = &config->variant->inputs[i]; /* the inputs of the spec come first */
         for (size_t a = 0; a < input->arg_count && status == KILN_OK; a++)
             if (!input->args[a].expr && ends_in(input->args[a].text, ".npy"))
                 status = need_file(engine, spec, input->args[a].text, input->args[a].pos, "of the input", error);

@@ -1,16 +1,17 @@
 /* reference.c - references that are kept on disk, so that the next run or sweep begins without computing them.
  *
- * A reference is a function of its arguments. Its key is a text with everything that the function can see: the spec, the
- * name and the code of the function, every number and text, and type, shape and hash of every array. So no code tracks which
- * size, param, fill, seed or file changes which reference. The cache (engine/cache) compares the whole key, and treats a
- * damaged entry as a miss. The content of an entry is a list of exports (engine/data/exports.c).
+ * A reference depends only on the arguments and the code of its function. Its key is a text with all of them: the spec,
+ * the name and the code of the function, every number and text, and type, shape and hash of every array. So no code has
+ * to track which size, param, fill, seed or file changes which reference. The cache (engine/cache) compares the whole
+ * key, and treats a damaged entry as a miss. The content of an entry is a list of exports (engine/data/exports.c).
  *
  * Three kinds of references are not kept. A host function that an application registered may depend on state of the
  * application. A host function may read a file itself. And a reference may be computed by another variant.
  *
- * A process in a sandbox cannot write. It hands a reference to the sweep before its first kernel runs
- * (kiln__shared_on_keep()), and the sweep accepts none after that. The key begins with the hash of the spec, which the sweep
- * checks. So bytes that damage such a process can only become references of the same spec. */
+ * A process in a sandbox cannot write. It sends a reference to the sweep before its first kernel runs
+ * (kiln__shared_on_keep()). Later the sweep accepts no reference. The sweep also checks that the key begins with the
+ * hash of its spec. So even if a hostile spec takes over such a process, it can only change references of the same
+ * spec. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -30,7 +31,7 @@
 #define LEAST_SECONDS 0.02 /* a reference that took less is not kept */
 /* a reference that took less than this per byte is not kept, because reading it takes half of this */
 #define SECONDS_PER_BYTE 2e-9
-#define LARGEST 4                 /* nor one larger than this part of all that may be kept */
+#define LARGEST 4                 /* nor is a reference larger than a quarter of the limit */
 #define FORMAT "kiln reference 1" /* changes with the key or the content */
 
 enum { FILES_MOST = 4096, DEPTH_MOST = 16 };
@@ -58,7 +59,7 @@ static void put_argument(kiln_plan *plan, const kiln__call_args *args, size_t nu
     kiln__text_printf(key, "%s ", arg->name);
     if (arg->kind == KILN__CALL_VALUE) {
         kiln__text_printf(key, "%d ", (int)arg->value.kind);
-        /* with the length, because the text may have lines that look like arguments */
+        /* the length comes first, because the text may have lines that look like arguments */
         if (arg->value.kind == KILN_TEXT)
             kiln__text_printf(key, "%zu ", strlen(arg->value.as.text));
         kiln__value_print(key, arg->value);
@@ -86,7 +87,7 @@ static bool put_arguments(kiln_plan *plan, const kiln__call_args *args, size_t f
     return !key->failed;
 }
 
-/* Data that the application gave is different each time. */
+/* Data that the application gave may be different each time. */
 static bool has_data_of_the_caller(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->spec->buffer_count; i++)
@@ -200,9 +201,9 @@ static const char *find_program(kiln__arena *arena, const char *name)
     return NULL;
 }
 
-/* Adds the words of the command, the content of every file that they name, and the list of all files beside the spec and
- * beside those files. Apart from a program of PATH, one word has to be a file: what a command such as `sh -c TEXT` reads is
- * not known. */
+/* Adds the words of the command, the content of every file that they name, and the list of all files beside the spec
+ * and beside those files. Besides the program, at least one word has to be a file. Otherwise, for example for `sh -c
+ * TEXT`, the files that the command reads are unknown, and the reference is not kept. */
 static bool put_command(kiln_plan *plan, const kiln__verify *verify, kiln__text *key)
 {
     const char *folder = plan->spec->folder && *plan->spec->folder ? plan->spec->folder : ".";
@@ -229,7 +230,8 @@ static bool put_command(kiln_plan *plan, const kiln__verify *verify, kiln__text 
             kiln__text_printf(key, "program %s\n", path);
         char real[PATH_MAX];
         struct stat info;
-        if (!program && strchr(word, '/')) /* files beside the name, and beside the file itself if the name is a link */
+        /* files in the folder of the name, and in the folder of the file itself if the name is a link */
+        if (!program && strchr(word, '/'))
             list_folder(&files, kiln__arena_folder(&arena, path), 0);
         if (!program && lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, real))
             list_folder(&files, kiln__arena_folder(&arena, real), 0);
@@ -293,7 +295,7 @@ void kiln__reference_store(kiln_engine *engine, const kiln__kept_reference *kept
     kiln__cache_gc(cache, engine->references_most, NULL, NULL, NULL);
 }
 
-/* The label of a listing; long texts are cut. */
+/* Makes the label for a listing. Long texts are cut. */
 static void cut_label(kiln__text *text)
 {
     enum { MOST = 200 };

@@ -1,5 +1,5 @@
-/* refused.c - explains why the driver refused a launch, as its result has no numbers. It asks the driver after the
- * refusal, so that a launch costs nothing more. */
+/* refused.c - explains why the driver refused a launch, because the driver's result has no numbers. It queries the
+ * driver only after the refusal, so that a launch has no additional cost. */
 #include <inttypes.h>
 
 #include "launch_internal.h"
@@ -26,7 +26,8 @@ static uint64_t cluster_of(const kiln__driver *driver, const kiln__plan_op *op, 
     return blocks;
 }
 
-/* Asks how many such blocks a cluster may have, and how many clusters of this size the device can hold. -1: unknown. */
+/* Queries how many such blocks a cluster may have, and how many clusters of this size the device can hold. -1 means
+ * unknown. */
 static void count_clusters(const kiln__driver *driver, const kiln__plan_op *op, const unsigned cluster[3], int *most,
                            int *held)
 {
@@ -65,7 +66,7 @@ static bool explain_cluster(const kiln_plan *plan, const kiln__plan_op *op, kiln
         kiln__text_printf(out, "; %s has clusters of at most %d such block%s, and this one has %" PRIu64,
                           plan->engine->info.name, most, most == 1 ? "" : "s", blocks);
     else if (held == 0)
-        kiln__text_printf(out, "; no part of %s has room for a cluster of %" PRIu64 " such blocks",
+        kiln__text_printf(out, "; no group of SMs of %s has room for a cluster of %" PRIu64 " such blocks",
                           plan->engine->info.name, blocks);
     else
         return false;
@@ -91,8 +92,8 @@ static bool explain_cooperation(const kiln_plan *plan, const kiln__plan_op *op, 
     return true;
 }
 
-/* The same for clusters: a part of the device may have room for some blocks of a cluster, but not for the whole
- * cluster. */
+/* Adds the reason for a launch with clusters: a part of the device may have room for some blocks of a cluster, but not
+ * for the whole cluster. */
 static bool explain_clusters_at_once(const kiln_plan *plan, const kiln__plan_op *op, kiln__text *out)
 {
     const unsigned *grid = op->as.launch.grid;

@@ -75,8 +75,8 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, bool ran, k
 
 /* ---- the time of inputs ---- */
 
-/* Returns whether an earlier input has the same function (`same_function`), or whether an earlier input is the same
- * one, which was made once for both. */
+/* If `same_function` is true, returns whether an earlier input has the same function. Otherwise returns whether an
+ * earlier input has the same entry, because one entry was made for both inputs. */
 static bool is_repeated(const kiln_plan *plan, size_t at, bool same_function)
 {
     for (size_t i = 0; i < at; i++)
@@ -181,7 +181,7 @@ static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
     return status;
 }
 
-/* Makes memory that only Kiln has filled count as never written. */
+/* Tells the checks that poisoned buffers count as unwritten memory. */
 static void forget_poison(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
@@ -201,7 +201,8 @@ static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, doubl
            (options->most_seconds > 0 && kiln__seconds_since(plan->limit.begun) + first > options->most_seconds);
 }
 
-/* Whether a run can begin with the initial contents again: none of the outputs has its content from the caller. */
+/* Tells whether a run can begin again with the initial contents. It cannot if the caller gave the content of an output.
+ */
 static bool can_begin_anew(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++)
@@ -240,7 +241,8 @@ static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options
     return status;
 }
 
-/* with a given number of repetitions, each repetition may take this multiple of the first run's time */
+/* The default time limit grows by this multiple of the first run's time for each requested repetition or further run.
+ */
 #define REPEATED_TIMES 4
 
 /* The order matters: references are computed before the steps overwrite their data, poison comes after them, and the
@@ -249,7 +251,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
 {
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;
     timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
-    /* If nobody uses the results, only the blocks that the estimate traces need to run. */
+    /* If the results are not used, only the blocks that the estimate traces need to run. */
     first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder && !plan->whole;
     const kiln__simulator *simulator = plan->engine->driver.simulator;
     plan->sparse = first.estimate && first.sampled && simulator && simulator->has_model();
@@ -305,14 +307,14 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     return status == KILN_OK ? set_metrics(plan, result, true, error) : status;
 }
 
-/* Only one run at a time can be checked in a context. So this function locks `measuring`. kiln__plan_end_checks()
- * unlocks it. kiln__plan_measure() locks it only on a GPU, where runs have no checks. So a checked run never waits for
- * itself. */
+/* A context can have only one checked run at a time. So this function locks `measuring`, and kiln__plan_end_checks()
+ * unlocks it. kiln__plan_measure() also locks `measuring`, but only on a GPU, where runs have no checks. So a checked
+ * run never waits for itself. */
 kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
         return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "only the simulated device has checks: use sim, not %s", plan->engine->info.id);
+                          "only the simulated device can check launches: use sim, not %s", plan->engine->info.id);
     pthread_mutex_lock(&plan->engine->measuring);
     if (plan->engine->driver.simulator->check_begin())
         return KILN_OK;
@@ -354,7 +356,8 @@ void kiln__plan_end_checks(kiln_plan *plan, const kiln_run_options *options)
     pthread_mutex_unlock(&plan->engine->measuring);
 }
 
-/* References that are kernels are compiled before: the engine's workers end together with the rights of the process. */
+/* References that are kernels are compiled first, because the engine's workers end when the process gives up its
+ * rights. */
 kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
 {
     if (!kiln__sandbox_wanted(plan->engine))
@@ -425,7 +428,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
         plan->shared->staging = NULL;
     }
     kiln__engine_leave(plan->engine, previous);
-    if (status == KILN_OK && !plan->shared->sweep) /* a sweep tells it once */
+    if (status == KILN_OK && !plan->shared->sweep) /* a sweep logs this once */
         kiln__weak_tell(&plan->engine->log, plan->spec->name, made.weak);
     if (status == KILN_OK)
         plan->result = made;

@@ -185,7 +185,7 @@ void kiln__shared_free(kiln__shared *shared)
         free_counters(shared);
     }
     if (device)
-        kiln__shared_drop_device(shared); /* without a context its memory is gone already */
+        kiln__shared_drop_device(shared); /* without a context the device memory is already freed */
     kiln__shared_drop(shared, "");
     if (device)
         kiln__engine_leave(shared->engine, previous);

@@ -19,13 +19,13 @@ typedef struct kiln__plan_entry {
     kiln__unit unit; /* the memory of `values` that are read from disk */
     double seconds;  /* for an input the time of its host function; for a device copy the time of copying */
 } kiln__plan_entry;
-/* answer.c: the kernels that compare answers, and the word in which they tell what they found. */
+/* For answer.c: the kernels that compare answers, and the word into which they write their result. */
 typedef struct kiln__comparer {
     CUmodule module; /* NULL: not loaded yet */
     CUfunction wide, bytes;
     CUdeviceptr found;
 } kiln__comparer;
-/* count.c: the kernel that compares elements of one type with a reference. */
+/* For count.c: the kernel that compares elements of one type with a reference. */
 typedef struct kiln__counter {
     CUmodule module; /* NULL: not loaded yet, or refused */
     CUfunction function;

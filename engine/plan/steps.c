@@ -19,14 +19,15 @@
 #include "steps_internal.h"
 #include "texture_internal.h"
 
-enum { PROGRAM_MOST = 1 << 16 }; /* most operations of a program; a longer one is walked every time */
+/* the largest number of operations of a program; if there are more, each launch evaluates the steps */
+enum { PROGRAM_MOST = 1 << 16 };
 
 typedef struct walk { /* one evaluation of the steps */
     kiln_plan *plan;
     CUstream stream;
-    kiln__program *program; /* NULL: each operation runs at once */
+    kiln__program *program; /* the program that gets the operations; NULL: each operation runs at once */
     bool too_long;
-    unsigned done;         /* number of operations so far, if the time is limited */
+    unsigned done;         /* number of operations so far, for tests of the time limit */
     kiln__host_work *work; /* NULL: work of the host is not counted */
     kiln_error **error;
 } walk;
@@ -163,7 +164,7 @@ static kiln_status emit(walk *w, const kiln__plan_op *op)
     }
     if (program->count >= PROGRAM_MOST) {
         w->too_long = true;
-        return KILN_ERROR_UNSUPPORTED; /* the caller walks instead of storing */
+        return KILN_ERROR_UNSUPPORTED; /* the caller then evaluates the steps at each launch */
     }
     if (!kiln__grow(w->plan->mem, &program->ops, &program->capacity, program->count + 1, sizeof *program->ops))
         return kiln__fail_memory(w->error);
@@ -326,7 +327,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     kiln__pos pos = kiln__expr_pos(step->as.fill.value);
     if (value.kind == KILN_TEXT)
         return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer must be filled with a number, not with a text");
-    /* one element, by the rules of a whole buffer */
+    /* one element, by the rules for a whole buffer */
     uint32_t words[4] = {0}; /* the widest element */
     kiln_array one = {.type = b->type, .dims = 1, .shape = {1}, .data = words};
     kiln__fill_values values = {.kind = KILN__FILL_VALUE, .integers = value.kind != KILN_FLOAT};
@@ -370,7 +371,8 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     return status;
 }
 
-/* Evaluates an optional number of elements, which must not be negative. It is `missing` if it is not given. */
+/* Evaluates an optional number of elements, which must not be negative. Its value is `missing` if the spec does not
+ * give it. */
 static kiln_status elements(walk *w, const kiln__expr *expr, const kiln__scope *scope, const char *what,
                             uint64_t missing, uint64_t *value)
 {
@@ -394,8 +396,8 @@ static kiln_status check_range(walk *w, const kiln__step *step, const char *name
     if (offset <= b->elements && count <= b->elements - offset)
         return KILN_OK;
     return fail_at(w, KILN_ERROR_LAUNCH, step->pos,
-                   "%" PRIu64 " elements from %" PRIu64 " on are not all in '%s', which has %" PRIu64, count, offset,
-                   name, b->elements);
+                   "%" PRIu64 " elements from %" PRIu64 " on go past the end of '%s', which has %" PRIu64, count,
+                   offset, name, b->elements);
 }
 
 static kiln_status copy(walk *w, const kiln__step *step, const kiln__scope *scope)
@@ -580,7 +582,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const kiln__rea
     size_t size = kiln__type_bytes(b->type);
     CUresult result = w->plan->engine->driver.cuMemcpyDtoH_(&raw, b->pointer + index * size, size);
     if (result != CUDA_SUCCESS)
-        return driver_failed(w, result, step, "reading what a loop depends on");
+        return driver_failed(w, result, step, "reading the elements that the condition of a loop uses");
     setting->name = read->name;
     if (kiln__type_is_float(b->type)) {
         kiln__to_doubles(b->type, &raw, 0, 1, &value);
@@ -710,7 +712,7 @@ static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__st
     return status;
 }
 
-/* Evaluates the steps and runs each operation at once. */
+/* Evaluates the steps, and runs each operation at once. */
 static kiln_status walk_now(walk *w, const kiln__step *steps, size_t count)
 {
     kiln_plan *plan = w->plan;

@@ -1,4 +1,4 @@
-/* tensor_map.c - a tensor map as an argument: evaluated, checked against the driver's rules, and made by the driver
+/* tensor_map.c - tensor maps as arguments: evaluates them, checks the driver's rules, and calls the driver to make them
  * (CUDA Driver API, "Tensor Map Object Management"). */
 #include <inttypes.h>
 #include <string.h>
@@ -152,8 +152,8 @@ static kiln_status set_strides(making *m)
     const kiln__tensor *t = m->tensor;
     if (t->stride_count && t->stride_count != m->map.rank - 1)
         return fail_at(m, t->at[KILN__AT_STRIDES],
-                       "argument %zu of %s: %u dimensions have %u strides, not %zu: the last needs none", m->number,
-                       m->kernel, m->map.rank, m->map.rank - 1, t->stride_count);
+                       "argument %zu of %s: %u dimensions need %u strides, not %zu: the last dimension needs none",
+                       m->number, m->kernel, m->map.rank, m->map.rank - 1, t->stride_count);
     uint64_t elements = 1;
     m->map.strides[0] = m->bits / 8;
     for (unsigned d = 1; d < m->map.rank; d++) {
@@ -181,7 +181,7 @@ static kiln_status check_extent(making *m, uint64_t offset)
     for (unsigned d = 1; d < m->map.rank; d++) {
         uint64_t more;
         if (m->map.shape[d] == 0)
-            return KILN_OK; /* a rule below reports it */
+            return KILN_OK; /* one of the rules below reports this */
         if (__builtin_mul_overflow(m->map.shape[d] - 1, m->map.strides[d], &more) || more > most || end + more > most)
             more = most;
         end += more;
@@ -189,7 +189,7 @@ static kiln_status check_extent(making *m, uint64_t offset)
     if (end <= bytes)
         return KILN_OK;
     return fail_at(m, m->tensor->at[m->tensor->stride_count ? KILN__AT_STRIDES : KILN__AT_SHAPE],
-                   "argument %zu of %s: the tensor map reaches over %" PRIu64 " bytes, and '%s' has %" PRIu64
+                   "argument %zu of %s: the tensor map covers %" PRIu64 " bytes, and '%s' has %" PRIu64
                    " from there on",
                    m->number, m->kernel, end, m->arg->text, bytes);
 }
@@ -271,10 +271,10 @@ static kiln_status set_modes(making *m)
         return status;
     m->map.fill = t->nan ? CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA : CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
     if ((atom || t->flip) && m->map.swizzle != CU_TENSOR_MAP_SWIZZLE_128B)
-        return fail_at(m, t->at[KILN__AT_SWIZZLE], "argument %zu of %s: 'atom' and 'flip' are for a swizzle of 128",
+        return fail_at(m, t->at[KILN__AT_SWIZZLE], "argument %zu of %s: 'atom' and 'flip' need a swizzle of 128",
                        m->number, m->kernel);
     if (t->flip && atom != 1)
-        return fail_at(m, t->at[KILN__AT_SWIZZLE], "argument %zu of %s: 'flip' is for an atom of 32", m->number,
+        return fail_at(m, t->at[KILN__AT_SWIZZLE], "argument %zu of %s: 'flip' needs an atom of 32", m->number,
                        m->kernel);
     if (atom == 1)
         m->map.swizzle = t->flip ? CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B : CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B;
@@ -331,10 +331,11 @@ static kiln_status encode(making *m, void *to)
         memcpy(to, &made, sizeof made);
     return result == CUDA_SUCCESS ? KILN_OK
            : result == CUDA_ERROR_NOT_SUPPORTED
-               ? kiln__plan_fail_at(m->plan, m->error, KILN_ERROR_UNSUPPORTED, m->arg->pos,
-                                    "argument %zu of %s: %s, or its driver, has no such tensor maps: they need compute "
-                                    "capability 9.0 and CUDA 12, packed types and atoms but 16 a later one",
-                                    m->number, m->kernel, m->plan->engine->info.name)
+               ? kiln__plan_fail_at(
+                     m->plan, m->error, KILN_ERROR_UNSUPPORTED, m->arg->pos,
+                     "argument %zu of %s: %s, or its driver, has no such tensor maps: they need compute capability "
+                     "9.0 and CUDA 12; packed types and atoms other than 16 need later versions",
+                     m->number, m->kernel, m->plan->engine->info.name)
                : kiln__driver_fail(driver, m->plan->mem, result, m->error, "making the tensor map of '%s'",
                                    m->arg->text);
 }

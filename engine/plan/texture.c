@@ -1,5 +1,5 @@
-/* texture.c - a texture object as an argument: evaluated, checked against the limits of the device, and made by the
- * driver. Objects with equal keys are shared, and live as long as the steps use them. */
+/* texture.c - texture objects as arguments: evaluates them, checks the limits of the device, and calls the driver to
+ * make them. Arguments with equal keys share one object, which lives as long as the steps use it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static kiln_status evaluate(making *m, const kiln__expr *expr, const char *what,
     return status;
 }
 
-/* Returns a limit of the device. An unknown attribute is no limit. */
+/* Returns a limit of the device. If the device does not know the attribute, there is no limit. */
 static uint64_t attribute(const making *m, CUdevice_attribute which)
 {
     int value = 0;
@@ -64,9 +64,11 @@ static kiln_status set_texels(making *m)
     while (row < KILN__COUNT(formats) && formats[row].type != type)
         row++;
     if (row == KILN__COUNT(formats))
-        return fail_at(m, m->arg->pos,
-                       "argument %zu of %s: textures have u8, i8, u16, i16, u32, i32, f16 or f32, and '%s' has %s",
-                       m->number, m->kernel, m->arg->buffer, kiln__types[type].name);
+        return fail_at(
+            m, m->arg->pos,
+            "argument %zu of %s: textures can have elements of type u8, i8, u16, i16, u32, i32, f16 or f32, but '%s' "
+            "has %s",
+            m->number, m->kernel, m->arg->buffer, kiln__types[type].name);
     kiln_status status = m->written->channels ? evaluate(m, m->written->channels, "channels", &channels) : KILN_OK;
     if (status == KILN_OK && channels != 1 && channels != 2 && channels != 4)
         status = fail_at(m, kiln__expr_pos(m->written->channels),
@@ -74,8 +76,8 @@ static kiln_status set_texels(making *m)
                          channels);
     if (status == KILN_OK && m->written->as_float && !real && kiln__type_bytes(type) > 2)
         status = fail_at(m, m->written->read_at,
-                         "argument %zu of %s: 'read: float' is for integers of 8 and 16 bits, and '%s' has %s",
-                         m->number, m->kernel, m->arg->buffer, kiln__types[type].name);
+                         "argument %zu of %s: 'read: float' needs integers of 8 or 16 bits, but '%s' has %s", m->number,
+                         m->kernel, m->arg->buffer, kiln__types[type].name);
     if (status == KILN_OK && m->written->linear && !real && !m->written->as_float)
         status = fail_at(m, m->written->filter_at,
                          "argument %zu of %s: 'filter: linear' gives floats: '%s' has %s, which needs 'read: float'",
@@ -192,7 +194,7 @@ static kiln_status set_pitch(making *m)
                        m->number, m->kernel, key->pitch, dense);
     if (__builtin_mul_overflow(rows - 1, key->pitch, &end) || __builtin_add_overflow(end, dense, &end) || end > bytes)
         return fail_at(m, t->pitch_at,
-                       "argument %zu of %s: the texture reaches over more than the %" PRIu64
+                       "argument %zu of %s: the texture covers more than the %" PRIu64
                        " bytes that '%s' has from there on",
                        m->number, m->kernel, bytes, m->arg->text);
     const uint64_t align = attribute(m, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT);
@@ -204,7 +206,7 @@ static kiln_status set_pitch(making *m)
     return KILN_OK;
 }
 
-/* ---- what is outside, and where it lies ---- */
+/* ---- accesses outside, and the place of the texels ---- */
 
 static kiln_status set_address_modes(making *m)
 {
@@ -216,9 +218,10 @@ static kiln_status set_address_modes(making *m)
     const kiln__texture *t = m->written;
     const size_t dims = (size_t)m->key.dims;
     if (t->address_count > 1 && t->address_count != dims)
-        return fail_at(m, t->address_at,
-                       "argument %zu of %s: 'address' needs 1 or %zu words, because layers have none; it has %zu",
-                       m->number, m->kernel, dims, t->address_count);
+        return fail_at(
+            m, t->address_at,
+            "argument %zu of %s: 'address' needs 1 or %zu words (the dimension of layers needs none), not %zu",
+            m->number, m->kernel, dims, t->address_count);
     for (size_t d = 0; d < KILN__TEXTURE_MOST; d++)
         m->key.edge[d] = t->address_count == 0   ? CU_TR_ADDRESS_MODE_CLAMP
                          : t->address_count == 1 ? modes[t->address[0]]
@@ -243,16 +246,17 @@ static kiln_status check_place(making *m)
     if (t->array)
         return KILN_OK;
     if (m->key.dims == 1 && (t->linear || t->normalised || t->address_count))
-        return fail_at(m,
-                       t->linear       ? t->filter_at
-                       : t->normalised ? t->normalised_at
-                                       : t->address_at,
-                       "argument %zu of %s: one extent of memory is read by index (tex1Dfetch), and zero outside: "
-                       "filters, coordinates and address modes need 'array: true'",
-                       m->number, m->kernel);
+        return fail_at(
+            m,
+            t->linear       ? t->filter_at
+            : t->normalised ? t->normalised_at
+                            : t->address_at,
+            "argument %zu of %s: kernels read a texture of one extent in plain memory by index (tex1Dfetch), with "
+            "zero outside: filters, coordinates and address modes need 'array: true'",
+            m->number, m->kernel);
     if (align && m->key.address % align)
         return fail_at(m, m->arg->pos,
-                       "argument %zu of %s: '%s' lies at %" PRIu64 " bytes behind a multiple of %" PRIu64
+                       "argument %zu of %s: '%s' lies at %" PRIu64 " bytes after a multiple of %" PRIu64
                        ", and textures of this device must begin at such a multiple; 'array: true' has no such limit",
                        m->number, m->kernel, m->arg->text, m->key.address % align, align);
     return KILN_OK;

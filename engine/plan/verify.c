@@ -16,10 +16,10 @@
 #include "verify_internal.h"
 #include "weak_internal.h"
 
-/* ---- references ----
- * Each is a list of arrays by output name, stored in the shared part under a key of everything that determines it:
- * sizes, inputs, initial contents. Contents from the caller have no key; such a reference is used for one run only. A
- * variant's own inputs, which may differ by its params, are in the key only where a host function looks at them. */
+/* ---- references ---- A reference is a list of arrays by the names of outputs. The shared part stores it under a key
+ * of everything that determines it: sizes, inputs, initial contents. Contents from the caller have no key, so a
+ * reference that depends on them is used for one run only. A variant's own inputs may depend on its params. They are in
+ * the key only if the host function reads them. */
 
 #define ONCE "once " /* prefix of the keys of references for one run */
 #define OWN "own "   /* prefix for references that depend on the variant's own inputs */
@@ -68,7 +68,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
     return made;
 }
 
-/* Adds an array to a list, which then owns it; frees it on failure. */
+/* Adds an array to a list, which then owns the array. On failure the array is freed. */
 static kiln_status add_array(kiln_plan *plan, kiln__export **list, const char *name, kiln_array *array,
                              kiln_error **error)
 {
@@ -135,7 +135,7 @@ static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__exp
         status = kiln__plan_content(plan, b, &array, &temporary, error);
         if (status != KILN_OK)
             return status;
-        if (b->buffer->out && !temporary) { /* the content is shared: the function gets its own */
+        if (b->buffer->out && !temporary) { /* the content is shared, so the function gets a copy */
             kiln_array copy;
             status = kiln__array_make(plan->mem, array.type, array.dims, array.shape, &copy, error);
             if (status != KILN_OK)
@@ -195,9 +195,9 @@ static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln
     return KILN_OK;
 }
 
-/* Warns of arguments that the spec names and the function does not read. Such an argument is usually a mistake: the
- * function computes something else than the author means. The named arguments stand first in `args`, in the order of
- * the spec. The names of an input's exports have several parts, so they never equal a name of the spec. */
+/* Warns of arguments that the spec names and the function does not read. Such an argument is usually a mistake, because
+ * the function then computes something else than the author expects. The named arguments come first in `args`, in the
+ * order of the spec. The names of an input's exports have several parts, so they never equal a name of the spec. */
 static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args)
 {
     kiln__text names = {.mem = plan->mem};
@@ -206,7 +206,7 @@ static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln_
             if (strcmp(args->args[k].name, verify->args[i].name) == 0 && !args->args[k].read)
                 kiln__text_printf(&names, "%s'%s'", names.length ? ", " : "", verify->args[i].name);
     if (names.length && !names.failed)
-        kiln__logf(&plan->engine->log, KILN_LOG_WARNING, "%s: the reference of '%s', %s, did not ask for %s",
+        kiln__logf(&plan->engine->log, KILN_LOG_WARNING, "%s: the reference of '%s', %s, does not use %s",
                    plan->spec->name, verify->buffer, verify->name, names.data);
     kiln__text_free(&names);
 }
@@ -251,7 +251,7 @@ static bool take_kept(kiln_plan *plan, const kiln__verify *verify, const kiln__t
     kiln__export *kept;
     if (!kiln__reference_find(plan, key, unit, &kept))
         return false;
-    if (!is_usable(kept, verify->buffer)) { /* no reference that Kiln wrote */
+    if (!is_usable(kept, verify->buffer)) { /* Kiln did not write this entry */
         kiln__exports_free(plan->mem, kept);
         kiln__unit_free(unit);
         return false;
@@ -305,7 +305,7 @@ static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kil
     return status;
 }
 
-/* *own: it looked at the variant's own inputs, or for something that is not there. */
+/* *own: the function read the variant's own inputs, or asked for an argument that does not exist. */
 static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *own, kiln__export **outputs,
                            kiln__unit *unit, kiln_error **error)
 {
@@ -325,7 +325,8 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, bool *ow
     args.hint = "; {host: NAME, X: y} gives it 'y' as 'X' (kiln help hosts)";
     if (status == KILN_OK)
         status = add_renamed(plan, verify, &args, error);
-    size_t shared = args.count; /* arguments that do not depend on the variant: its inputs stand behind the spec's */
+    /* arguments that do not depend on the variant: the variant's inputs come after the inputs of the spec */
+    size_t shared = args.count;
     for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++) {
         if (!kiln__call_add_exports(&args, plan->inputs[i].input->name, plan->inputs[i].entry->values, ""))
             status = kiln__fail_memory(error);
@@ -515,7 +516,8 @@ static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, c
     return KILN_OK;
 }
 
-/* True for the reference variant at the reference's params: it would be compared with itself. */
+/* Returns true if the plan is the reference variant at the params of the reference, so that it would be compared with
+ * itself. */
 static bool is_its_own_reference(const kiln_plan *plan, const kiln__verify *verify)
 {
     const kiln__variant *variant = plan->variant;
@@ -585,9 +587,9 @@ static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const
     return status;
 }
 
-/* ---- the answer of another variant ----
- * A reference of a part of the elements cannot tell whether the others are right. If two variants of different code agree
- * everywhere, and with the reference where it is known, a mistake would have to be in both. */
+/* ---- the answer of another variant ---- If a reference has only a part of the elements, it cannot show that the
+ * others are right. But if two variants with different code agree in all elements, and agree with the reference in its
+ * elements, a mistake would have to be in both variants. */
 
 #define ANSWER "answer " /* prefix of the keys of kept answers, by the output's name */
 
@@ -626,7 +628,7 @@ static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_arr
     if (status == KILN_OK) {
         kiln__shared_drop(plan->shared, key.data);
         status = kiln__shared_add(plan->shared, key.data, list, &entry, error);
-        list = NULL; /* the entry owns it, or it is freed */
+        list = NULL; /* the entry owns the list now, or the list was freed */
     }
     kiln__exports_free(plan->mem, list);
     kiln__text_free(&key);
@@ -694,7 +696,8 @@ kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expecte
     *expected = (kiln__once_expected){.exact = verify->exact};
     memcpy(got.shape, b->shape, sizeof got.shape);
     plan->answer_use = KILN__ANSWER_WHOLE;
-    /* The key of a reference has no content that the caller wrote to an output, so none may be found again. */
+    /* The key of a reference does not contain content that the caller wrote to an output. So such a reference must not
+     * be found again. */
     kiln__shared_drop(plan->shared, ONCE);
     kiln__shared_drop(plan->shared, kinds[verify->against]);
     kiln__shared_drop(plan->shared, OWN);
@@ -732,7 +735,7 @@ static bool is_partly(const kiln_plan *plan, const kiln__verify *verify, const j
 }
 
 /* Compares an output on the device. *right is true only if the device can do it and every element is right. Data of the
- * caller's has no key that tells its content, so such a reference has no copy on the device. */
+ * caller has no key that identifies its content, so a reference that depends on it has no copy on the device. */
 static kiln_status judge_on_device(kiln_plan *plan, const kiln__plan_buffer *b, const kiln__verify *verify,
                                    const judgement *by, kiln__difference *difference, bool *right, kiln_error **error)
 {
@@ -877,7 +880,7 @@ kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error *
     if (status == KILN_OK && (wrong.length || wrong.failed)) {
         kiln__text label = {.mem = plan->mem};
         kiln__config_print(plan->config, &label);
-        /* The kernel may have overwritten the sweep's copies on the device: discard them. */
+        /* The kernel may have overwritten the sweep's copies on the device, so they are freed. */
         kiln__shared_drop(plan->shared, "device ");
         result->verified = 0;
         if (plan->answer_run)

@@ -5,7 +5,7 @@
 #include "layout_internal.h"
 #include "weak_internal.h"
 
-#define FEW 16 /* elements; the answer of fewer elements may well be one value */
+#define FEW 16 /* with fewer elements, a right answer may well have the same value everywhere */
 
 static bool is_zero(const kiln_array *array, size_t bytes)
 {
@@ -23,7 +23,7 @@ bool kiln__weak_answer(const kiln_array *want)
     return elements >= FEW && data && memcmp(data, data + size, (size_t)(elements - 1) * size) == 0;
 }
 
-/* Whether the content of an input is zero. A content that the caller gave on the device is not looked at. */
+/* Tells whether the content of an input is zero. A content that the caller gave on the device is not examined. */
 static kiln_status input_is_zero(kiln_plan *plan, kiln__plan_buffer *b, bool *zero, kiln_error **error)
 {
     const kiln__fill *fill = &b->buffer->fill;
@@ -53,7 +53,7 @@ kiln_status kiln__weak_inputs(kiln_plan *plan, bool *weak, kiln_error **error)
     size_t inputs = 0;
     *weak = false;
     if (plan->variant->before_count > 0)
-        return KILN_OK; /* steps make contents, too */
+        return KILN_OK; /* the steps also write contents */
     for (size_t i = 0; i < plan->spec->buffer_count; i++) {
         kiln__plan_buffer *b = &plan->buffers[i];
         bool zero;
@@ -71,14 +71,16 @@ kiln_status kiln__weak_inputs(kiln_plan *plan, bool *weak, kiln_error **error)
 void kiln__weak_tell(const kiln__log *log, const char *spec, unsigned weak)
 {
     if (weak & KILN_WEAK_INPUTS)
-        kiln__logf(log, KILN_LOG_WARNING,
-                   "%s: all inputs are zero, so a right answer proves little: give them another content, for example "
-                   "'fill: {uniform: [-1, 1]}'",
-                   spec);
+        kiln__logf(
+            log, KILN_LOG_WARNING,
+            "%s: all inputs are zero, so a right answer proves little: give the inputs another content, for example "
+            "'fill: {uniform: [-1, 1]}'",
+            spec);
     if (weak & KILN_WEAK_ANSWER)
-        kiln__logf(log, KILN_LOG_WARNING,
-                   "%s: the expected answer has the same value in every element, so a right answer proves little: give "
-                   "the inputs values that differ, for example 'fill: {uniform: [-1, 1]}', and look whether the kernel "
-                   "reads all that it should",
-                   spec);
+        kiln__logf(
+            log, KILN_LOG_WARNING,
+            "%s: the expected answer has the same value in every element, so a right answer proves little: give the "
+            "inputs values that differ, for example 'fill: {uniform: [-1, 1]}', and check that the kernel reads all "
+            "of its inputs",
+            spec);
 }

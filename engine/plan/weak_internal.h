@@ -4,7 +4,7 @@
 
 #include "plan_internal.h"
 
-/* Whether every element is the same; false for a few elements. */
+/* Tells whether all elements are equal. Returns false for an array of only a few elements. */
 bool kiln__weak_answer(const kiln_array *want);
 /* Sets *weak if the spec has inputs and all of them are zero. */
 kiln_status kiln__weak_inputs(kiln_plan *plan, bool *weak, kiln_error **error);

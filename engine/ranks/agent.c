@@ -198,7 +198,7 @@ kiln_status kiln__ranks_work(kiln_ranks *ranks, const kiln__rank_info *info, con
         bool worked = run_step(&a, now);
         if (now > a.heard + patience)
             a.status = kiln__fail(ranks->mem, error, KILN_ERROR_IO,
-                                  "rank %d has received no message from rank %d for %g s, and ends",
+                                  "rank %d has received no message from rank %d for %g s, so it ends",
                                   ranks->transport.rank, ranks->lead, PATIENCE * ranks->lease);
         else if (!a.over)
             sleep_until_news(ranks, &fds, &room, kiln__ranks_pause(&pause, worked));

@@ -227,7 +227,7 @@ static void check_leases(kiln_ranks *ranks, uint64_t now)
             member->heard = now;
         uint64_t silent = now - member->heard, most = member->known ? lease : GATHER_LEASES * lease;
         char why[64];
-        kiln__format(why, sizeof why, "has said nothing for %.3g s", (double)most * 1e-9);
+        kiln__format(why, sizeof why, "has sent no message for %.3g s", (double)most * 1e-9);
         if (!member->gone && silent > most)
             give_up(ranks, member, why);
         if (member->leads && !member->answered && silent > most) {

@@ -23,7 +23,7 @@ static kiln_status load_plugin(kiln_ranks *ranks, const char *plugin, kiln_error
     if (!open) {
         const char *what = dlerror();
         return kiln__fail(ranks->mem, error, KILN_ERROR_NOT_FOUND, "cannot load %s: %s", plugin,
-                          what ? what : "it is no plug-in of Kiln");
+                          what ? what : "it is not a plug-in of Kiln");
     }
     if (!open(&ranks->transport, why, sizeof why)) {
         ranks->transport = (kiln__transport){0};
@@ -46,9 +46,9 @@ static kiln_status check_size(const kiln_ranks *ranks, kiln_error **error)
         snprintf(tasks, sizeof tasks, "%d tasks", launch->size);
     return kiln__fail(
         ranks->mem, error, KILN_ERROR_UNSUPPORTED,
-        "%s started %s, but %s sees %d: the launcher is not of that MPI. Start the job with the mpirun of %s; "
-        "under Slurm choose another `srun --mpi=` (`srun --mpi=list` has them: pmi2 for MPICH, pmix for Open "
-        "MPI); or build libkiln-mpi.so with the launcher's MPI",
+        "%s started %s, but %s sees %d: the launcher belongs to another MPI. Start the job with the mpirun of %s; "
+        "under Slurm choose another `srun --mpi=TYPE` (pmi2 for MPICH, pmix for Open MPI; `srun --mpi=list` lists the "
+        "types); or build libkiln-mpi.so with the launcher's MPI",
         launch->launcher, tasks, t->library, t->size, t->library);
 }
 
@@ -57,14 +57,14 @@ static kiln_status join_job(kiln_ranks *ranks, const char *plugin, kiln_error **
     if (!plugin && ranks->launch.size)
         return kiln__fail(
             ranks->mem, error, KILN_ERROR_NOT_FOUND,
-            "%s started %d tasks, but there is no libkiln-mpi.so, with which they share the work: build Kiln "
-            "where an MPI is found (mpicc), or set KILN_MPI to its path",
+            "%s started %d tasks, but libkiln-mpi.so, through which they share the work, was not found: build Kiln on "
+            "a machine with MPI (mpicc), or set KILN_MPI to the path of libkiln-mpi.so",
             ranks->launch.launcher, ranks->launch.size);
     if (!plugin)
         return kiln__fail(
             ranks->mem, error, KILN_ERROR_NOT_FOUND,
-            "there is no libkiln-mpi.so: build Kiln where an MPI is found (mpicc), or set KILN_MPI to its "
-            "path");
+            "libkiln-mpi.so was not found: build Kiln on a machine with MPI (mpicc), or set KILN_MPI to the path of "
+            "libkiln-mpi.so");
     kiln_status status = load_plugin(ranks, plugin, error);
     if (status == KILN_OK)
         status = check_size(ranks, error);

@@ -18,7 +18,7 @@ typedef struct kiln__axis_values {
     size_t count;
 } kiln__axis_values;
 
-/* The expected result of uniform random search, computed from all configurations (replay.c). A failed configuration
+/* The expected result of uniform random search, computed from all configurations (baseline.c). A failed configuration
  * counts as the slowest one. */
 typedef struct kiln__baseline {
     double *sorted; /* seconds of all configurations */

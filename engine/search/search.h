@@ -8,15 +8,17 @@
 
 /* All strategies, as X(name, about). The first is the default. `about` is shown to users. */
 #define KILN__STRATEGIES(X)                                                                                            \
-    X(surrogate, "a Gaussian process, then a random forest, learns from the measurements and proposes; the default")   \
+    X(surrogate, "a model learns from the measurements and proposes configurations (first a Gaussian process, "        \
+                 "later a random forest); the default")                                                                \
     X(exhaustive, "every configuration in order")                                                                      \
     X(random, "uniformly at random, none twice")                                                                       \
-    X(greedy, "to the best of the adjacent configurations until none is better, then again from a random one")         \
-    X(ils, "iterated local search: to the first better one of those that differ in one param, then with a few params " \
-           "changed at random")                                                                                        \
-    X(annealing, "simulated annealing: worse steps are taken too, more and more rarely")                               \
-    X(genetic, "a population whose members are crossed and mutated")                                                   \
-    X(evolution, "differential evolution: members move along differences of others")
+    X(greedy, "go to the best of the adjacent configurations until none is better, then start again from a "           \
+              "random one")                                                                                            \
+    X(ils, "iterated local search: go to the first better configuration among those that differ in one "               \
+           "param; if there is none, change a few params at random and go on")                                         \
+    X(annealing, "simulated annealing: also go to worse configurations, but more and more rarely")                     \
+    X(genetic, "genetic algorithm: cross and mutate the members of a population")                                      \
+    X(evolution, "differential evolution: move each member along the difference of two others")
 
 typedef struct kiln__strategy kiln__strategy;
 const kiln__strategy *

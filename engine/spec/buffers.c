@@ -72,7 +72,8 @@ static void read_shape(kiln__reader *r, kiln__spec_node *const *node, kiln__buff
     kiln__spec_node *const *items;
     size_t count = kiln__read_items(r, node, "'shape'", &items);
     if (count > KILN_MAX_DIMS) {
-        kiln__diag_add(r->diag, (*node)->pos, "a shape of %zu dimensions; %d are the most", count, KILN_MAX_DIMS);
+        kiln__diag_add(r->diag, (*node)->pos, "a shape has %zu dimensions; at most %d are allowed", count,
+                       KILN_MAX_DIMS);
         return;
     }
     buffer->dims = (int)count;
@@ -109,21 +110,23 @@ static bool is_word(kiln__reader *r, const kiln__spec_node *node)
                                            {"ones", "1"}};
     const char *dot = strrchr(node->text, '.');
     if (dot && strcmp(dot, ".npy") == 0) {
-        kiln__diag_add(r->diag, node->pos, "a file has a key of its own: write 'file: %s' in place of 'fill'",
+        kiln__diag_add(r->diag, node->pos, "'fill' cannot name a file: write 'file: %s' in place of 'fill'",
                        node->text);
         return true;
     }
     if (strncmp(node->text, "np.", 3) == 0 || strncmp(node->text, "numpy.", 6) == 0 ||
         strncmp(node->text, "torch.", 6) == 0) {
-        kiln__diag_add(r->diag, node->pos,
-                       "'%s' is Python, and a fill is data: write 'fill: {uniform: [0, 1]}', {normal: [0, 1]}, "
-                       "{iota: [0, 1]} or a number",
-                       node->text);
+        kiln__diag_add(
+            r->diag, node->pos,
+            "'%s' is a Python expression, and 'fill' cannot evaluate it: write 'fill: {uniform: [0, 1]}', {normal: "
+            "[0, 1]}, {iota: [0, 1]} or a number",
+            node->text);
         return true;
     }
     for (size_t i = 0; i < KILN__COUNT(words); i++)
         if (strcmp(node->text, words[i][0]) == 0 && !kiln__find_name(r, node->text)) {
-            kiln__diag_add(r->diag, node->pos, "'%s' alone is no content: write 'fill: %s'", node->text, words[i][1]);
+            kiln__diag_add(r->diag, node->pos, "'%s' without values does not define a content: write 'fill: %s'",
+                           node->text, words[i][1]);
             return true;
         }
     return false;
@@ -166,7 +169,7 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
     const kiln__spec_node *file = map->kind == KILN__MAP ? kiln__spec_node_get(map, "file") : NULL;
     if (file) {
         kiln__diag_add(r->diag, kiln__spec_node_key(map, "file")->pos,
-                       "a file has a key of its own: write 'file: %s' in place of 'fill'",
+                       "'fill' cannot name a file: write 'file: %s' in place of 'fill'",
                        file->kind == KILN__SCALAR ? file->text : "NAME.npy");
         return;
     }
@@ -259,7 +262,8 @@ static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spe
         buffer->fill.text = kiln__read_path(r, file_, "'file'", &buffer->fill.path);
     }
     if (out_ && kiln__read_bool(r, out_, "'out'", &buffer->out) && buffer->out && !of_spec) {
-        kiln__diag_add(r->diag, out_->pos, "a variant's own buffers are scratch; outputs are buffers of the spec");
+        kiln__diag_add(r->diag, out_->pos,
+                       "a buffer of a variant is scratch memory; only a buffer of the spec can be an output");
         buffer->out = false;
     }
 }

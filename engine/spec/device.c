@@ -16,10 +16,11 @@ static void read_targets(kiln__reader *r, kiln__spec_node *node, kiln__for_devic
         if (text && strncmp(text, "sm_", 3) == 0 && kiln__target_parse(text, &out->targets[out->target_count]))
             out->target_texts[out->target_count++] = text;
         else if (text)
-            kiln__diag_add(r->diag, items[i]->pos,
-                           "'%.40s' is no architecture to compile for: sm_80, or sm_90a (from sm_90 on), or sm_100f "
-                           "(from sm_100 on)",
-                           text);
+            kiln__diag_add(
+                r->diag, items[i]->pos,
+                "'%.40s' is not an architecture to compile for: write sm_80, or sm_90a (from sm_90 on), or sm_100f "
+                "(from sm_100 on)",
+                text);
     }
 }
 
@@ -39,10 +40,11 @@ static void read_needs(kiln__reader *r, kiln__spec_node *node, kiln__for_device 
         out->needs[out->need_count++] = expr;
         for (size_t k = 0; k < kiln__expr_name_count(expr); k++)
             if (strncmp(kiln__expr_name(expr, k), "device.", 7) != 0)
-                kiln__diag_add(r->diag, items[i]->pos,
-                               "'needs' is about the device alone, such as device.cc >= 90 or device.tma, and '%s' is "
-                               "not of it; 'where' may use it",
-                               kiln__expr_name(expr, k));
+                kiln__diag_add(
+                    r->diag, items[i]->pos,
+                    "'needs' can only use properties of the device, such as device.cc >= 90 or device.tma; '%s' is "
+                    "not one, but 'where' may use it",
+                    kiln__expr_name(expr, k));
     }
 }
 

@@ -64,14 +64,14 @@ static void read_one(kiln__reader *r, const kiln__spec_node *map, bool integers,
         refuse(r, align_, "a size has no alignment; 'align' belongs to a buffer");
         refuse(r, special_, "a size has no special values; 'special' belongs to a buffer");
     } else {
-        refuse(r, multiple_, "a buffer has no 'multiple'; that belongs to a size");
+        refuse(r, multiple_, "a buffer has no 'multiple'; 'multiple' belongs to a size");
         if (integers)
             refuse(r, special_, "integers have no special values");
     }
     if (!from_ != !to_)
-        kiln__diag_add(r->diag, out->pos, "'%s' has one end of a range; give both, `from` and `to`", out->name);
+        kiln__diag_add(r->diag, out->pos, "'%s' has only one end of a range; give both, `from` and `to`", out->name);
     else if (out->has_from && out->has_to && out->from > out->to)
-        kiln__diag_add(r->diag, out->pos, "the range of '%s' is empty: `from` is above `to`", out->name);
+        kiln__diag_add(r->diag, out->pos, "the range of '%s' is empty: `from` is greater than `to`", out->name);
     else if (out->of_size && out->has_from && out->from < 0)
         kiln__diag_add(r->diag, out->pos, "the size '%s' cannot be negative", out->name);
 }

@@ -17,19 +17,19 @@
     X(variant, "a variant", NONE, "One way to do the work. Its sections are added to those of the spec.")              \
     X(param, "a param", PARAM, "A param with a range, a default or options.")                                          \
     X(input, "an input", NONE, "Data with a format, which a host function makes.")                                     \
-    X(buffer, "a buffer", BUFFER, "An array on the device. A buffer of a variant is scratch.")                         \
+    X(buffer, "a buffer", BUFFER, "An array on the device. If it belongs to a variant, it is scratch memory.")         \
     X(fill, "'fill'", NONE, "The content of a buffer. A number alone is {value: NUMBER}.")                             \
     X(verification, "a verification", VERIFICATION, "The expected content of an output.")                              \
     X(assumption, "an assumption", NONE, "An assumption that a judged kernel may make about a size or an input.")      \
     X(tolerance, "a tolerance", TOLERANCE,                                                                             \
-      "The tolerances of an output in one variant. They replace those of `verify`.")                                   \
+      "The tolerances of an output in one variant. They replace the tolerances in `verify`.")                          \
     X(against, "'against'", NONE, "The source of the expected answer.")                                                \
     X(step, "a step", NONE, "One action: a mapping with exactly one key.")                                             \
     X(launch, "a launch", NONE, "A launch of a kernel.")                                                               \
-    X(argument, "an argument", NONE, "A structure by value, or a pointer to pointers.")                                \
-    X(tensor_map, "a tensor map", TENSOR_MAP, "A `CUtensorMap` by value, of a buffer.")                                \
+    X(argument, "an argument", NONE, "A structure that is passed by value, or an array of pointers.")                  \
+    X(tensor_map, "a tensor map", TENSOR_MAP, "A `CUtensorMap` of a buffer, passed by value.")                         \
     X(texture, "a texture", NONE, "A texture object (`cudaTextureObject_t`) of a buffer.")                             \
-    X(fill_step, "a fill", NONE, "One value in all elements of a buffer.")                                             \
+    X(fill_step, "a fill", NONE, "Sets all elements of a buffer to one value.")                                        \
     X(copy, "a copy", NONE, "Copies from one buffer to another; counts and offsets are in elements.")                  \
     X(symbol, "a symbol", NONE, "Copies a buffer to a variable of the source; counts and offsets are in elements.")    \
     X(host_step, "a host step", NONE, "A call of a host function.")                                                    \
@@ -54,24 +54,27 @@
 #define KILN__KEYS_section(X, mapping)                                                                                 \
     X(mapping, include, OPTIONAL, TEXTS, CODE, "Folders of headers, below the spec's folder.")                         \
     X(mapping, target, OPTIONAL, TEXTS, CODE,                                                                          \
-      "Architectures to compile for: `sm_90a`. The first that fits the device is used.")                               \
+      "Architectures to compile for, such as `sm_90a`. Kiln uses the first one that fits the device.")                 \
     X(mapping, needs, OPTIONAL, EXPRS, CHOICE,                                                                         \
-      "Conditions on the device: `device.wgmma`. If one fails, the variant is left out.")                              \
+      "Conditions on the device, such as `device.wgmma`. If one does not hold, kiln leaves the variant out.")          \
     X(mapping, params, OPTIONAL, PARAMS, KEYS, "The tuning parameters. Each becomes a macro of the source.")           \
-    X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN, "Names for expressions, in any order, without cycles.")                \
-    X(mapping, where, OPTIONAL, EXPRS, CHOICE, "Constraints: over sizes, params, lets and the device.")                \
+    X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN,                                                                        \
+      "Names for expressions. They may stand in any order, but not use each other in a cycle.")                        \
+    X(mapping, where, OPTIONAL, EXPRS, CHOICE, "Constraints: conditions over sizes, params, lets and the device.")     \
     X(mapping, define, OPTIONAL, DEFINES, CODE, "More macros of the source.")                                          \
-    X(mapping, bake, OPTIONAL, TEXTS, CODE, "Sizes that become macros: the code is compiled for them.")                \
+    X(mapping, bake, OPTIONAL, TEXTS, CODE,                                                                            \
+      "Sizes that become macros, so that kiln compiles the code for these sizes.")                                     \
     X(mapping, options, OPTIONAL, TEMPLATES, CODE, "Compile options, such as `-maxrregcount={REGS}`.")                 \
     X(mapping, inputs, OPTIONAL, INPUTS, KEYS, "Data that host functions make.")                                       \
     X(mapping, buffers, OPTIONAL, BUFFERS, KEYS, "The arrays on the device.")                                          \
-    X(mapping, before_each, OPTIONAL, STEPS, KEYS, "Steps that each run needs and that are not part of its time.")
+    X(mapping, before_each, OPTIONAL, STEPS, KEYS,                                                                     \
+      "Steps that kiln runs before each run. Their time is not a part of the run's time.")
 #define KILN__KEYS_metrics(X, mapping)                                                                                 \
     X(mapping, metrics, OPTIONAL, NAMED_EXPRS, RUN,                                                                    \
-      "`flops` and `bytes` (for the roofline), and any others, which may use metrics and measurements. A "             \
-      "metric of the variant replaces a metric of the spec with the same name.")                                       \
+      "`flops` and `bytes` (for the roofline), and any other quantities. The others may use metrics and "              \
+      "measurements. A metric of the variant replaces a metric of the spec with the same name.")                       \
     X(mapping, roofline, OPTIONAL, UNIT, RUN,                                                                          \
-      "The unit whose peak bounds the `flops`. By default the fastest unit whose instructions the code has.")
+      "The unit whose peak limits the `flops`. Default: the fastest unit whose instructions the code has.")
 #define KILN__KEYS_work(X, mapping)                                                                                    \
     X(mapping, launch, ONE_OF, LAUNCH, KEYS, "The one launch that does the work.")                                     \
     X(mapping, steps, ONE_OF, STEPS, KEYS, "The steps that do the work.")
@@ -81,16 +84,20 @@
     X(spec, name, REQUIRED, LABEL, NAME, "Letters, digits, `_` and `-`.")                                              \
     X(spec, title, OPTIONAL, TEXT, PROSE, "One line.")                                                                 \
     X(spec, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                    \
-    X(spec, source, OPTIONAL, TEXT, CODE, "The CUDA file. Without it each variant has its own.")                       \
-    X(spec, prefix, OPTIONAL, TEXT, CODE, "Stands before the names of all macros: `KILN_` makes BLOCK KILN_BLOCK.")    \
+    X(spec, source, OPTIONAL, TEXT, CODE, "The CUDA file. Without this key each variant needs its own.")               \
+    X(spec, prefix, OPTIONAL, TEXT, CODE,                                                                              \
+      "The first letters of the names of all macros: with `KILN_` the param BLOCK becomes KILN_BLOCK.")                \
     X(spec, sizes, OPTIONAL, SIZES, CHOICE,                                                                            \
-      "Sets of sizes, all with the same names. The first is the default on a GPU, `tiny` on the simulated device.")
+      "Sets of sizes, all with the same names. The first set is the default on a GPU, and `tiny` is the default on "   \
+      "the simulated device.")
 #define KILN__KEYS_spec_tail(X)                                                                                        \
     X(spec, features, OPTIONAL, NAMED_EXPRS, RUN,                                                                      \
-      "Numbers that describe the input. Samples keep them. They choose the best configuration for a new input.")       \
-    X(spec, verify, OPTIONAL, VERIFY, KEYS, "How outputs are checked.")                                                \
+      "Numbers that describe the input. Each stored sample has them. For a new input they select the best "            \
+      "configuration.")                                                                                                \
+    X(spec, verify, OPTIONAL, VERIFY, KEYS, "The expected content and the tolerances of outputs.")                     \
     X(spec, judge, OPTIONAL, ASSUMPTIONS, KEYS,                                                                        \
-      "Assumptions that `kiln judge` lets a kernel make: ranges of sizes, values and alignment of inputs.")            \
+      "Assumptions that a kernel may make if `kiln judge` judges it: ranges of sizes and values, alignment of "        \
+      "inputs.")                                                                                                       \
     X(spec, variants, ONE_OF, VARIANTS, KEYS, "The ways to do the work.")
 #define KILN__KEYS_spec(X)                                                                                             \
     KILN__KEYS_spec_head(X) KILN__KEYS_section(X, spec) KILN__KEYS_metrics(X, spec) KILN__KEYS_spec_tail(X)            \
@@ -99,20 +106,25 @@
 #define KILN__KEYS_variant_head(X)                                                                                     \
     X(variant, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                 \
     X(variant, contender, OPTIONAL, BOOL, CHOICE,                                                                      \
-      "`false`: only for comparison, as a bound or a pattern. It does not do the spec's work and is never the best.")  \
-    X(variant, source, OPTIONAL, TEXT, CODE, "The CUDA file, if it is not the spec's.")                                \
-    X(variant, tolerance, OPTIONAL, TOLERANCES, KEYS, "The tolerances of its outputs, if they differ from `verify`.")
+      "`false`: the variant is only for comparison, as a bound or a pattern. It does not do the spec's work and is "   \
+      "never the best.")                                                                                               \
+    X(variant, source, OPTIONAL, TEXT, CODE, "The CUDA file of this variant. Default: the spec's.")                    \
+    X(variant, tolerance, OPTIONAL, TOLERANCES, KEYS,                                                                  \
+      "The tolerances of the variant's outputs, if they differ from those in `verify`.")
 #define KILN__KEYS_variant(X)                                                                                          \
     KILN__KEYS_variant_head(X) KILN__KEYS_section(X, variant) KILN__KEYS_work(X, variant) KILN__KEYS_metrics(X, variant)
 
 #define KILN__KEYS_param(X)                                                                                            \
-    X(param, values, OPTIONAL, VALUES, CHOICE, "All numbers, all booleans or all names. Or a range: `from`, `to`.")    \
-    X(param, from, OPTIONAL, VALUE, CHOICE, "A range: its first value.")                                               \
-    X(param, to, OPTIONAL, VALUE, CHOICE, "A range: its last value, inclusive.")                                       \
-    X(param, step, OPTIONAL, VALUE, CHOICE, "A range: the difference between values; 1 if not given.")                 \
-    X(param, times, OPTIONAL, VALUE, CHOICE, "A range: the factor, in place of `step`.")                               \
-    X(param, default, OPTIONAL, VALUE, CHOICE, "The value if none is chosen; the first value if not given.")           \
-    X(param, macro, OPTIONAL, BOOL, CODE, "`false`: no macro; only expressions have it, such as those of the launch.") \
+    X(param, values, OPTIONAL, VALUES, CHOICE,                                                                         \
+      "A list of numbers, of booleans or of names. In place of `values` a param can have a range: `from`, `to`.")      \
+    X(param, from, OPTIONAL, VALUE, CHOICE, "The first value of a range.")                                             \
+    X(param, to, OPTIONAL, VALUE, CHOICE, "The last value of a range. It belongs to the range.")                       \
+    X(param, step, OPTIONAL, VALUE, CHOICE, "The difference between two values of a range. Default: 1.")               \
+    X(param, times, OPTIONAL, VALUE, CHOICE, "The factor between two values of a range. It replaces `step`.")          \
+    X(param, default, OPTIONAL, VALUE, CHOICE,                                                                         \
+      "The value that is used if the user chooses none. Default: the first value.")                                    \
+    X(param, macro, OPTIONAL, BOOL, CODE,                                                                              \
+      "`false`: the param does not become a macro. Only expressions can use it, such as those of the launch.")         \
     X(param, options, OPTIONAL, TEMPLATES, CODE, "Compile options that belong to the param.")
 
 #define KILN__KEYS_input(X)                                                                                            \
@@ -120,38 +132,47 @@
     X(input, ARGUMENT, ANY, EXPR, RUN, "An argument of the function, which may also be an earlier input or a text.")
 
 #define KILN__KEYS_buffer(X)                                                                                           \
-    X(buffer, type, OPTIONAL, EXPR, RUN, "`f32` and so on, or a param over types. Needed without `from` and `file`.")  \
-    X(buffer, shape, OPTIONAL, EXPRS, RUN, "The extents. Needed without `from` and `file`.")                           \
-    X(buffer, fill, OPTIONAL, FILL, KEYS, "The values that fill it.")                                                  \
-    X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is an export of an input, such as A.csr.values.")                \
-    X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file. The name may have sizes in it: `a-{N}.npy`.")    \
+    X(buffer, type, OPTIONAL, EXPR, RUN,                                                                               \
+      "The type of an element, such as `f32`, or a param whose values are types. Required without `from` and "         \
+      "`file`.")                                                                                                       \
+    X(buffer, shape, OPTIONAL, EXPRS, RUN, "The extents. Required without `from` and `file`.")                         \
+    X(buffer, fill, OPTIONAL, FILL, KEYS, "The initial values.")                                                       \
+    X(buffer, from, OPTIONAL, TEXT, RUN, "The export of an input that is the content, such as A.csr.values.")          \
+    X(buffer, file, OPTIONAL, TEXT, RUN,                                                                               \
+      "The .npy file that has the content. Its name may contain sizes: `a-{N}.npy`.")                                  \
     X(buffer, out, OPTIONAL, BOOL, RUN,                                                                                \
-      "`true`: an output. With a content it is also an input. Kernels must not change other inputs.")
+      "`true`: the buffer is an output. If it has a content, it is also an input. Kernels must not change inputs "     \
+      "that are not outputs.")
 
 #define KILN__KEYS_fill(X)                                                                                             \
-    X(fill, value, ONE_OF, EXPRS, RUN, "One number everywhere.")                                                       \
-    X(fill, iota, ONE_OF, EXPRS, RUN, "[start, step]: start + step * index; step is 1 if not given.")                  \
-    X(fill, uniform, ONE_OF, EXPRS, RUN, "[low, high]: random; high is included for integers.")                        \
-    X(fill, normal, ONE_OF, EXPRS, RUN, "[mean, deviation]: random.")                                                  \
-    X(fill, zipf, ONE_OF, EXPRS, RUN, "[count, exponent]: random integers from 0 to count - 1.")                       \
-    X(fill, seed, OPTIONAL, EXPR, RUN, "The seed of random numbers; made from the buffer's name if not given.")
+    X(fill, value, ONE_OF, EXPRS, RUN, "One number for all elements.")                                                 \
+    X(fill, iota, ONE_OF, EXPRS, RUN,                                                                                  \
+      "[start, step]: the element with the index i is start + step * i. Default of step: 1.")                          \
+    X(fill, uniform, ONE_OF, EXPRS, RUN, "[low, high]: random numbers. For integers, high is a possible value.")       \
+    X(fill, normal, ONE_OF, EXPRS, RUN, "[mean, deviation]: random numbers of a normal distribution.")                 \
+    X(fill, zipf, ONE_OF, EXPRS, RUN, "[count, exponent]: random integers from 0 to count - 1, by Zipf's law.")        \
+    X(fill, seed, OPTIONAL, EXPR, RUN,                                                                                 \
+      "The seed of the random numbers. Default: a seed that depends on the buffer's name.")
 
 #define KILN__KEYS_verification(X)                                                                                     \
     X(verification, against, REQUIRED, AGAINST, KEYS, "The source of the expected content.")                           \
-    X(verification, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance. Without both tolerances, the type decides.")       \
+    X(verification, rtol, OPTIONAL, EXPR, RUN,                                                                         \
+      "Relative tolerance. If neither tolerance is given, the type of the elements determines both.")                  \
     X(verification, atol, OPTIONAL, EXPR, RUN, "Absolute tolerance.")                                                  \
-    X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")                                               \
+    X(verification, exact, OPTIONAL, BOOL, RUN,                                                                        \
+      "`true`: the output must equal the expected content, without a tolerance.")                                      \
     X(verification, sampled, OPTIONAL, BOOL, RUN,                                                                      \
-      "`true`: elements that the host function leaves unchanged are not compared, but must have been written.")
+      "`true`: the host function computes only some elements. Kiln does not compare the other ones, but checks that "  \
+      "the kernel wrote them.")
 
 #define KILN__KEYS_assumption(X)                                                                                       \
     X(assumption, from, OPTIONAL, VALUE, PROSE, "The least value of a size, or of the elements of an input.")          \
     X(assumption, to, OPTIONAL, VALUE, PROSE, "The greatest value of a size, or of the elements of an input.")         \
-    X(assumption, multiple, OPTIONAL, VALUE, PROSE, "The size is a multiple of this number; 1 if not given.")          \
+    X(assumption, multiple, OPTIONAL, VALUE, PROSE, "A size is a multiple of this number. Default: 1.")                \
     X(assumption, align, OPTIONAL, VALUE, PROSE,                                                                       \
-      "The alignment of the buffer in bytes, a power of two; 256 if not given.")                                       \
+      "The alignment of the buffer in bytes, a power of two. Default: 256.")                                           \
     X(assumption, special, OPTIONAL, BOOL, PROSE,                                                                      \
-      "`true`: NaN, infinities, -0 and denormals may be among the elements, and the reference defines the answer.")
+      "`true`: the elements may include NaN, infinities, -0 and denormals, and the reference defines the answer.")
 
 #define KILN__KEYS_tolerance(X)                                                                                        \
     X(tolerance, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance.")                                                     \
@@ -159,12 +180,13 @@
 
 #define KILN__KEYS_against(X)                                                                                          \
     X(against, host, ONE_OF, TEXT, RUN, "A host function, which takes buffers, sizes and inputs by their names.")      \
-    X(against, variant, ONE_OF, TEXT, RUN, "A variant, at its default params.")                                        \
-    X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "With `variant`: values of its params that are not the default.")   \
-    X(against, command, ONE_OF, TEXTS, RUN, "A program and its arguments, which needs --allow-commands. No shell.")    \
-    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. The name may have sizes in it.")                                 \
+    X(against, variant, ONE_OF, TEXT, RUN, "A variant, with the default values of its params.")                        \
+    X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "With `variant`: values of params that differ from the defaults.")  \
+    X(against, command, ONE_OF, TEXTS, RUN,                                                                            \
+      "A program and its arguments. It runs without a shell, and only with --allow-commands.")                         \
+    X(against, file, ONE_OF, TEXT, RUN, "A .npy file. Its name may contain sizes.")                                    \
     X(against, ARGUMENT, ANY, EXPR, RUN,                                                                               \
-      "With `host`: another name of the spec, or an expression, for this name of the function.")
+      "With `host`: the name in the spec, or the expression, that the function gets as this argument.")
 
 #define KILN__KEYS_step(X)                                                                                             \
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \
@@ -178,67 +200,79 @@
 
 #define KILN__KEYS_launch(X)                                                                                           \
     X(launch, kernel, REQUIRED, TEMPLATE, BOTH, "An extern C name, or a name of C++ such as `k<{TILE}>`.")             \
-    X(launch, grid, REQUIRED, EXTENTS, RUN, "Blocks.")                                                                 \
-    X(launch, block, REQUIRED, EXTENTS, RUN, "Threads of a block.")                                                    \
-    X(launch, cluster, OPTIONAL, EXTENTS, RUN, "Blocks of a cluster.")                                                 \
-    X(launch, shared, OPTIONAL, EXPR, RUN, "Bytes of dynamic shared memory.")                                          \
-    X(launch, cooperative, OPTIONAL, BOOL, RUN, "`true`: the grid can synchronise.")                                   \
+    X(launch, grid, REQUIRED, EXTENTS, RUN, "The number of blocks, in one to three dimensions.")                       \
+    X(launch, block, REQUIRED, EXTENTS, RUN, "The number of threads of a block, in one to three dimensions.")          \
+    X(launch, cluster, OPTIONAL, EXTENTS, RUN, "The number of blocks of a cluster, in one to three dimensions.")       \
+    X(launch, shared, OPTIONAL, EXPR, RUN, "The size of the dynamic shared memory, in bytes.")                         \
+    X(launch, cooperative, OPTIONAL, BOOL, RUN,                                                                        \
+      "`true`: a cooperative launch, in which all blocks of the grid can synchronise.")                                \
     X(launch, cluster_scheduling, OPTIONAL, TEXT, RUN,                                                                 \
-      "`spread` the blocks of a cluster over the SMs, or `balance` them, or `default`.")                               \
-    X(launch, overlap, OPTIONAL, BOOL, RUN, "`true`: may begin before the previous step has ended (griddepcontrol).")  \
-    X(launch, priority, OPTIONAL, EXPR, RUN, "The priority of the launch; lower numbers go first.")                    \
-    X(launch, carveout, OPTIONAL, EXPR, RUN, "Percent of the L1 cache that shared memory should have.")                \
+      "`spread` distributes the blocks of a cluster over the SMs, `balance` balances the load, `default` leaves the "  \
+      "choice to the driver.")                                                                                         \
+    X(launch, overlap, OPTIONAL, BOOL, RUN,                                                                            \
+      "`true`: the launch may begin before the previous step has ended (griddepcontrol).")                             \
+    X(launch, priority, OPTIONAL, EXPR, RUN, "The priority of the launch. A lower number means a higher priority.")    \
+    X(launch, carveout, OPTIONAL, EXPR, RUN,                                                                           \
+      "The share of the L1 cache that is preferred for shared memory, in percent.")                                    \
     X(launch, args, REQUIRED, ARGS, RUN,                                                                               \
-      "Expressions, buffers, places in them (`x + 4`), `null`, arguments, tensor maps, textures.")
+      "Expressions, buffers, places in buffers (`x + 4`), `null`, arguments, tensor maps, textures.")
 
 #define KILN__KEYS_argument(X)                                                                                         \
     X(argument, struct, ONE_OF, FIELDS, RUN,                                                                           \
-      "A structure by value. A field is [TYPE, NUMBER, ...], a buffer, `null`, an argument, a tensor map, a texture.") \
-    X(argument, bytes, ONE_OF, TEXT, RUN, "A structure by value: pairs of hexadecimal digits.")                        \
-    X(argument, pointers, ONE_OF, ARGS, RUN, "A pointer to pointers: buffers, places in them, `null`.")
+      "The fields of a structure that is passed by value. A field is [TYPE, NUMBER, ...], a buffer, `null`, an "       \
+      "argument, a tensor map or a texture.")                                                                          \
+    X(argument, bytes, ONE_OF, TEXT, RUN,                                                                              \
+      "The bytes of a structure that is passed by value, as pairs of hexadecimal digits.")                             \
+    X(argument, pointers, ONE_OF, ARGS, RUN,                                                                           \
+      "An array of pointers in device memory: buffers, places in buffers, `null`. The kernel gets a pointer to it.")
 
 #define KILN__KEYS_tensor_map(X)                                                                                       \
     X(tensor_map, tensor_map, REQUIRED, TEXT, RUN,                                                                     \
-      "The buffer, or a place in it such as `A + 64`. Lists are in the order of shapes.")                              \
+      "The buffer, or a place in it such as `A + 64`. The lists of other keys have the order of the shape.")           \
     X(tensor_map, type, OPTIONAL, TEXT, RUN,                                                                           \
-      "The type of its elements, if not the buffer's: `tf32`, `f32_ftz`, `u4x16_align8`, ...")                         \
-    X(tensor_map, shape, OPTIONAL, EXPRS, RUN, "1 to 5 extents, if not the buffer's.")                                 \
+      "The type of the elements, if it is not the buffer's: `tf32`, `f32_ftz`, `u4x16_align8`, ...")                   \
+    X(tensor_map, shape, OPTIONAL, EXPRS, RUN, "1 to 5 extents. Default: the buffer's.")                               \
     X(tensor_map, strides, OPTIONAL, EXPRS, RUN,                                                                       \
-      "Distances in elements, for all dimensions but the last; dense if not given.")                                   \
-    X(tensor_map, box, OPTIONAL, EXPRS, RUN, "The extents that one copy takes.")                                       \
-    X(tensor_map, steps, OPTIONAL, EXPRS, RUN, "The distance of copied elements, for each dimension; 1 if not given.") \
-    X(tensor_map, swizzle, OPTIONAL, EXPR, RUN, "0, 32, 64 or 128 bytes; 0 if not given.")                             \
+      "The distances between elements, in elements, for all dimensions except the last. Default: dense.")              \
+    X(tensor_map, box, OPTIONAL, EXPRS, RUN, "The extents of the box that one copy transfers.")                        \
+    X(tensor_map, steps, OPTIONAL, EXPRS, RUN,                                                                         \
+      "The distance between copied elements, for each dimension. Default: 1.")                                         \
+    X(tensor_map, swizzle, OPTIONAL, EXPR, RUN, "The width of the swizzle: 0, 32, 64 or 128 bytes. Default: 0.")       \
     X(tensor_map, atom, OPTIONAL, EXPR, RUN,                                                                           \
-      "16, 32 or 64 bytes that a swizzle of 128 moves together; 16 if not given.")                                     \
+      "The number of bytes that a swizzle of 128 moves together: 16, 32 or 64. Default: 16.")                          \
     X(tensor_map, flip, OPTIONAL, BOOL, RUN,                                                                           \
-      "`true`: with an atom of 32, its halves of 8 bytes change places in every other row.")                           \
-    X(tensor_map, interleave, OPTIONAL, EXPR, RUN, "0, 16 or 32 bytes; 0 if not given.")                               \
+      "`true`: with an atom of 32, the two halves of 8 bytes change places in every second row.")                      \
+    X(tensor_map, interleave, OPTIONAL, EXPR, RUN, "The width of the interleave: 0, 16 or 32 bytes. Default: 0.")      \
     X(tensor_map, l2_promotion, OPTIONAL, EXPR, RUN,                                                                   \
-      "0, 64, 128 or 256 bytes that the L2 fetches at once; 0 if not given.")                                          \
+      "The number of bytes that the L2 fetches at once: 0, 64, 128 or 256. Default: 0.")                               \
     X(tensor_map, fill, OPTIONAL, TEXT, RUN,                                                                           \
-      "The value of elements outside of the shape: `zero` or `nan`; zero if not given.")                               \
+      "The value of elements outside the shape: `zero` or `nan`. Default: zero.")                                      \
     X(tensor_map, lower, OPTIONAL, EXPRS, RUN,                                                                         \
-      "For im2col: the lower corner of the box, in all dimensions but the first and last.")                            \
-    X(tensor_map, upper, OPTIONAL, EXPRS, RUN, "For im2col: the upper corner.")                                        \
-    X(tensor_map, channels, OPTIONAL, EXPR, RUN, "For im2col: the channels of a pixel that one copy takes.")           \
-    X(tensor_map, pixels, OPTIONAL, EXPR, RUN, "For im2col: the pixels that one copy takes.")
+      "For im2col: the lower corner of the box, in all dimensions except the first and the last.")                     \
+    X(tensor_map, upper, OPTIONAL, EXPRS, RUN, "For im2col: the upper corner of the box, in the same dimensions.")     \
+    X(tensor_map, channels, OPTIONAL, EXPR, RUN,                                                                       \
+      "For im2col: the number of channels of a pixel that one copy transfers.")                                        \
+    X(tensor_map, pixels, OPTIONAL, EXPR, RUN, "For im2col: the number of pixels that one copy transfers.")
 
 #define KILN__KEYS_texture(X)                                                                                          \
     X(texture, texture, REQUIRED, TEXT, RUN,                                                                           \
-      "The buffer, or a place in it such as `A + 512`. Lists are in the order of shapes.")                             \
-    X(texture, shape, OPTIONAL, EXPRS, RUN, "1 to 3 extents in texels, if not the buffer's.")                          \
+      "The buffer, or a place in it such as `A + 512`. The lists of other keys have the order of the shape.")          \
+    X(texture, shape, OPTIONAL, EXPRS, RUN, "1 to 3 extents in texels. Default: the buffer's.")                        \
     X(texture, channels, OPTIONAL, EXPR, RUN,                                                                          \
-      "1, 2 or 4 elements of a texel; 1 if not given. Without `shape`, the buffer's last extent.")                     \
-    X(texture, pitch, OPTIONAL, EXPR, RUN, "Elements from one row to the next; dense if not given.")                   \
+      "The number of elements of a texel: 1, 2 or 4. Default: 1. Without `shape` it must be the buffer's last "        \
+      "extent.")                                                                                                       \
+    X(texture, pitch, OPTIONAL, EXPR, RUN, "The distance between two rows, in elements. Default: dense.")              \
     X(texture, array, OPTIONAL, BOOL, RUN,                                                                             \
-      "`true`: a CUDA array, copied before the run, outside of its time. By default the memory of the buffer.")        \
-    X(texture, layered, OPTIONAL, BOOL, RUN, "`true`: the first extent counts layers. With `array`.")                  \
+      "`true`: kiln copies the content to a CUDA array before the run. The copy is not a part of the run's time. "     \
+      "Default: the texture uses the memory of the buffer.")                                                           \
+    X(texture, layered, OPTIONAL, BOOL, RUN, "`true`: the first extent is the number of layers. This needs `array`.")  \
     X(texture, read, OPTIONAL, TEXT, RUN,                                                                              \
-      "`element` or `float`; element if not given. `float` maps integers of 8 and 16 bits to 0 to 1, or -1 to 1.")     \
-    X(texture, filter, OPTIONAL, TEXT, RUN, "`point` or `linear`; point if not given.")                                \
+      "`element` or `float`. `float` maps integers of 8 and 16 bits to the range from 0 to 1, or from -1 to 1. "       \
+      "Default: element.")                                                                                             \
+    X(texture, filter, OPTIONAL, TEXT, RUN, "`point` or `linear`. Default: point.")                                    \
     X(texture, address, OPTIONAL, TEXTS, RUN,                                                                          \
-      "The value outside: `clamp`, `wrap`, `mirror` or `border` (zero), for all dimensions, or one for each. By "      \
-      "default `clamp`.")                                                                                              \
+      "The rule for coordinates outside the texture: `clamp`, `wrap`, `mirror` or `border` (zero). One rule for all "  \
+      "dimensions, or one for each. Default: `clamp`.")                                                                \
     X(texture, normalised, OPTIONAL, BOOL, RUN, "`true`: coordinates from 0 to 1 cover the whole texture.")
 
 #define KILN__KEYS_fill_step(X)                                                                                        \
@@ -248,29 +282,33 @@
 #define KILN__KEYS_copy(X)                                                                                             \
     X(copy, from, REQUIRED, TEXT, RUN, "A buffer.")                                                                    \
     X(copy, to, REQUIRED, TEXT, RUN, "A buffer.")                                                                      \
-    X(copy, count, OPTIONAL, EXPR, RUN, "The number of elements; all if not given.")                                   \
+    X(copy, count, OPTIONAL, EXPR, RUN, "The number of elements. Default: all.")                                       \
     X(copy, from_offset, OPTIONAL, EXPR, RUN, "The first element in `from`.")                                          \
     X(copy, to_offset, OPTIONAL, EXPR, RUN, "The first element in `to`.")
 
 #define KILN__KEYS_symbol(X)                                                                                           \
     X(symbol, name, REQUIRED, TEXT, RUN, "The variable.")                                                              \
     X(symbol, from, REQUIRED, TEXT, RUN, "A buffer.")                                                                  \
-    X(symbol, count, OPTIONAL, EXPR, RUN, "The number of elements; all if not given.")                                 \
+    X(symbol, count, OPTIONAL, EXPR, RUN, "The number of elements. Default: all.")                                     \
     X(symbol, offset, OPTIONAL, EXPR, RUN, "The first element in `from`.")
 
 #define KILN__KEYS_host_step(X)                                                                                        \
     X(host_step, call, REQUIRED, TEXT, RUN, "The host function.")                                                      \
-    X(host_step, args, OPTIONAL, NAMED_EXPRS, RUN, "Expressions, buffers, inputs or their exports, texts.")
+    X(host_step, args, OPTIONAL, NAMED_EXPRS, RUN,                                                                     \
+      "The arguments: expressions, buffers, inputs or their exports, texts.")
 
 #define KILN__KEYS_repeat(X)                                                                                           \
     X(repeat, times, REQUIRED, EXPR, RUN, "The number of rounds.")                                                     \
-    X(repeat, index, OPTIONAL, TEXT, RUN, "A name for the round's number, from 0.")                                    \
+    X(repeat, index, OPTIONAL, TEXT, RUN,                                                                              \
+      "The name under which the steps can use the number of the round. The first round is 0.")                         \
     X(repeat, steps, REQUIRED, STEPS, KEYS, "The steps.")
 
 #define KILN__KEYS_while(X)                                                                                            \
-    X(while, read, REQUIRED, READS, RUN, "Elements of buffers, read before each round; by default the first element.") \
-    X(while, cond, REQUIRED, EXPR, RUN, "The condition for another round.")                                            \
-    X(while, at_most, REQUIRED, EXPR, RUN, "The limit of rounds; more rounds are an error.")                           \
+    X(while, read, REQUIRED, READS, RUN,                                                                               \
+      "The elements of buffers that kiln reads before each round. If only a buffer is named, its first element.")      \
+    X(while, cond, REQUIRED, EXPR, RUN, "The condition under which another round begins.")                             \
+    X(while, at_most, REQUIRED, EXPR, RUN,                                                                             \
+      "The largest number of rounds. It is an error if the condition still holds after that.")                         \
     X(while, steps, REQUIRED, STEPS, KEYS, "The steps.")
 
 /* ---- the table ---- */

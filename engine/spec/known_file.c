@@ -114,9 +114,7 @@ kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list 
         return kiln__fail_memory(error);
     if (nodes > KILN__TREE_NODES)
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
-                          "%zu configurations are more than a file can hold: name a "
-                          "spec or a device",
-                          list->count);
+                          "a file cannot hold %zu configurations: select one spec or one device", list->count);
     return KILN_OK;
 }
 

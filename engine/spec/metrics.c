@@ -84,8 +84,7 @@ static void check(kiln__reader *r, const kiln__variant *variant)
         r->metrics_wrong = !follow_dependencies(&w, i); /* reported once, not for each variant */
         if (w.state[i] != MEASURED || (strcmp(metric->name, "flops") != 0 && strcmp(metric->name, "bytes") != 0))
             continue;
-        kiln__diag_add(r->diag, metric->pos,
-                       "'%s' may not use measurements: it is counted before the run, and rates are made of it",
+        kiln__diag_add(r->diag, metric->pos, "'%s' may not use measurements, because kiln computes it before the run",
                        metric->name);
         r->metrics_wrong = true;
     }

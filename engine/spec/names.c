@@ -147,8 +147,8 @@ static void check_dotted(kiln__reader *r, const char *text, const char *dot, kil
                             : "there is no input '%s', so no '%s'",
                        root, text, near);
     } else if (input->inputs > inputs && !r->for_input) {
-        kiln__diag_add(r->diag, pos, "'%s' is exported by an input, but its value is needed before inputs are made",
-                       text);
+        kiln__diag_add(r->diag, pos,
+                       "'%s' is the export of an input, but its value is needed before kiln makes the inputs", text);
     } else if (input->inputs > inputs) {
         kiln__diag_add(r->diag, pos, "the input '%s' is made later than this one", root);
     }
@@ -165,19 +165,23 @@ static void check_name(kiln__reader *r, const char *text, kiln__pos pos, size_t 
     if (!name) {
         const char *near = kiln__nearest_name(r, text, VALUES);
         if (is_param_value(r, text))
-            kiln__diag_add(r->diag, pos, "unknown name '%s'; the text is written '%s' in quotes", text, text);
+            kiln__diag_add(r->diag, pos, "unknown name '%s'; if it is a text, write it in quotes: '%s'", text, text);
         else if (near)
             kiln__diag_add(r->diag, pos, "unknown name '%s'; did you mean '%s'?", text, near);
         else
             kiln__diag_add(r->diag, pos, "unknown name '%s'%s", text, list_names(r, VALUES));
     } else if (name->kind == KILN__NAME_BUFFER) {
-        kiln__diag_add(r->diag, pos, "'%s' is a buffer and has no value; a buffer stands alone, as an argument", text);
+        kiln__diag_add(
+            r->diag, pos,
+            "'%s' is a buffer and has no value, so an expression cannot use it; only a whole argument can be a buffer",
+            text);
     } else if (name->kind == KILN__NAME_INPUT) {
         kiln__diag_add(r->diag, pos, "'%s' is an input; write its exports as '%s.NAME'", text, text);
     } else if (name->kind == KILN__NAME_LET && name->inputs > inputs) {
         kiln__diag_add(r->diag, pos,
-                       !r->for_input ? "'%s' is exported by an input, but its value is needed before inputs are made"
-                                     : "'%s' uses an input that is made later than this one",
+                       !r->for_input
+                           ? "'%s' is the export of an input, but its value is needed before kiln makes the inputs"
+                           : "'%s' uses an input that is made later than this one",
                        text);
     }
 }
@@ -206,7 +210,7 @@ static kiln__expr *parse(kiln__reader *r, const kiln__spec_node *node, const cha
         const char *at = kiln__spec_node_text(node);
         kiln__diag_add(r->diag, node->pos,
                        at && *at == '&'
-                           ? "%s must be an expression: YAML takes '&' for an anchor, so write the name alone"
+                           ? "%s must be an expression: '&' begins an anchor in YAML, so write only the name"
                            : "%s must be an expression, not %s",
                        what, kiln__spec_node_describe(node));
         return NULL;
@@ -273,7 +277,8 @@ const char *kiln__read_path(kiln__reader *r, const kiln__spec_node *node, const 
         for (size_t k = 0; k < kiln__expr_name_count(expr); k++) {
             const kiln__name *name = kiln__find_name(r, kiln__expr_name(expr, k));
             if (name && name->kind != KILN__NAME_SIZE)
-                kiln__diag_add(r->diag, node->pos, "the name of a file may have sizes in it, and '%s' is none",
+                kiln__diag_add(r->diag, node->pos,
+                               "in the name of a file, braces may contain only sizes, and '%s' is not a size",
                                kiln__expr_name(expr, k));
         }
     }
@@ -332,7 +337,7 @@ static void read_host_arg(kiln__reader *r, const kiln__spec_node *node, size_t i
     const kiln__name *name = alone ? kiln__find_name(r, alone) : NULL;
     if (name && name->kind == KILN__NAME_BUFFER) {
         if (!buffers)
-            kiln__diag_add(r->diag, node->pos, "'%s' is a buffer; inputs are made before buffers", alone);
+            kiln__diag_add(r->diag, node->pos, "'%s' is a buffer, but kiln makes inputs before buffers", alone);
     } else if (name && name->kind == KILN__NAME_INPUT) {
         if (name->inputs > inputs)
             kiln__diag_add(r->diag, node->pos, "the input '%s' is made later than this one", alone);

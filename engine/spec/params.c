@@ -20,13 +20,14 @@ static bool is_other_notation(kiln__reader *r, const kiln__spec_node *node)
     if (!list && !range)
         return false;
     if (list && sign && *rest != ',')
-        kiln__diag_add(r->diag, node->pos, "'%s' is no range: write {from: %.*s, to: %.*s}, or a list: [%.*s, %.*s]",
+        kiln__diag_add(r->diag, node->pos, "'%s' is not a range: write {from: %.*s, to: %.*s}, or a list: [%.*s, %.*s]",
                        text, (int)first, text, (int)last, behind, (int)first, text, (int)last, behind);
     else if (list)
-        kiln__diag_add(r->diag, node->pos, "several values are a list: write [%.*s, %.*s, ...]", (int)first, text,
+        kiln__diag_add(r->diag, node->pos, "several values need brackets: write [%.*s, %.*s, ...]", (int)first, text,
                        (int)last, behind);
     else
-        kiln__diag_add(r->diag, node->pos, "'%s' is Python: write {from: FIRST, to: LAST}; LAST is a value too", text);
+        kiln__diag_add(r->diag, node->pos,
+                       "'%s' is a Python expression: write {from: FIRST, to: LAST}; LAST belongs to the range", text);
     return true;
 }
 
@@ -294,7 +295,7 @@ static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__para
     if (values_ && of_range)
         kiln__diag_add(r->diag, kiln__spec_node_key(map, of_range)->pos, "a param has 'values' or a range, not both");
     else if (values_ && values_->kind == KILN__MAP)
-        kiln__diag_add(r->diag, values_->pos, "'values' must be a list; a range is written in the param itself");
+        kiln__diag_add(r->diag, values_->pos, "'values' must be a list; write a range in place of 'values'");
     else if (values_)
         read_list(r, &values_, param);
     else if (of_range)
@@ -333,8 +334,9 @@ static bool same_names(kiln__reader *r, const kiln__sizes *first, const kiln__sp
     bool same = true;
     for (size_t i = 0; i < map->count; i++)
         if (!kiln__settings_find(first->settings, map->keys[i]->text)) {
-            kiln__diag_add(r->diag, map->keys[i]->pos, "the first size set, '%s', has no '%s'; all must have the same",
-                           first->name, map->keys[i]->text);
+            kiln__diag_add(r->diag, map->keys[i]->pos,
+                           "the first size set, '%s', has no '%s'; all size sets must have the same names", first->name,
+                           map->keys[i]->text);
             same = false;
         }
     for (size_t k = 0; k < first->settings.count; k++)
@@ -352,7 +354,7 @@ static void read_size(kiln__reader *r, const kiln__spec_node *node, kiln_value *
         kiln__diag_add(r->diag, node->pos, "a size must be a number, or a text that names an input's data");
     else if (value->kind == KILN_TEXT && node->quoted && *node->text &&
              node->text[strspn(node->text, "0123456789")] == '\0')
-        kiln__diag_add(r->diag, node->pos, "a number in quotes is a text: write %s without the quotes", node->text);
+        kiln__diag_add(r->diag, node->pos, "%s in quotes is a text: write it without the quotes", node->text);
 }
 
 /* Returns false for a text that represents a number. */

@@ -127,7 +127,7 @@ static bool c_word(const char *name)
 static void check_macro(kiln__reader *r, const char *name, kiln__pos pos)
 {
     if (!*r->spec->prefix && c_word(name))
-        kiln__diag_add(r->diag, pos, "'%s' becomes a macro of the source, and is a word of C++", name);
+        kiln__diag_add(r->diag, pos, "'%s' becomes a macro of the source, but it is a keyword of C++", name);
 }
 
 /* Reads a list of names of lets, or a mapping from names to expressions. */
@@ -143,7 +143,7 @@ static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
             if (!kiln__name_valid(name))
                 kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is not a valid name for a macro", name);
             else if (taken && taken->kind == KILN__NAME_PARAM && taken->param->macro)
-                kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is a param, and so is a macro already", name);
+                kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is a param, so it is already a macro", name);
             check_macro(r, name, out->defines[i].pos);
         }
         return;
@@ -335,12 +335,13 @@ static void read_features(kiln__reader *r, const kiln__spec_node *map)
     for (size_t i = 0; i < spec->feature_count; i++) {
         const kiln__named_expr *feature = &spec->features[i];
         if (!kiln__name_valid(feature->name))
-            kiln__diag_add(r->diag, feature->pos, "'%.70s' is no name for a feature", feature->name);
+            kiln__diag_add(r->diag, feature->pos, "'%.70s' is not a valid name for a feature", feature->name);
         if (kiln__varies(r, feature->expr))
-            kiln__diag_add(r->diag, feature->pos,
-                           "the feature '%s' must be the same for all configurations: it may use sizes and the "
-                           "exports of inputs, but no params and nothing of the device",
-                           feature->name);
+            kiln__diag_add(
+                r->diag, feature->pos,
+                "the feature '%s' must be the same for all configurations: it may use sizes and the exports of "
+                "inputs, but neither params nor properties of the device",
+                feature->name);
     }
 }
 
@@ -385,7 +386,7 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
     for (size_t i = 0; i < variant->define_count; i++)
         for (size_t k = 0; k < variant->bake_count; k++)
             if (strcmp(variant->defines[i].name, variant->bake[k]) == 0)
-                kiln__diag_add(r->diag, variant->defines[i].pos, "'%s' is in 'bake', and so is a macro already",
+                kiln__diag_add(r->diag, variant->defines[i].pos, "'%s' is in 'bake', so it is already a macro",
                                variant->bake[k]);
     for (size_t i = 0; i < variant->define_count; i++)
         for (size_t k = 0; k < i; k++)
@@ -505,7 +506,8 @@ static void read_version(kiln__reader *r, const kiln__spec_node *root, const kil
                        "the spec has no key 'kiln': a spec starts with 'kiln: 1', the version of "
                        "the format");
     else if (version->kind != KILN__SCALAR || version->quoted || strcmp(version->text, "1") != 0)
-        kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
+        kiln__diag_add(r->diag, version->pos,
+                       "the version of the format must be 1; this program reads no other version");
 }
 
 static const char *read_prefix(kiln__reader *r, const kiln__spec_node *node)

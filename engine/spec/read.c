@@ -81,8 +81,7 @@ static void report_alone(kiln__reader *r, const kiln__spec_node *map, size_t at,
     }
     kiln__diag_add(
         r->diag, map->keys[at]->pos,
-        "'%s' stands alone in %s, where 'key: value' is expected: the values of a list are written in brackets, "
-        "[%s%s%s]",
+        "'%s' has no value in %s, where 'key: value' is expected: write the values of a list in brackets, [%s%s%s]",
         key, what, first, *second ? ", " : "", second);
 }
 
@@ -142,7 +141,7 @@ bool kiln__read_key(kiln__reader *r, const kiln__spec_node *map, kiln__key key)
     const size_t length = strcspn(about, ".");
     if (kiln__spec_node_get(map, row->info.name))
         return true;
-    kiln__diag_add(r->diag, map->pos, "%s misses the key '%s': %c%.*s", kiln__mapping_names[row->mapping],
+    kiln__diag_add(r->diag, map->pos, "%s lacks the key '%s': %c%.*s", kiln__mapping_names[row->mapping],
                    row->info.name, about[0] >= 'A' && about[0] <= 'Z' ? about[0] + 'a' - 'A' : about[0],
                    (int)(length ? length - 1 : 0), length ? about + 1 : about);
     return false;
@@ -152,7 +151,7 @@ bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *wh
 {
     if (kiln__spec_node_get(map, key))
         return true;
-    kiln__diag_add(r->diag, map->pos, "%s misses the key '%s'", what, key);
+    kiln__diag_add(r->diag, map->pos, "%s lacks the key '%s'", what, key);
     return false;
 }
 
@@ -166,7 +165,7 @@ size_t kiln__read_entries(kiln__reader *r, const kiln__spec_node *node, const ch
         return 0;
     }
     if (node->count > KILN__MOST) {
-        kiln__diag_add(r->diag, node->pos, "%s has %zu entries; %d are the most", what, node->count, KILN__MOST);
+        kiln__diag_add(r->diag, node->pos, "%s has %zu entries; at most %d are allowed", what, node->count, KILN__MOST);
         return 0;
     }
     return node->count;

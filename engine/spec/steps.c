@@ -210,7 +210,7 @@ static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *
         if (!step->as.loop.reads)
             return;
         if (read_->kind == KILN__MAP && read_->count == 0)
-            kiln__diag_add(r->diag, read_->pos, "'read' is empty; without it the condition would never change");
+            kiln__diag_add(r->diag, read_->pos, "'read' is empty, so the condition would never change");
         for (size_t i = 0; i < count; i++) {
             kiln__read *read = &step->as.loop.reads[step->as.loop.read_count++];
             read->name = kiln__arena_strdup(r->arena, read_->keys[i]->text);
@@ -242,7 +242,8 @@ static void read_step(kiln__reader *r, const kiln__spec_node *node, kiln__step *
     if (!kiln__read_map(r, node, KILN__MAPPING_step))
         return;
     if (node->count != 1) {
-        kiln__diag_add(r->diag, node->pos, "a step has one key, such as 'launch', and this has %zu", node->count);
+        kiln__diag_add(r->diag, node->pos, "a step must have exactly one key, such as 'launch', but this step has %zu",
+                       node->count);
         return;
     }
     for (size_t k = 0; k < KILN__COUNT(kinds); k++)

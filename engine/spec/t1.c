@@ -48,7 +48,8 @@ static void check_names(t1 *t, const kiln__expr *expr)
         const char *near = kiln__nearest_name(t->r, text, 1u << KILN__NAME_PARAM);
         kiln__pos pos = kiln__expr_name_pos(expr, i);
         if (open)
-            kiln__diag_add(t->r->diag, pos, "there is no '%s'; ProblemSize has %zu entries", text, t->problem_count);
+            kiln__diag_add(t->r->diag, pos, "there is no '%s', because ProblemSize has %zu entries", text,
+                           t->problem_count);
         else
             kiln__diag_add(t->r->diag, pos, near ? "unknown name '%s'; did you mean '%s'?" : "unknown name '%s'", text,
                            near);

@@ -66,9 +66,10 @@ static void check_kind(kiln__reader *r, const kiln__spec_node *map, const kiln__
     const bool corners = made->lower_count || made->upper_count || made->channels || made->pixels;
     if (made->box_count && corners)
         kiln__diag_add(r->diag, map->pos,
-                       "a tensor map has a 'box', or 'lower', 'upper', 'channels' and 'pixels', not both");
+                       "a tensor map needs either 'box', or 'lower', 'upper', 'channels' and 'pixels', not both");
     else if (!made->box_count && !corners)
-        kiln__diag_add(r->diag, map->pos, "a tensor map misses the key 'box': the elements that one copy takes");
+        kiln__diag_add(r->diag, map->pos,
+                       "a tensor map needs the key 'box': the extents of the box that one copy transfers");
     else if (corners && (!made->lower_count || !made->upper_count || !made->channels || !made->pixels))
         kiln__diag_add(r->diag, map->pos, "a tensor map for im2col needs 'lower', 'upper', 'channels' and 'pixels'");
 }
@@ -81,7 +82,7 @@ void kiln__read_tensor_map(kiln__reader *r, const kiln__spec_node *map, kiln__ar
     if (!made || !kiln__read_map(r, map, KILN__MAPPING_tensor_map))
         return;
     if (!kiln__read_pointer(r, tensor_map_, arg) || arg->kind != KILN__ARGUMENT_BUFFER) {
-        kiln__diag_add(r->diag, tensor_map_->pos, "'tensor_map' names a buffer, or a place in it such as x + 4");
+        kiln__diag_add(r->diag, tensor_map_->pos, "'tensor_map' must be a buffer, or a place in it such as x + 4");
         return;
     }
     arg->kind = KILN__ARGUMENT_TENSOR_MAP;

@@ -55,8 +55,8 @@ static void read_address(kiln__reader *r, kiln__spec_node *node, kiln__texture *
         kiln__address mode = (kiln__address)read_word(r, items[i], "'address'", words);
         made->address[made->address_count++] = mode;
         if ((mode == KILN__ADDRESS_WRAP || mode == KILN__ADDRESS_MIRROR) && !made->normalised)
-            kiln__diag_add(r->diag, items[i]->pos, "'%s' needs 'normalised: true': a device clamps other coordinates",
-                           words[mode]);
+            kiln__diag_add(r->diag, items[i]->pos,
+                           "'%s' needs 'normalised: true', because a device clamps other coordinates", words[mode]);
     }
 }
 
@@ -69,7 +69,7 @@ void kiln__read_texture(kiln__reader *r, const kiln__spec_node *map, kiln__argum
     if (!made || !kiln__read_map(r, map, KILN__MAPPING_texture))
         return;
     if (!kiln__read_pointer(r, texture_, arg) || arg->kind != KILN__ARGUMENT_BUFFER) {
-        kiln__diag_add(r->diag, texture_->pos, "'texture' names a buffer, or a place in it such as x + 512");
+        kiln__diag_add(r->diag, texture_->pos, "'texture' must be a buffer, or a place in it such as x + 512");
         return;
     }
     arg->kind = KILN__ARGUMENT_TEXTURE;
@@ -95,5 +95,5 @@ void kiln__read_texture(kiln__reader *r, const kiln__spec_node *map, kiln__argum
     made->normalised_at = normalised_ ? normalised_->pos : map->pos;
     r->spec->has_arrays |= made->array;
     if (made->layered && !made->array)
-        kiln__diag_add(r->diag, layered_->pos, "'layered' needs 'array: true': other memory has no layers");
+        kiln__diag_add(r->diag, layered_->pos, "'layered' needs 'array: true', because only a CUDA array has layers");
 }

@@ -151,7 +151,7 @@ static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
     }
     for (size_t i = 0; i < map->count; i++)
         if (strcmp(map->keys[i]->text, top->key->text) == 0) {
-            kiln__diag_add(b->diag, top->key->pos, "the key '%s' is here twice; the first is in line %u",
+            kiln__diag_add(b->diag, top->key->pos, "the mapping has the key '%s' twice; the first one is in line %u",
                            top->key->text, map->keys[i]->pos.line);
             top->key = NULL;
             return;
@@ -185,7 +185,7 @@ static void add_to_parent(builder *b, kiln__spec_node *node)
         return;
     }
     if (top->node->weight > KILN__TREE_NODES) {
-        fail(b, node->pos, "a file of more than 200000 values (aliases counted as what they stand for)");
+        fail(b, node->pos, "a file of more than 200000 values (an alias counts as the values that it stands for)");
         return;
     }
     if (top->node->kind == KILN__MAP) {
@@ -314,7 +314,7 @@ static void handle_event(builder *b, const yaml_event_t *event, unsigned *docume
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (++*documents > 1)
-            fail(b, find_position(b, event->start_mark), "a second document ('---'): a file holds one spec");
+            fail(b, find_position(b, event->start_mark), "a second document ('---'): a file can contain only one spec");
         break;
     case YAML_ALIAS_EVENT: add_alias(b, event); break;
     case YAML_SCALAR_EVENT: add_scalar(b, event); break;
@@ -351,7 +351,7 @@ static bool explain_yaml(builder *b, const yaml_parser_t *parser)
             at.column, from.column, from.line);
     else if (strstr(problem, "could not find expected ':'"))
         kiln__diag_add(b->diag, from,
-                       "not YAML: a key and its value are written 'key: value', with a blank behind the ':'");
+                       "not YAML: write a key and its value as 'key: value', with a blank after the ':'");
     else if (strstr(problem, "did not find expected ','"))
         kiln__diag_add(b->diag, at,
                        "not YAML: a ',' is missing before this, or the '%s' that ends the value of line %u, column %u",
@@ -359,8 +359,8 @@ static bool explain_yaml(builder *b, const yaml_parser_t *parser)
     else if (strstr(problem, "mapping values are not allowed"))
         kiln__diag_add(
             b->diag, at,
-            "not YAML: a ':' inside of a value: write the value in quotes; a condition is written 'A if CONDITION "
-            "else B'");
+            "not YAML: a ':' inside of a value: write the value in quotes; write a condition as 'A if CONDITION else "
+            "B'");
     else
         return false;
     return true;

@@ -51,10 +51,11 @@ static void check_host_args(kiln__reader *r, const kiln__spec_node *host, const 
         if (name && kiln__name_valid(name) && !is_given(r, verify, name)) {
             const char *near = kiln__nearest_name(r, name, 1u << KILN__NAME_BUFFER | 1u << KILN__NAME_SIZE);
             const char *buffer = near ? near : first_buffer(r);
-            kiln__diag_add(r->diag, host->pos,
-                           "the host function '%s' takes '%s', and the spec has no buffer or size of this name: write "
-                           "{host: %s, %s: %s} to give it another one, here '%s' ('kiln help hosts')",
-                           verify->name, name, verify->name, name, buffer, buffer);
+            kiln__diag_add(
+                r->diag, host->pos,
+                "the host function '%s' takes '%s', but the spec has no buffer or size of this name: write {host: %s, "
+                "%s: %s} to pass another one, here '%s' ('kiln help hosts')",
+                verify->name, name, verify->name, name, buffer, buffer);
         }
         at += length;
         at += strspn(at, ", ");
@@ -70,9 +71,10 @@ static void read_against_host(kiln__reader *r, const kiln__spec_node *map, const
     verify->args = kiln__read_host_args(r, map, "host", KILN__ALL_INPUTS, true, &verify->arg_count);
     for (size_t i = 0; i < verify->arg_count; i++)
         if (kiln__varies(r, verify->args[i].expr))
-            kiln__diag_add(r->diag, verify->args[i].pos,
-                           "what the reference gets must be the same for all configurations: no params, nothing of the "
-                           "device");
+            kiln__diag_add(
+                r->diag, verify->args[i].pos,
+                "an argument of the reference must be the same for all configurations, so it may use neither params "
+                "nor properties of the device");
     check_host_args(r, host, verify);
 }
 
@@ -117,7 +119,7 @@ static void read_against_command(kiln__reader *r, kiln__spec_node *node, kiln__v
         kiln__text_printf(&shown, "%s%s", i ? " " : "", text ? text : "");
     }
     if (verify->words && verify->word_count == 0)
-        kiln__diag_add(r->diag, node->pos, "'command' names no program");
+        kiln__diag_add(r->diag, node->pos, "'command' is empty: name a program");
     verify->name = kiln__arena_strdup(r->arena, kiln__text_get(&shown));
     r->arena->failed |= shown.failed;
     kiln__text_free(&shown);
@@ -130,7 +132,7 @@ static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__veri
         const char *dot = strrchr(map->text, '.');
         bool variant = kiln__spec_variant(r->spec, map->text) != NULL, file = dot && strcmp(dot, ".npy") == 0,
              script = dot && strcmp(dot, ".py") == 0;
-        kiln__diag_add(r->diag, map->pos, "'against' says what '%s' is: write {%s%s%s}", map->text,
+        kiln__diag_add(r->diag, map->pos, "'against' must tell what '%s' is: write {%s%s%s}", map->text,
                        variant  ? "variant: "
                        : file   ? "file: "
                        : script ? "command: [python3, "
@@ -143,7 +145,7 @@ static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__veri
     (void)ARGUMENT_;
     if ((host_ != NULL) + (variant_ != NULL) + (file_ != NULL) + (command_ != NULL) != 1 ||
         (params_ && !variant_ && !host_)) {
-        kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant, command and file");
+        kiln__diag_add(r->diag, map->pos, "'against' must have one of the keys host, variant, command and file");
         return;
     }
     if (command_) {
@@ -195,7 +197,7 @@ static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const k
     if (map->kind == KILN__SCALAR && map->length > 0) {
         kiln__diag_add(
             r->diag, map->pos,
-            "a verification names the expected answer: write {against: {variant: NAME}, rtol: 1e-5}, or {host: "
+            "a verification must have the expected answer: write {against: {variant: NAME}, rtol: 1e-5}, or {host: "
             "NAME}, {file: NAME.npy} or {command: [...]} in place of {variant: NAME}");
         return;
     }
@@ -204,10 +206,12 @@ static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const k
     if (kiln__read_key(r, map, KILN__KEY_verification_against))
         read_against(r, against_, verify);
     if (exact_ && kiln__read_bool(r, exact_, "'exact'", &verify->exact) && verify->exact && (rtol_ || atol_))
-        kiln__diag_add(r->diag, exact_->pos, "'exact' allows no difference, so it takes no 'rtol' or 'atol'");
+        kiln__diag_add(r->diag, exact_->pos, "'exact' allows no difference, so it excludes 'rtol' and 'atol'");
     if (sampled_ && kiln__read_bool(r, sampled_, "'sampled'", &verify->sampled) && verify->sampled &&
         verify->against != KILN__AGAINST_HOST)
-        kiln__diag_add(r->diag, sampled_->pos, "'sampled' is for a host function, which may leave elements alone");
+        kiln__diag_add(
+            r->diag, sampled_->pos,
+            "'sampled' needs a host function as reference, because only a host function can leave out elements");
     verify->rtol = read_tolerance(r, rtol_, KILN__KEY_verification_rtol, key->pos);
     verify->atol = read_tolerance(r, atol_, KILN__KEY_verification_atol, key->pos);
 }
@@ -224,7 +228,7 @@ void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__v
         if (!kiln__read_map(r, map, KILN__MAPPING_tolerance))
             continue;
         if (!rtol_ && !atol_)
-            kiln__diag_add(r->diag, map->pos, "a tolerance has 'rtol', 'atol' or both");
+            kiln__diag_add(r->diag, map->pos, "a tolerance needs 'rtol', 'atol' or both");
         tolerance->rtol = read_tolerance(r, rtol_, KILN__KEY_tolerance_rtol, tolerance->pos);
         tolerance->atol = read_tolerance(r, atol_, KILN__KEY_tolerance_atol, tolerance->pos);
     }
@@ -248,7 +252,8 @@ static void check_tolerances(kiln__reader *r, const kiln__variant *variant)
         }
         if (verify && verify->exact)
             kiln__diag_add(r->diag, tolerance->pos,
-                           "'verify' says 'exact' of '%s', so no variant has a tolerance for it", tolerance->buffer);
+                           "'verify' declares '%s' as 'exact', so a variant cannot have a tolerance for it",
+                           tolerance->buffer);
         if (verify || !tolerance->buffer)
             continue;
         near = kiln__nearest(tolerance->buffer, names, known);

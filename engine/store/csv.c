@@ -295,7 +295,8 @@ static kiln_status read_heading(reader *r, kiln_error **error)
         if (r->version)
             break;
         if (!field || strcmp(field, columns[i]) != 0)
-            return fail_line(r, 1, error, "the heading does not belong to an export: it lacks the column", columns[i]);
+            return fail_line(r, 1, error, "the heading is not the heading of an export: it lacks the column",
+                             columns[i]);
     }
     return last ? KILN_OK : fail_line(r, 1, error, "the heading has too many columns", NULL);
 }

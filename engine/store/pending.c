@@ -199,10 +199,11 @@ static kiln_status take_pending_file(kiln_store *store, const char *path, kiln_e
 {
     kiln_error *why = NULL;
     if (store->read_only) {
-        kiln__logf(&store->log, KILN_LOG_WARNING,
-                   "the samples in %s are not in the store yet: the next process that opens it for writing, "
-                   "such as a sweep, adds them",
-                   path);
+        kiln__logf(
+            &store->log, KILN_LOG_WARNING,
+            "the samples in %s are not in the store yet: the next process that opens the store for writing, such as a "
+            "sweep, adds them",
+            path);
         return KILN_OK;
     }
     kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, NULL,

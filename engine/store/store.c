@@ -146,8 +146,8 @@ static void check_disk(kiln_store *store)
     if (store->network && !store->told_network && !store->beside)
         kiln__logf(
             &store->log, KILN_LOG_INFO,
-            "the store %s is on a network file system (%s): it is kept with a rollback journal, which is slower than on "
-            "a local disk (--store, KILN_STORE)",
+            "the store %s is on a network file system (%s), so it uses a rollback journal, which is slower; a store "
+            "on a local disk is faster (--store, KILN_STORE)",
             store->path, store->network);
     store->told_network = true;
 }
@@ -347,9 +347,8 @@ kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
         return KILN_OK;
     if (store->db)
         kiln__logf(&store->log, KILN_LOG_WARNING,
-                   "the store %s was %s while it was open, with its samples: continuing "
-                   "in %s",
-                   store->path, there ? "replaced" : "removed", there ? "the new one" : "a new one");
+                   "the store %s was %s together with its samples while it was open: continuing in %s", store->path,
+                   there ? "replaced" : "removed", there ? "the new one" : "a new one");
     disconnect(store);
     return open_path(store, error);
 }

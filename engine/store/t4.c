@@ -317,8 +317,8 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
         if (!fits)
             return kiln__fail(
                 store->mem, error, KILN_ERROR_ARGUMENT,
-                "a recorded space must be of one spec at one set of sizes on one device, but these samples belong to "
-                "%s, %s, %s and to %s, %s, %s: choose one of them, or CSV",
+                "a recorded space must belong to one spec, one set of sizes and one device, but these samples belong "
+                "to %s, %s, %s and to %s, %s, %s: select one of them, or export CSV",
                 of->spec, of->sizes, of->device, row.spec, row.sizes, row.device);
         ++*count;
     }

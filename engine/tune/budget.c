@@ -1,9 +1,9 @@
-/* budget.c - the options of a sweep, checked; its limits, and whether they are reached. */
+/* budget.c - checks the options of a sweep, and decides whether one of its limits is reached. */
 #include <math.h>
 
 #include "budget_internal.h"
 
-#define IMPROVEMENT 0.01 /* default: an answer counts as better if it improves by more than this share */
+#define IMPROVEMENT 0.01 /* default: a sample counts as better if its value is lower by more than this share */
 
 void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
 {

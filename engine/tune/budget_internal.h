@@ -7,13 +7,13 @@
 typedef struct kiln__budget {
     const kiln_tune_options *options;
     uint64_t start;  /* kiln__now_ns() */
-    uint64_t stale;  /* samples since one was better */
+    uint64_t stale;  /* number of samples since the last one that was better */
     double mark;     /* the best value at that time */
-    bool any;        /* one sample has worked */
-    double roofline; /* the nearest */
-    kiln_end end;    /* why it is over */
+    bool any;        /* at least one sample was successful */
+    double roofline; /* the largest share of the roofline so far */
+    kiln_end end;    /* the reason why the sweep is over */
 } kiln__budget;
-bool kiln__budget_any(const kiln_tune_options *options); /* whether there is a limit */
+bool kiln__budget_any(const kiln_tune_options *options); /* tells whether the options have a limit */
 void kiln__budget_note(kiln__budget *budget, const kiln_sample *sample, double value);
 bool kiln__budget_over(kiln__budget *budget);
 /* Checks the caller's options and copies them; `run` gets a copy of the run options to which they point. */

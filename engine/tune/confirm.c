@@ -88,9 +88,11 @@ static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error
         kiln_error_free(differs);
         return refute(c, best, status, why, error);
     }
-    kiln__logf(c->again->log, KILN_LOG_WARNING,
-               "kiln cannot tell which of the two is wrong, because the reference of all elements failed (%s): %s",
-               kiln_error_message(why), kiln_error_message(differs));
+    kiln__logf(
+        c->again->log, KILN_LOG_WARNING,
+        "kiln cannot determine which of the two answers is wrong, because the reference of all elements failed (%s): "
+        "%s",
+        kiln_error_message(why), kiln_error_message(differs));
     kiln_error_free(differs);
     kiln_error_free(why);
     return KILN_OK;

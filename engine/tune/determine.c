@@ -1,4 +1,4 @@
-/* determine.c - what determines a sample besides its code, its params' values and its sizes. */
+/* determine.c - writes everything that determines a sample, except its code, its params' values and its sizes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "trial_internal.h"
 #include "wire.h"
 
-/* ---- fields: length and bytes, so that no two lists of them look the same ---- */
+/* ---- fields: a length and bytes, so that two different lists of fields never give the same text ---- */
 
 static void field(kiln__text *out, const char *text)
 {
@@ -46,8 +46,9 @@ typedef struct definition {
     kiln_error *why;
 } definition;
 
-/* Adds a file by its content. The run reports a missing file. A file that cannot be read now might be readable in the
- * run, and the sample would then be stored under a wrong key, so that is an error. */
+/* Adds the content of a file. A missing file is no error here, because the run reports it. Any other failure to read
+ * the file is an error: the file might be readable in the run, and the sample would then be stored under a wrong key.
+ */
 static void file_field(definition *d, const char *path)
 {
     kiln__text *out = d->out;
@@ -79,7 +80,7 @@ static void file_field(definition *d, const char *path)
         close(fd);
 }
 
-/* A text of the spec that may name a file. */
+/* Adds a text of the spec that may be the name of a file: if it is, the content of the file too. */
 static void named_field(definition *d, const char *text)
 {
     kiln__arena arena = {.mem = d->engine->mem};
@@ -90,7 +91,7 @@ static void named_field(definition *d, const char *text)
     kiln__arena_free(&arena);
 }
 
-/* The same of a path that may have sizes in it. */
+/* Does the same for a path that may contain sizes. */
 static void path_field(definition *d, const char *text, const kiln__template *path)
 {
     kiln__text name = {.mem = d->engine->mem};
@@ -102,7 +103,7 @@ static void path_field(definition *d, const char *text, const kiln__template *pa
         return;
     }
     field(d->out, text);
-    /* The run reports what is wrong with the sizes. */
+    /* If the sizes are wrong, the run reports it. */
     if (kiln__config_open(d->engine, d->spec, &choice, &config, NULL) == KILN_OK &&
         kiln__config_path(d->engine->mem, &config->scopes[1], text, path, &name, NULL) == KILN_OK)
         named_field(d, kiln__text_get(&name));
@@ -318,7 +319,7 @@ static void variant_field(definition *d, const kiln__variant *variant)
         expr_field(d->out, variant->tolerances[i].rtol);
         expr_field(d->out, variant->tolerances[i].atol);
     }
-    if (d->spec->feature_count) /* a sample has their values */
+    if (d->spec->feature_count) /* a sample has the values of the features */
         named_exprs_field(d, d->spec->features, d->spec->feature_count);
     /* The Python dialect may name a param's list of values: max(block_size_x). */
     for (size_t p = 0; d->spec->from_t1 && p < variant->param_count; p++)
@@ -330,8 +331,8 @@ static void variant_field(definition *d, const kiln__variant *variant)
 
 /* ---- verification ---- */
 
-/* A variant that gives the expected answer, with its params, including its code. If a param is not
- * constant, its expression is written; the values that the expression uses are written with the sample. */
+/* Writes a variant that serves as the reference, with its params and its code. If a param is not constant, its
+ * expression is written; the values that the expression uses are written with the sample. */
 static kiln_status reference_field(definition *d, const kiln__verify *verify, const kiln_tune_options *options,
                                    kiln_error **error)
 {
@@ -382,12 +383,12 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
         else
             field(d->out, verify->name);
         for (size_t k = 0; k < verify->word_count; k++)
-            named_field(d, verify->words[k]); /* the text of the program, if it is beside the spec */
+            named_field(d, verify->words[k]); /* the text of the program, if it is a file beside the spec */
         if (verify->arg_count)
             args_field(d, verify->args, verify->arg_count);
         if (verify->param_count)
             named_exprs_field(d, verify->params, verify->param_count);
-        kiln_error *why = NULL; /* the run reports a reference that does not work */
+        kiln_error *why = NULL; /* if the reference cannot be computed, the run reports it */
         if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify, options, &why) != KILN_OK) {
             kiln_status status = kiln_error_status(why);
             if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND ||
@@ -449,7 +450,7 @@ kiln_status kiln__determine_sizes(kiln_engine *engine, const kiln_spec *spec, ki
     return d.status == KILN_OK && out->failed ? kiln__fail_memory(error) : d.status;
 }
 
-/* A simulated device is determined by its figures and the version of the model. */
+/* Writes the identity of the device. A simulated device is identified by its figures and the version of the model. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
 {
     field(out, info->name);

@@ -1,6 +1,7 @@
-/* estimate.c - estimates of some configurations by the simulated device's model, before a GPU is searched. The search takes
- * them as hints. A second sweep on a second engine makes them, from estimates alone. It ends after a share of the time, and
- * at the latest after MOST configurations or the limit of the caller. */
+/* estimate.c - estimates of some configurations by the simulated device's model, before a GPU is searched. The search
+ * takes them as hints. A second sweep on a second engine makes these estimates, and measures nothing. It ends after the
+ * share SHARE of the time, after MOST configurations, or after the caller's limit of configurations, whichever comes
+ * first. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,9 +37,9 @@ static kiln_status give_hints(kiln__tune_source *source, const kiln_tuning *esti
     return status;
 }
 
-/* Runs the sweep of estimates and gives its times to the source. Only errors that the search would meet too end it: no
- * memory, a wrong argument, a file that is not found. Any other failure is logged, and the search begins without
- * estimates. */
+/* Runs the sweep of estimates and gives its times to the source. It fails only for errors that the search would have
+ * too: no memory, a wrong argument, a file that is not found. Any other failure is logged, and the search begins
+ * without estimates. */
 kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                  const kiln__asker *watch, kiln__sweep *sweep, kiln__tune_source *source, size_t *count,
                                  kiln_error **error)
@@ -46,7 +47,7 @@ kiln_status kiln__estimates_make(kiln_engine *engine, const kiln_spec *spec, con
     *count = 0;
     if (engine->driver.simulator)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "options.estimates is for GPUs: times on %s are estimates themselves", engine->info.id);
+                          "options.estimates needs a GPU: times on %s are already estimates", engine->info.id);
     kiln__arena arena = {.mem = engine->mem};
     kiln_engine *model = NULL;
     kiln_tuning *estimated = NULL;

@@ -1,11 +1,11 @@
 /* finalists.c - the finals: the fastest configurations are measured again, alternating, before one is called the best.
  *
- * In a sweep two configurations may be measured minutes apart, at different clocks and temperatures, and the smallest
- * of many noisy times is partly luck. In the finals every round measures each finalist once, in random order, so that
- * slow changes affect all of them in the same way. Two are distinguished by the sign test over the rounds (W. J.
- * Conover, Practical Nonparametric Statistics, 3rd ed., section 3.4), which assumes nothing about the times'
- * distribution, with the level divided among all pairs (O. J. Dunn, Multiple Comparisons among Means, JASA 56, 1961):
- * the probability that any two are wrongly distinguished is at most LEVEL. */
+ * In a sweep two configurations may be measured minutes apart, at different clocks and temperatures, and the shortest
+ * of many noisy times is partly short by chance. In the finals every round measures each finalist once, in random
+ * order, so that slow changes affect all of them in the same way. Two are distinguished by the sign test over the
+ * rounds (W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.4), which assumes nothing about the
+ * times' distribution, with the level divided among all pairs (O. J. Dunn, Multiple Comparisons among Means, JASA 56,
+ * 1961): the probability that any two are wrongly distinguished is at most LEVEL. */
 #include <math.h>
 #include <string.h>
 
@@ -16,11 +16,11 @@
 
 #define LEVEL 0.05
 #define MARGIN 0.005        /* a smaller difference does not matter */
-#define NEAR 0.05           /* finalists are at most this much slower than the best of the sweep */
-#define NEAR_SECONDS 0.5e-6 /* or at most this much slower: the resolution of events */
+#define NEAR 0.05           /* a finalist is at most this share slower than the best of the sweep */
+#define NEAR_SECONDS 0.5e-6 /* or at most this time slower, which is the resolution of events */
 #define SHARE 0.07          /* share of the sweep's wall time for the finals */
-#define LEAST_SECONDS 0.5   /* but at least this */
-#define LONG 20e-3          /* slower ones are repeated less often in a visit */
+#define LEAST_SECONDS 0.5   /* the least wall time for the finals */
+#define LONG 20e-3          /* configurations that take longer are repeated less often in a visit */
 enum { FINALISTS = 5, FINALISTS_MOST = 16, ROUNDS = 15, REPETITIONS = 5, REPETITIONS_LONG = 3 };
 
 typedef struct finalist {
@@ -105,7 +105,7 @@ static bool recall(finals *f)
 
 /* ---- the rounds ---- */
 
-/* A finalist that fails is dropped; *ends: nothing can be measured any more. */
+/* Measures a finalist once. A finalist that fails is dropped. *ends is set if nothing can be measured any more. */
 static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **error)
 {
     kiln__trial trial = {.again = first_seconds(one->sample) < LONG ? REPETITIONS : REPETITIONS_LONG};
@@ -139,7 +139,7 @@ static kiln_status hold_round(finals *f, kiln_error **error)
     bool ends = false;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < f->count; i++) {
-        size_t at = (size_t)(kiln__random_next(&f->random) % (i + 1)); /* of at most 16, so the bias is below 2^-60 */
+        size_t at = (size_t)(kiln__random_next(&f->random) % (i + 1)); /* i is at most 16, so the bias is below 2^-60 */
         order[i] = i;
         order[i] = order[at];
         order[at] = i;
@@ -154,7 +154,7 @@ static kiln_status hold_round(finals *f, kiln_error **error)
     return status;
 }
 
-/* The fewest rounds with which the sign test can distinguish this many. */
+/* Returns the least number of rounds with which the sign test can distinguish this number of finalists. */
 static unsigned rounds_needed(size_t count)
 {
     unsigned rounds = 1;
@@ -188,7 +188,7 @@ static const kiln_metric_values *metrics_of(const finalist *one, double median)
     return &one->metrics[nearest];
 }
 
-/* The median of the rounds becomes the sample's time. */
+/* Sets the sample's time to the median of its rounds. */
 static void conclude(finals *f, int64_t held)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -229,7 +229,7 @@ static void dismiss(finals *f, size_t count, int64_t held)
     }
 }
 
-/* Holds the finals; the verdict says why there were none. */
+/* Holds the finals. If there are none, the verdict has the reason. */
 static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
 {
     double limit = SHARE * f->tuning->totals.seconds;
@@ -246,7 +246,8 @@ static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
     if (status != KILN_OK)
         verdict->why_not = "it was interrupted";
     else if (f->count < 2)
-        verdict->why_not = rounds ? "the others failed when measured again" : "there was not enough time";
+        verdict->why_not = rounds ? "the other configurations failed when they were measured again"
+                                  : "there was not enough time";
     else
         conclude(f, held);
     if (status == KILN_OK && !*verdict->why_not && f->count == stayed)
@@ -282,7 +283,7 @@ static void judge(finals *f, kiln_verdict *verdict)
     f->tuning->best = best->sample;
 }
 
-/* Estimates are exactly repeatable, so they are compared directly. */
+/* Estimates are the same in every run, so they are compared directly. */
 static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
 {
     verdict->why_not = "estimates are exactly repeatable";

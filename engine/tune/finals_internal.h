@@ -7,7 +7,7 @@
 typedef struct kiln__again { /* functions of the sweep */
     void *user;
     const kiln__log *log;
-    /* *ends: the failure is not of the sample; the sweep must end. */
+    /* **ends is set if the sample did not cause the failure, so that the sweep must end. */
     kiln_status (*measure)(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
                            bool *ends, kiln_error **error);
     /* Writes the sample over its row in the store. `times`: the repetitions' times, or NULL to keep the stored ones. `why`: the

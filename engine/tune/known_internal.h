@@ -1,4 +1,4 @@
-/* known_internal.h - what is known of a configuration. */
+/* known_internal.h - a configuration with its known time. */
 #ifndef KILN_TUNE_KNOWN_INTERNAL_H
 #define KILN_TUNE_KNOWN_INTERNAL_H
 

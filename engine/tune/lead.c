@@ -16,13 +16,13 @@
 #include "plan.h"
 
 #define SLOW 10           /* times the best */
-#define NEAR 4            /* the farthest sizes whose times say which variant is slow: a factor of 16 */
+#define NEAR 4            /* the largest distance of sizes whose times tell that a variant is slow: a factor of 16 */
 #define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
 #define PROBLEMS 3        /* the best of each of the PROBLEMS nearest known sizes comes first */
 #define MOST 6            /* configurations that are tried first because they are known */
-#define DEFAULTS_MOST 8   /* the same for defaults */
-#define SHARE 0.1         /* share of the sweep's time for estimates */
-#define ESTIMATE_MOST 2.0 /* seconds for one estimate where there is no limit */
+#define DEFAULTS_MOST 8   /* the number of defaults that are tried first */
+#define SHARE 0.1         /* share of the sweep's time that the estimates of defaults may take */
+#define ESTIMATE_MOST 2.0 /* seconds for one estimate, if the sweep has no time limit */
 
 static bool has_host_step(const kiln__step *steps, size_t count)
 {
@@ -68,17 +68,19 @@ static void leave_out(const kiln__lead_question *q, kiln__lead *lead, const char
 
 /* ---- what is shipped ---- */
 
-/* The variants that took SLOW times the best at the nearest known sizes. */
+/* Finds the variants that took at least SLOW times the best time at the nearest known sizes. */
 static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *list, size_t count, double best,
                              kiln__arena *arena, kiln__lead *lead)
 {
     for (size_t i = 0; i < count && list[i].problem == list[0].problem && list[0].distance <= NEAR; i++)
         if (list[i].seconds >= SLOW * best && find_variant(q, list[i].variant))
-            leave_out(q, lead, list[i].variant,
-                      kiln__arena_printf(arena,
-                                         "its best took %.0f times longer than the best of all on %s at %s; --variants "
-                                         "%s tries it",
-                                         list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
+            leave_out(
+                q, lead, list[i].variant,
+                kiln__arena_printf(
+                    arena,
+                    "the best configuration of this variant took %.0f times longer than the best configuration of all "
+                    "variants on %s at %s; --variants %s tries it",
+                    list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
 }
 
 static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *list, size_t count, kiln__arena *arena,
@@ -103,7 +105,8 @@ static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *l
     }
     lead->shipped = lead->count > 0;
     if (lead->count)
-        lead->whence = kiln__arena_printf(arena, "what is known of %s at %s", list[0].device, list[0].sizes);
+        lead->whence = kiln__arena_printf(arena, "the known configurations for %s at %s", list[0].device,
+                                          list[0].sizes);
     leave_known_slow(q, list, count, best, arena, lead);
 }
 
@@ -130,7 +133,8 @@ static void begin_guess(kiln_engine *model, const kiln__lead_question *q, const 
         g->code = NULL; /* the code was freed */
 }
 
-/* Estimates a default whose compile was begun. A variant that cannot be estimated has no estimate; that is no failure. */
+/* Estimates a default whose compile was begun. If the variant cannot be estimated, it has no estimate, which is not a
+ * failure. */
 static void end_guess(kiln_engine *model, guess *g, double seconds)
 {
     kiln__code code = {0};
@@ -153,7 +157,8 @@ static void end_guess(kiln_engine *model, guess *g, double seconds)
     kiln_plan_close(plan);
 }
 
-/* Estimates the defaults of all variants, for a share of the time: the compiles side by side, then one after another. */
+/* Estimates the defaults of all variants within a share of the time. First all defaults are compiled at the same time,
+ * then they are simulated one after another. */
 static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, guess *guesses, kiln_error **error)
 {
     kiln__arena arena = {.mem = engine->mem};
@@ -188,8 +193,8 @@ static kiln__settings default_params(const kiln__variant *variant, kiln__arena *
     return (kiln__settings){items ? variant->param_count : 0, items};
 }
 
-/* The variants' defaults, by their estimates where there are some; those without an estimate come last, in the order of
- * the spec. Variants that are no contenders are not tried first. */
+/* Lists the defaults of the variants in the order of their estimates. Defaults without an estimate come last, in the
+ * order of the spec. Variants with `contender: false` are not in the list. */
 static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln__arena *arena, kiln__lead *lead)
 {
     double best = HUGE_VAL;
@@ -201,11 +206,13 @@ static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln_
     }
     for (size_t v = 0; v < q->count; v++)
         if (guesses[v].seconds < HUGE_VAL && guesses[v].seconds >= SLOW * best)
-            leave_out(q, lead, q->variants[v]->name,
-                      kiln__arena_printf(arena,
-                                         "its default is estimated to take %.0f times longer than the best of the "
-                                         "others; --variants %s tries it",
-                                         guesses[v].seconds / best, q->variants[v]->name));
+            leave_out(
+                q, lead, q->variants[v]->name,
+                kiln__arena_printf(
+                    arena,
+                    "its default configuration has an estimated time that is %.0f times longer than the best estimate "
+                    "of another variant; --variants %s tries it",
+                    guesses[v].seconds / best, q->variants[v]->name));
     for (size_t taken = 0; taken < q->count && lead->count < most && lead->count < DEFAULTS_MOST; taken++) {
         size_t at = q->count;
         for (size_t v = 0; v < q->count; v++)

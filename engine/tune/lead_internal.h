@@ -1,4 +1,4 @@
-/* lead_internal.h - what a search begins with (lead.c). */
+/* lead_internal.h - the configurations with which a search begins (lead.c). */
 #ifndef KILN_TUNE_LEAD_INTERNAL_H
 #define KILN_TUNE_LEAD_INTERNAL_H
 
@@ -13,18 +13,19 @@ typedef struct kiln__lead_question {
     bool leaves_slow; /* variants that are known or estimated to be slow are left out */
 } kiln__lead_question;
 typedef struct kiln__lead {
-    kiln__known *items; /* configurations to try first, in order; not all need be valid */
+    kiln__known *items; /* configurations to try first, in order; some may be invalid */
     size_t count;
     const char *whence;  /* origin of the configurations: "the defaults of the variants" */
     bool shipped;        /* true: `items` are known to be good; false: they are defaults */
     kiln_left_out *slow; /* variants to leave out */
     size_t slow_count;
 } kiln__lead;
-/* Whether a variant has a step that runs on the host. */
+/* Tells whether a variant has a step that runs on the host. */
 bool kiln__lead_is_host(const kiln__variant *variant);
-/* Whether the sweep leaves such variants out: it has a limit, names no variants, and there are others. */
+/* Tells whether the sweep leaves such variants out. It does so if it has a limit and names no variants, and if other
+ * variants remain. */
 bool kiln__lead_leaves_host(const kiln_spec *spec, const kiln_tune_options *options);
-/* The configurations to begin with, in `arena`. None is no failure. */
+/* Finds the configurations with which the search begins, in `arena`. An empty list is not a failure. */
 kiln_status kiln__lead_find(kiln_engine *engine, const kiln__lead_question *question, kiln__arena *arena,
                             kiln__lead *lead, kiln_error **error);
 

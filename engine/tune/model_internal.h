@@ -4,8 +4,9 @@
 
 #include "engine.h"
 
-/* An engine for the model of the GPU `device` ("sim": the nearest to the engine's own). Code that it compiles is the code
- * that the GPU gets, so that the cache has it then. The arena must outlive it. */
+/* Opens an engine for the model of the GPU `device`. "sim" means the profile that is nearest to the engine's own GPU.
+ * The new engine compiles the same code as for the GPU, so that the cache has this code later. The arena must outlive
+ * the new engine. */
 kiln_status kiln__estimates_open(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
                                  kiln_error **error);
 

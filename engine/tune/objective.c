@@ -1,5 +1,5 @@
-/* objective.c - the objectives of a sweep: expressions over measurements, the spec's metrics, params and sizes; one, or
- * several with their Pareto front. */
+/* objective.c - the objectives of a sweep, which are expressions over measurements and over the spec's metrics, params
+ * and sizes. If there are several objectives, this file also computes the Pareto front. */
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ struct kiln__goals {
     kiln__arena arena;
     size_t count; /* 0: time */
     objective *objectives;
-    bool needs_config; /* an objective uses more than fields */
+    bool needs_config; /* an objective uses names that are not fields of a result */
     bool needs_energy;
 };
 
@@ -49,7 +49,7 @@ static const field *field_named(const char *name)
     return NULL;
 }
 
-/* False: the result does not have it. */
+/* Returns false if the result does not have the field. */
 static bool field_value(const kiln_result *r, const field *wanted, double *value)
 {
     double seconds = kiln__result_seconds(r);
@@ -74,7 +74,7 @@ static void add_name(const char **names, size_t *count, const char *name)
     ++*count;
 }
 
-/* All names for an objective except device.*: the result's fields, and the names of any variant. */
+/* Lists all names that an objective may use, except device.*: the result's fields, and the names of all variants. */
 static size_t list_names(const kiln_spec *spec, const char **names)
 {
     size_t count = 0;
@@ -187,7 +187,7 @@ typedef struct judged {
     const kiln__config *config;
 } judged;
 
-/* The value of a metric in "NAME=VALUE ...". */
+/* Finds the value of a metric in a text "NAME=VALUE ...". */
 static bool find_kept(const char *text, const char *name, kiln_value *value)
 {
     size_t length = strlen(name);
@@ -228,7 +228,7 @@ static bool find_name(void *user, const char *name, kiln_value *value)
     return false;
 }
 
-/* A field that the expression uses and the result lacks; NULL: none. */
+/* Returns a field that the expression uses and the result lacks, or NULL if there is none. */
 static const field *missing_field(const objective *o, const kiln_result *result)
 {
     double value;
@@ -275,7 +275,7 @@ kiln_status kiln__goals_judge(kiln__goals *g, kiln__arena *arena, kiln_sample *s
     return status;
 }
 
-/* Less is better; NaN is the worst. */
+/* Compares two values: less is better, and NaN is the worst. */
 static double loss(const kiln__goals *g, const kiln_sample *sample, size_t number)
 {
     double value = g->objectives[number].maximise ? -sample->objectives[number] : sample->objectives[number];
@@ -317,9 +317,10 @@ static bool dominates(const kiln__goals *g, const kiln_sample *one, const kiln_s
     return better;
 }
 
-/* Marks the Pareto front by one pass over the samples: a sample that no member dominates enters, and every member that it
- * dominates leaves. Failed samples and variants that are no contenders stay out. If the best has an estimate, samples
- * without one stay out too. With one objective there is no front. */
+/* Marks the Pareto front by one pass over the samples: a sample enters the front if no member dominates it, and every
+ * member that it dominates is removed. Failed samples and variants with `contender: false` are not on the front. If the
+ * best sample has an estimate, samples without an estimate are not on the front either. With one objective there is no
+ * front. */
 bool kiln__goals_front(const kiln__goals *g, kiln_tuning *tuning)
 {
     if (g->count < 2)

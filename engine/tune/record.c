@@ -29,12 +29,12 @@ struct kiln__recorder {
     kiln_store *store;
     bool told;        /* it was logged that the store cannot be used */
     uint64_t lost;    /* samples that could not be stored */
-    const char *run;  /* the way in which samples are made */
+    const char *run;  /* the options of the runs, as a text */
     const char *path; /* path of the spec; "": no file */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* text of the sizes; "" until a configuration is seen */
-    const char *size_files; /* the contents of files that they name */
+    const char *size_files; /* the contents of the files that the sizes name */
     const char *features;   /* text of the input's features; "" until inputs were made */
     char cc[16], nvrtc[16];
     kiln__hash128 *variants; /* for each variant of the spec: its hash by kiln__determine_variant() */
@@ -43,7 +43,7 @@ struct kiln__recorder {
     size_t time_count, time_room;
 };
 
-/* ---- what all samples of a sweep have in common ---- */
+/* ---- the parts that all samples of a sweep have in common ---- */
 
 static const char *keep_text(kiln__arena *arena, kiln__text *text)
 {
@@ -249,15 +249,16 @@ void kiln__recorder_finish(kiln__recorder *r, bool wait)
     kiln_error_free(why);
 }
 
-/* Stores of earlier builds have dead compile workers as reusable failures. */
+/* Tells whether a row is a compile worker that died. Earlier versions stored such a row as a failure that can be
+ * reused. */
 static bool died_before_marks(const kiln__store_row *row)
 {
     return row->status == KILN_ERROR_COMPILE && (strstr(row->message, ": the compiler crashed: ") != NULL ||
                                                  strstr(row->message, ": the compiler ran out of memory") != NULL);
 }
 
-/* Tells whether stored samples may replace samples of the sweep. They may not if the caller needs more of a run than its
- * sample. */
+/* Tells whether stored samples may replace samples of the sweep. They may not if the caller needs more results of a run
+ * than the sample. */
 static bool reuses(const kiln__recorder *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);
@@ -274,9 +275,10 @@ static bool is_comparison(const kiln_spec *spec, const char *variant)
     return false;
 }
 
-/* Looks a sample up by the key of each device of the sweep; devices with the same fields have one key. A row is no
- * answer if its run was stopped early and `bound` would not stop it again. A found row gets the spec's path and
- * comparison mark, so that later questions by these find it. An error of the store is logged, and the sample is made. */
+/* Searches a sample by the key of each device of the sweep. Devices with the same fields have the same key. If the run
+ * of a row was stopped early, and `bound` would not stop it again, the row is not used. A row that is used gets the
+ * spec's path and comparison mark, so that later queries by path find it. An error of the store is logged, and the
+ * sample is made. */
 bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message)
 {
@@ -371,7 +373,7 @@ kiln_status kiln__recorder_recall(kiln__recorder *r, kiln__settings sizes, kiln_
     return KILN_OK;
 }
 
-/* ---- what was found elsewhere ---- */
+/* ---- samples of other devices or other sizes ---- */
 
 /* Samples of one device at the same sizes, made in the same way. */
 typedef struct elsewhere {
@@ -460,7 +462,7 @@ kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln_
     const kiln_store_filter filter = {.size = sizeof filter, .spec = r->spec->name};
     kiln_error *why = NULL;
     kiln_status status = kiln_store_list(r->store, &filter, expect_one, &all, &why);
-    const elsewhere *most = NULL; /* the largest group; among equal ones the group that was begun last */
+    const elsewhere *most = NULL; /* the largest group; of several equally large groups, the one that was begun last */
     for (size_t i = 0; i < all.group_count; i++)
         most = !most || all.groups[i].count >= most->count ? &all.groups[i] : most;
     all.chosen = most && most->count >= LEAST ? most : NULL;
@@ -483,7 +485,7 @@ kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln_
 void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
 {
     if (!r || !kiln__grow(r->engine->mem, &r->times, &r->time_room, count, sizeof *r->times))
-        return; /* the sample is written without them */
+        return; /* the sample is written without its features */
     if (count)
         memcpy(r->times, times, count * sizeof *r->times);
     r->time_count = count;
@@ -491,7 +493,7 @@ void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
 
 void kiln__recorder_features(kiln__recorder *r, const char *features)
 {
-    /* Files that replace the contents of buffers are not what features describe. */
+    /* If files replace the contents of buffers, the features do not describe these contents. */
     if (!r || !*features || kiln__tune_run(r->options)->input_count || strcmp(r->features, features) == 0)
         return;
     const char *kept = kiln__arena_strdup(&r->arena, features);
@@ -513,8 +515,9 @@ kiln_status kiln__recorder_note(kiln__recorder *r, kiln_plan *plan, kiln_error *
     return status;
 }
 
-/* Returns true for success, and for failures that are caused by the configuration and would occur again. Others depend
- * on the state of the machine (a process that was killed, a time limit), on limits of the caller, or on host code. */
+/* Returns true for success, and for failures that are caused by the configuration and would occur again. Returns false
+ * for failures that depend on the state of the machine (a process that was killed, a time limit), on limits of the
+ * caller, or on host code. */
 static bool is_reusable(kiln_status status, const kiln_error *why)
 {
     int cuda = kiln_error_cuda(why);
@@ -530,8 +533,9 @@ static bool is_reusable(kiln_status status, const kiln_error *why)
     }
 }
 
-/* Fills the row of the store from the sweep, the device `at` and the sample. The row points into these and copies nothing.
- * A row without a source key is not reusable: the sample failed before its source was known. */
+/* Fills the row of the store from the sweep, the device `at` and the sample. The row contains pointers to the data of
+ * these objects, and no copies. A row without a source key is not reusable: the sample failed before its source was
+ * known. */
 static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
                      const recorder_device *at, const kiln_error *why, kiln__store_row *row)
 {

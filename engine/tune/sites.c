@@ -18,14 +18,15 @@ static kiln_status note_uuid(kiln_engine *engine, const kiln_tune_options *optio
 {
     if (!kiln__driver_uuid(&engine->driver, device, site->uuid) && !site->info.simulated &&
         engine->driver.cuDeviceGetUuid_ && options->store)
-        return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
-                          "%s: cuDeviceGetUuid fails, so its samples could not be told from the samples of another "
-                          "device",
-                          site->info.id);
+        return kiln__fail(
+            engine->mem, error, KILN_ERROR_DEVICE,
+            "%s: cuDeviceGetUuid fails, so kiln could not distinguish its samples from the samples of another device",
+            site->info.id);
     return KILN_OK;
 }
 
-/* A GPU may be named once; a simulated device as often as there are cores. */
+/* Finds the device number `i` of the options on this machine. A GPU may be named only once. A simulated device may be
+ * named several times, to use several cores. */
 static kiln_status find_here(kiln_engine *engine, const kiln_tune_options *options, kiln__sites *sites, size_t i,
                              kiln_error **error)
 {
@@ -52,7 +53,8 @@ static kiln_status find_here(kiln_engine *engine, const kiln_tune_options *optio
 
 /* ---- the other ranks ---- */
 
-/* Several ranks on one GPU are nearly always a mistake; each measures only while no other does. */
+/* Logs a warning if several ranks have the same GPU. This is nearly always a mistake, because they measure one after
+ * another. */
 static void warn_shared(const kiln_engine *engine, const kiln__sites *sites, const kiln__site *site)
 {
     for (const kiln__site *other = sites->items; other < site; other++)
@@ -63,7 +65,7 @@ static void warn_shared(const kiln_engine *engine, const kiln__sites *sites, con
         }
 }
 
-/* Ranks of another model make a sweep of their own, which the first of them leads. */
+/* Ranks with a device of another model form a separate sweep, which the first of them leads. */
 static bool send_away(kiln_engine *engine, const kiln__rank_info *info)
 {
     const int count = kiln_ranks_count(engine->ranks);
@@ -85,7 +87,8 @@ static bool send_away(kiln_engine *engine, const kiln__rank_info *info)
     return found > 0;
 }
 
-/* Whether a rank has a device of the leader's model: a leader that does not measure needs one. */
+/* Tells whether another rank has a device of the leader's model. If the leader does not measure, it needs such a rank.
+ */
 static bool has_follower(kiln_engine *engine)
 {
     bool found = false;

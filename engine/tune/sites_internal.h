@@ -22,7 +22,7 @@ typedef struct kiln__sites {
  * compared. The list lies in the arena. Arena, engine and options must outlive the list. */
 kiln_status kiln__sites_find(kiln_engine *engine, const kiln_tune_options *options, kiln__arena *arena,
                              kiln__sites *sites, kiln_error **error);
-/* Compiles at once, of all machines. */
+/* Returns the number of compiles that can run at the same time, on all machines. */
 size_t kiln__sites_jobs(const kiln_engine *engine);
 
 #endif

@@ -98,7 +98,8 @@ static kiln_status choose_variants(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* A fixed param that no variant of the sweep has is a mistake, which would otherwise not be noticed. */
+/* Fails if no variant of the sweep has one of the fixed params: the user has made a mistake, which would otherwise not
+ * be noticed. */
 static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
@@ -176,8 +177,9 @@ static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *varian
     return KILN_OK;
 }
 
-/* Resolves sizes and fixed params as plan/ does: names are checked, values converted to the param's kind. A variant
- * that the device cannot run, or whose param lacks the value, is dropped; if none is left that is the error. */
+/* Resolves sizes and fixed params as plan/ does: names are checked, values converted to the param's kind. Drops a
+ * variant if the device cannot run it, or if one of its params does not have the fixed value. If no variant is left,
+ * returns the first of these errors. */
 static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
 {
     kiln_setting *fixed = kiln__arena_alloc(&s->arena, (s->options->param_count + 1) * sizeof *fixed);
@@ -221,7 +223,7 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
     return status;
 }
 
-/* Takes the variants out that are known or estimated to be slow, while at least one contender stays. */
+/* Removes the variants that are known or estimated to be slow. At least one contender stays. */
 static void drop_slow(kiln__tune_source *s)
 {
     for (size_t i = 0; i < s->lead.slow_count; i++) {
@@ -243,8 +245,8 @@ static void drop_slow(kiln__tune_source *s)
     }
 }
 
-/* Finds what the search begins with. Only strategies that learn are led, and only where time is the goal: a strategy
- * that was asked to be random stays so. */
+/* Finds the configurations with which the search begins. Does so only for strategies that learn, and only if time is
+ * the objective. Other strategies, such as `random`, begin with their own proposals. */
 static kiln_status find_lead(kiln__tune_source *s, kiln_error **error)
 {
     if (!kiln__strategy_learns(s->strategy) || !kiln__goals_by_time(s->options) || s->count == 0 ||
@@ -320,7 +322,7 @@ static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
 
 /* ---- the search ---- */
 
-/* A sweep under checks must find the same faults first every time, so it uses the order too. */
+/* A sweep with checks must find the same faults first every time, so it also tries the configurations in order. */
 static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
@@ -406,13 +408,13 @@ static void give(kiln__tune_source *s, const uint32_t *point, kiln_choice *choic
     choice->param_count = s->variants[point[0]]->param_count;
 }
 
-static kiln_choice first_choice(const kiln__tune_source *s) /* without a variant yet */
+static kiln_choice first_choice(const kiln__tune_source *s) /* a choice without a variant */
 {
     return (kiln_choice){
         .size_set = s->options->size_set, .sizes = s->options->sizes, .size_count = s->options->size_count};
 }
 
-/* The place of a value in the list of a param. */
+/* Finds the position of a value in the list of a param. */
 static bool find_value(const kiln__space *space, size_t param, const kiln_setting *setting, uint32_t *position)
 {
     const kiln_value *values;
@@ -425,7 +427,7 @@ static bool find_value(const kiln__space *space, size_t param, const kiln_settin
     return false;
 }
 
-/* False: it is none of the space any more. */
+/* Returns false if the point is no longer in the space. */
 static bool find_point(const kiln__tune_source *s, const kiln__known *known, uint32_t *point)
 {
     const kiln__points *points = kiln__union_points(s->whole);
@@ -443,7 +445,7 @@ static bool find_point(const kiln__tune_source *s, const kiln__known *known, uin
     return false;
 }
 
-/* The next of the configurations that the search begins with; *found false: there is none left. */
+/* Takes the next of the configurations with which the search begins. *found is false if none is left. */
 static kiln_status next_lead(kiln__tune_source *s, uint32_t *point, bool *found, kiln_error **error)
 {
     const kiln__points *points = kiln__union_points(s->whole);
@@ -482,7 +484,7 @@ static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size
     return KILN_OK;
 }
 
-/* ---- what the store has ---- */
+/* ---- samples from the store ---- */
 
 kiln_status kiln__tune_source_recall(kiln__tune_source *s, kiln__recorder *recorder, kiln_error **error)
 {
@@ -509,7 +511,8 @@ kiln_status kiln__tune_source_hint(kiln__tune_source *s, const kiln__known *know
     return status;
 }
 
-/* Keeps the `most` fastest in order, of which there are `count`; returns how many there are then. */
+/* Adds one configuration to a sorted list of `count` configurations, of which at most the `most` fastest are kept.
+ * Returns the new number. */
 static size_t keep_fastest(kiln__known *list, size_t count, size_t most, const kiln__known *one)
 {
     size_t at = count;
@@ -619,7 +622,8 @@ kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double v
     return kiln__search_tell(s->search, s->points + ticket * kiln__union_points(s->whole)->width, value, cost, error);
 }
 
-/* Nothing can be tried: how many configurations each constraint leaves. */
+/* Makes the error for a sweep without any valid configuration. It tells how many configurations each constraint leaves.
+ */
 static kiln_status none_valid(kiln__tune_source *s, kiln_error **error)
 {
     kiln__text text = {.mem = s->engine->mem};
@@ -717,7 +721,8 @@ bool kiln__tune_source_sampled(const kiln__tune_source *s) { return s->whole && 
 
 bool kiln__tune_source_gave_up(const kiln__tune_source *s) { return s->gave_up; }
 
-/* The next configuration of the variant that is walked; *settings stays NULL at the end, or if it took too long. */
+/* Finds the next configuration of the current variant. *settings stays NULL at the end of the variant, or if the search
+ * took too long. */
 static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings, kiln_error **error)
 {
     kiln_status status = KILN_OK;

@@ -1,5 +1,5 @@
-/* split.c - a sample at two sizes of a simulated device: verified at small ones, where all blocks run, and estimated at
- * the sweep's, where a few blocks do. */
+/* split.c - samples of a simulated device at two sets of sizes. At small sizes all blocks run, and the answer is
+ * verified. At the sizes of the sweep a few blocks run, and the time is estimated. */
 #include <string.h>
 
 #include "config.h"
@@ -39,13 +39,14 @@ kiln_status kiln__split_check(kiln_engine *engine, const kiln_spec *spec, const 
     const kiln_device_info *device = NULL;
     KILN__TRY(kiln_engine_device(engine, &device, error));
     if (!device->simulated || options->device_count || engine->ranks || options->isolation == KILN_ISOLATE_ALWAYS)
-        return unsupported(engine, spec, "only one simulated device, in this process, does that", "", error);
+        return unsupported(engine, spec, "only a sweep on one simulated device, in this process, can do that", "",
+                           error);
     if (run->flags & flags || run->input_count || run->output_count)
-        return unsupported(engine, spec, "it is run in a way that has one size", "", error);
+        return unsupported(engine, spec, "the options of the run allow only one size", "", error);
     for (size_t i = 0; i < spec->variant_count; i++) {
         const kiln__variant *v = &spec->variants[i];
         if (v->input_count || kiln__steps_depend(v))
-            return unsupported(engine, spec, "how much it does depends on data, in the variant ", v->name, error);
+            return unsupported(engine, spec, "the amount of its work depends on data, in the variant ", v->name, error);
     }
     return KILN_OK;
 }

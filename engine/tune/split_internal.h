@@ -4,16 +4,16 @@
 
 #include "plan.h"
 
-/* Refuses what `verify_size_set` of the options cannot be used for (KILN_ERROR_UNSUPPORTED). */
+/* Returns KILN_ERROR_UNSUPPORTED if `verify_size_set` cannot be used with the other options or with the spec. */
 kiln_status kiln__split_check(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                               kiln_error **error);
-/* " at tiny (N=300)": where samples are verified. False: there is no such set. */
+/* Writes " at tiny (N=300)", the sizes at which samples are verified. Returns false if there is no such size set. */
 bool kiln__split_print(const kiln_spec *spec, const kiln_tune_options *options, kiln__text *out);
-/* A plan of a configuration, with its code. *invalid: there is no such configuration; then there is no plan, and no
- * error. */
+/* Makes a plan of a configuration, with its code. If the configuration is not valid at these sizes, sets *invalid and
+ * makes no plan. This is not an error. */
 kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
                              bool *invalid, kiln_error **error);
-/* Its code alone, at `verify_size_set`, for a process that measures. */
+/* Makes only the code of a configuration at `verify_size_set`, for a runner process. */
 kiln_status kiln__split_code(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                              const kiln_sample *sample, kiln__code *code, bool *invalid, kiln_error **error);
 /* Runs the configuration at `verify_size_set`, and fills in the verdict on its answer. A configuration that is not valid

@@ -4,25 +4,27 @@
 
 #include "plan.h"
 
-typedef struct kiln__trial { /* the special settings for the run of one sample */
+typedef struct kiln__trial { /* the settings that apply to the run of one sample */
     double stop_early_above; /* stop_early_above of kiln_run_options */
     double cut_above;        /* cut_above of kiln_run_options */
     double most_seconds;     /* most_seconds of kiln_run_options */
     double timeout;          /* sample_timeout of kiln_run_options; 0: the sweep's */
-    unsigned again;          /* exactly this many repetitions, without a check; 0: as in the sweep */
-    double verify_seconds;   /* above 0: run after run is checked for this long */
-    kiln__answer_use answer; /* use of the answer; if not NONE, the sample is not measured */
+    unsigned again;          /* the exact number of repetitions, without a check of the answer; 0: as in the sweep */
+    double verify_seconds;   /* seconds in which further runs are made and their answers are compared; 0: none */
+    kiln__answer_use answer; /* the use of the answer; unless it is NONE, the sample is not measured */
 } kiln__trial;
-/* Whether the sweep stops clearly slower configurations early. Not with other objectives than time (a slow
- * configuration may need little energy, for example), and not if the number of repetitions is given. */
+/* Tells whether the sweep stops clearly slower configurations early. It does not if there are other objectives than
+ * time, because a slow configuration may need little energy. It also does not if the caller gives the number of
+ * repetitions. */
 bool kiln__trial_stops_early(const kiln_tune_options *options);
-/* Time above which a sample is stopped early, with `best` (NULL: none) as the best so far; 0: never. */
+/* Returns the time in seconds above which a sample is stopped early, or 0 for never. `best` is the best sample so far,
+ * or NULL. */
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
-/* How a sample of a sweep is measured, with `best` (NULL: none) as the best so far. */
+/* Returns the settings for the next sample. `best` is the best sample so far, or NULL. */
 kiln__trial kiln__trial_plan(const kiln_tune_options *options, const kiln_sample *best);
-/* The run options of its samples. */
+/* Returns the run options of the sweep: the caller's, or the defaults. */
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
-/* Copies the verdict on the answer, which was found at other sizes. */
+/* Copies the verdict on the answer from a run at other sizes. */
 static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)
 {
     to->verified = from->verified;
@@ -32,7 +34,7 @@ static inline void kiln__take_answer(kiln_result *to, const kiln_result *from)
     to->weak = from->weak;
 }
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
-/* The features of a plan that has run, as a text of settings. */
+/* Writes the features of the input of a plan that has run, as a text of settings. */
 kiln_status kiln__trial_features(kiln_plan *plan, kiln__text *out, kiln_error **error);
 
 #endif

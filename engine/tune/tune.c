@@ -28,10 +28,10 @@
  *   counted   count() gave the sample to the tuning and answered the ticket; the job is forgotten
  * An error that ends the sweep forgets the job in whatever state it is.
  *
- * Three conditions stop the drawing of jobs (wants_more): `drained` means that the source has no more, `alone` that a
- * sample is retried while nothing else may run, and is_over() that a limit is reached.
+ * wants_more() stops the drawing of jobs under three conditions: `drained`, the source has no more configurations;
+ * `alone`, a sample is retried while nothing else may run; or a limit is reached.
  *
- * Long: drawing configurations, compiling ahead and measuring share one state. */
+ * The file is long because drawing configurations, compiling ahead and measuring share one state. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,14 +52,14 @@
 #include "tune_internal.h"
 #include "tuning_internal.h"
 
-/* How many compiles are kept ahead of the runner: enough that a slow one does not leave the workers idle, few enough
- * that stopping wastes little. A strategy that learns is asked only far enough ahead to keep the workers busy, and not
- * while the runner has enough work: without answers its proposals are hardly better than random. */
+/* The number of compiles that are begun before their configuration is measured. It is large enough that a slow compile
+ * does not leave the workers idle, and small enough that little work is lost when the sweep stops. For a strategy that
+ * learns the number is smaller, because without answers its proposals are hardly better than random. */
 #define AHEAD_PER_JOB 4
-#define AHEAD_LEARNING 2 /* besides one per job */
+#define AHEAD_LEARNING 2 /* in addition to one for each compile worker */
 #define AHEAD_MOST 512
-#define AHEAD_REPEATABLE 4 /* a constant, so that a search of one seed takes the same path on every machine */
-#define READY_MORE 1       /* compiled, besides what each device measures */
+#define AHEAD_REPEATABLE 4 /* a constant, so that the same seed leads to the same configurations on every machine */
+#define READY_MORE 1       /* compiled configurations that may wait, in addition to the one that each device measures */
 #define TICK_NS 100000000u /* between two calls of the callback while waiting */
 #define WAIT_SECONDS 0.02  /* wait for the oldest compile before the others are checked again */
 
@@ -67,7 +67,7 @@ typedef struct job { /* a configuration whose code is compiled and then measured
     kiln_sample *sample;
     kiln__config *config;
     kiln__code_job *code;
-    kiln__code made; /* once `code` is taken, and NULL */
+    kiln__code made; /* the compiled code, when `code` was taken and set to NULL */
     kiln__identity identity;
     size_t ticket;       /* ticket of the source */
     bool found;          /* the store has the sample, and it waits for its turn (KILN_TUNE_REPEATABLE) */
@@ -95,11 +95,11 @@ typedef struct sweep {
     kiln__budget budget;
     kiln_tuning *tuning;
     job *jobs;           /* the first is the oldest */
-    size_t count, ahead; /* how many jobs are queued, and the most */
+    size_t count, ahead; /* the number of queued jobs, and its limit */
     size_t workers;      /* processes that compile, on all hosts */
     bool repeatable;     /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
-    uint64_t begun;      /* samples that were not in the store */
-    uint64_t fresh;      /* the same once the configurations were counted */
+    uint64_t begun;      /* configurations that were drawn and were not in the store */
+    uint64_t fresh;      /* samples that were made in this sweep and counted */
     uint64_t refused; /* configurations of `begun` that were not compiled: their blocks need more than the device has */
     bool drained;     /* the source has no more */
     uint64_t start, ticked;
@@ -127,7 +127,7 @@ static double remaining(const sweep *s, double elapsed)
     return left;
 }
 
-/* Calls the callback. False: the caller requests to stop. */
+/* Calls the caller's callback. Returns false if the caller wants the sweep to end. */
 static bool report(sweep *s, const kiln_sample *sample)
 {
     const volatile int *stop = s->run.stop;
@@ -168,7 +168,8 @@ static kiln_status interrupted(sweep *s, kiln_error **error)
 
 /* ---- samples ---- */
 
-/* Failures that end the sweep and not only a sample: they would be the same for every configuration. */
+/* Tells whether a failure ends the sweep and not only its sample: every other configuration would fail in the same way.
+ */
 static bool is_fatal(kiln_status status)
 {
     return status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_DEVICE || status == KILN_ERROR_NO_COMPILER;
@@ -183,9 +184,9 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
-/* Returns the seconds that a measured sample took, or 0 for any other sample. It uses only values that the store keeps, so
- * that a search that is started again takes the same path. For an estimate the wall time is not used: it differs from run
- * to run, and the path would differ with it. */
+/* Returns the seconds that a measured sample took, or 0 for any other sample. It uses only values that the store keeps,
+ * so that a repeated search tries the same configurations. It does not use the wall time of an estimate, which differs
+ * from run to run. */
 static double cost_of(const kiln_result *r)
 {
     double once = r->first_seconds > 0 ? r->first_seconds : r->seconds;
@@ -225,9 +226,9 @@ static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error
     return counted != KILN_OK || report(s, made->sample) ? counted : interrupted(s, error);
 }
 
-/* Finds the sample in the store for a repeatable sweep, which counts it only when its turn comes: the search must not learn
- * the value earlier than in the sweep that measured it. A sample that was stopped early is accepted with any bound, because
- * in a repeatable sweep it is stopped early at the same place again. */
+/* Finds the sample in the store for a repeatable sweep, which counts it only when its turn comes: the search must not
+ * learn the value earlier than in the sweep that measured it. A sample that was stopped early is accepted with any
+ * bound, because a repeatable sweep would stop it early too. */
 static bool keep_known(sweep *s, job *made)
 {
     const double any_bound = 1e-300;
@@ -236,7 +237,7 @@ static bool keep_known(sweep *s, job *made)
     return made->found;
 }
 
-/* Reuses a sample from the store. False: it must be made. */
+/* Reuses a sample from the store. Returns false if the store has none that can be reused. */
 static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error **error)
 {
     kiln_status status;
@@ -474,7 +475,7 @@ static bool wants_more(sweep *s)
 /* Returns the oldest job whose code is ready, or `count` if there is none yet. */
 static size_t find_ready(const sweep *s)
 {
-    /* so that findings, or the answers that the search hears, come in the same order every time */
+    /* so that findings, or the answers to the search, come in the same order every time */
     bool ordered = s->run.flags & KILN_RUN_CHECK || s->repeatable || awaits_known(s);
     for (size_t i = 0; i < (ordered && s->count ? 1 : s->count); i++)
         if (is_ready(&s->jobs[i]))
@@ -680,7 +681,8 @@ static kiln_status measure_here(sweep *s, kiln_error **error)
 
 /* ---- measuring in other processes ---- */
 
-/* If a device can no longer measure, its sample goes to the others; without any device the sweep ends. */
+/* Handles a device that can no longer measure: puts its job back at the front of the queue for the other devices. If
+ * there is no other device, the sweep ends. */
 static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error *why, kiln_error **error)
 {
     size_t others = 0;
@@ -740,7 +742,7 @@ static kiln_status begin_job(sweep *s, kiln__runner *runner, job *flying, kiln_e
     return status;
 }
 
-/* Gives ready jobs to idle runners. *idle: runners that stay idle. */
+/* Gives ready jobs to idle runners. Sets *idle to the number of runners that stay idle. */
 static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **error)
 {
     *idle = 0;
@@ -817,7 +819,8 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
     } else if (status == KILN_OK) {
         status = run_code(s, &again, trial, result, error);
         *ends = is_fatal(status) ||
-                status == KILN_ERROR_INTERRUPTED; /* the caller's request says nothing of the sample */
+                /* the caller stopped the run, so this is not a failure of the sample */
+                status == KILN_ERROR_INTERRUPTED;
     }
     forget(&again);
     return status;
@@ -849,7 +852,8 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
     forget(&again);
 }
 
-/* Finals are for time only. Objectives that use time are computed again for samples whose time they changed. */
+/* Holds the finals, if time is the only objective, and then checks the best configuration again. Afterwards computes
+ * the objectives again for the samples whose time the finals changed. */
 static kiln_status hold_finals(sweep *s, kiln_error **error)
 {
     const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
@@ -923,15 +927,16 @@ static kiln_status run_alone(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Tells whether the sweep must measure in other processes: then it ends if they cannot be had. */
+/* Tells whether the sweep must measure in other processes. If these processes cannot be started, such a sweep ends. */
 static bool needs_crew(const sweep *s)
 {
     return s->options->device_count > 0 || s->engine->ranks || s->options->isolation == KILN_ISOLATE_ALWAYS ||
            (kiln__sandbox_wanted(s->engine) && s->engine->flags & KILN_SANDBOX_REQUIRED);
 }
 
-/* Goes on without the processes that measure, which could not be started: the sweep then measures in this process, and the
- * log says so. Takes ownership of `why`. A sweep that needs the processes ends with `why`. */
+/* Handles runner processes that could not be started. The sweep then measures in this process, and the log says so. If
+ * the sweep needs the runner processes, or if the failure is fatal, the sweep ends with `why`. Takes ownership of
+ * `why`. */
 static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -953,8 +958,8 @@ static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why
     return KILN_OK;
 }
 
-/* Starts the processes that measure, if the options, the device or a sandbox ask for them. They open their devices while
- * the sweep begins compiles; await_crew_open() waits for them. A sweep on the simulated device that runs host functions of
+/* Starts runner processes, if the options, the device or a sandbox require them. They open their devices while the
+ * sweep begins compiles; await_crew_open() waits for them. A sweep on the simulated device that runs host functions of
  * the application cannot have a sandbox. */
 static kiln_status start_crew(sweep *s, kiln_error **error)
 {
@@ -1008,7 +1013,8 @@ static kiln_status run_sweep(sweep *s, kiln_error **error)
     return s->crew ? run_with_crew(s, error) : run_alone(s, error);
 }
 
-/* Labels are kept: samples have them when engine and ranks are gone. */
+/* Finds the devices, and copies their labels: samples point to the labels, and live longer than the engine and the
+ * ranks. */
 static kiln_status open_sites(sweep *s, kiln_error **error)
 {
     kiln__arena *arena = &s->tuning->arena;

@@ -4,7 +4,7 @@
 
 #include "plan.h"
 
-/* kiln_tune() without its last rule: KILN_OK also if every configuration failed. */
+/* The same as kiln_tune(), except that it returns KILN_OK even if every configuration failed. */
 kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
                        kiln_error **error);
 

@@ -1,4 +1,4 @@
-/* tuning.c - the outcome of a sweep: samples, ranked, and totals. */
+/* tuning.c - the outcome of a sweep: the ranked samples, and the totals. */
 #include <stdlib.h>
 
 #include "tuning_internal.h"
@@ -99,7 +99,7 @@ void kiln__tuning_set_value(kiln_sample *sample, double value)
     ((drawn *)sample)->value = value;
 }
 
-/* The value for the ranking. Times are read only now, as finals change them. */
+/* Returns the value for the ranking. The time is read when it is needed, because the finals change it. */
 static double value_of(const kiln_sample *sample)
 {
     const drawn *made = (const drawn *)sample;
@@ -143,7 +143,7 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
 
 static int compare(const void *left, const void *right);
 
-/* The contender that the ranking has first; NULL: none worked. */
+/* Returns the contender that is first in the ranking, or NULL if none was successful. */
 static const kiln_sample *find_best(const kiln_tuning *tuning)
 {
     kiln_sample *best = NULL;
@@ -190,7 +190,7 @@ void kiln__tuning_mark(kiln_sample *sample, bool tied)
     sample->tied = tied;
 }
 
-/* Ties in the order of the space, whichever compile was ready first. */
+/* Equal samples are ranked in the order of the space, independent of the times of their compiles. */
 static int compare(const void *left, const void *right)
 {
     const kiln_sample *a = *(kiln_sample *const *)left, *b = *(kiln_sample *const *)right;
@@ -219,7 +219,7 @@ void kiln__tuning_warn(const kiln_tuning *tuning, const char *spec, const kiln__
     if (totals->throttled)
         kiln__logf(log, KILN_LOG_WARNING,
                    "%llu of %llu samples were measured while throttled by power, temperature or "
-                   "hardware: they are slower by an amount that may differ from sample to sample",
+                   "hardware: they are slower, by an amount that may differ from sample to sample",
                    (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
     unsigned weak = 0;
     for (size_t i = 0; i < tuning->count; i++)

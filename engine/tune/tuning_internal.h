@@ -8,15 +8,15 @@ struct kiln_tuning {
     kiln_allocator mem_copy;
     const kiln_allocator *mem; /* NULL: malloc */
     kiln__arena arena;         /* samples and everything they point to: callers keep them */
-    kiln_sample **samples;     /* in order of completion until kiln__tuning_rank() */
+    kiln_sample **samples;     /* in the order of their completion, until kiln__tuning_rank() sorts them */
     size_t count, capacity;
-    uint64_t drawn;          /* samples made */
+    uint64_t drawn;          /* number of samples that were made */
     const kiln_sample *best; /* NULL: no sample yet */
     kiln_tuning_totals totals;
     kiln_verdict verdict;
     kiln_left_out *left_out; /* variants, of the arena */
     size_t left_out_count;
-    const char *size_set; /* both of the arena */
+    const char *size_set; /* size_set and the sizes are in the arena */
     kiln__settings sizes;
 };
 
@@ -26,17 +26,18 @@ bool kiln__tuning_leave_out(kiln_tuning *tuning, const kiln_left_out *list, size
 /* Copies the sizes of the sweep. */
 kiln_status kiln__tuning_set_sizes(kiln_tuning *tuning, kiln_engine *engine, const kiln_spec *spec,
                                    const kiln_tune_options *options, kiln_error **error);
-/* A sample with copies of everything, not yet counted. NULL: no memory. */
+/* Makes a sample with copies of all its data. It is not counted yet. Returns NULL if memory runs out. */
 kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln__settings params);
-/* Its result, to be written. */
+/* Returns the result of a sample, so that the caller can write it. */
 kiln_result *kiln__tuning_result(kiln_sample *sample);
-/* Stores how it ended and counts it. False: out of memory. */
+/* Stores the status and the message of a sample, and counts it. Returns false if memory runs out. */
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
-/* Marks a counted sample as failed, because a later run of it did, and sets the best anew. False: out of memory. */
+/* Marks a counted sample as failed, because a later run of it failed, and finds the new best sample. Returns false if
+ * memory runs out. */
 bool kiln__tuning_refute(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
 /* Sets the value for the ranking, if the ranking is not by time. Less is better. Call this before kiln__tuning_add(). */
 void kiln__tuning_set_value(kiln_sample *sample, double value);
-/* The rounds of earlier finals, of the tuning's arena. */
+/* Returns the rounds of earlier finals, in the tuning's arena. */
 void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count);
 const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
 /* Marks a finalist of this sweep; finalists are ranked before the others. */
@@ -44,7 +45,7 @@ void kiln__tuning_mark(kiln_sample *sample, bool tied);
 /* Sorts the samples: first the finalists, then the others, then the failed ones. In each group the best comes first,
  * and equal samples are in the order in which they were made. */
 void kiln__tuning_rank(kiln_tuning *tuning);
-/* Says how many samples were measured while the device was throttled, and whether right answers prove little. */
+/* Logs how many samples were measured while the device was throttled, and whether right answers prove little. */
 void kiln__tuning_warn(const kiln_tuning *tuning, const char *spec, const kiln__log *log);
 
 #endif

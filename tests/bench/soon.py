@@ -14,7 +14,10 @@ number of 256 or more times a factor of 1/2 to 2; the same seed draws the same. 
 
 --best also measures the configuration that `kiln best` names before anything was tuned, from the shipped ones alone. The
 last column of the table is its time in relation to the best of the sweep. On a device without shipped configurations that
-is how well those of another device serve."""
+is how well those of another device serve.
+
+On a machine with several GPUs, start one process for each GPU (CUDA_VISIBLE_DEVICES), with some of the works and a file of its
+own. Works are measured in the order of the command line. --total 0 only prints the table of a file."""
 import argparse
 import json
 import os
@@ -95,10 +98,11 @@ def measure(options, family, work, sizes, known):
     shutil.rmtree(folder, ignore_errors=True)
     seconds, variant, params = best_of(tuned)
     good = [sample for sample in tuned.get("samples", []) if sample["status"] == "KILN_OK"]
-    return {"family": family, "work": work, "sizes": sizes, "limit": options.seconds, "best": seconds, "variant": variant,
-            "params": params, "known": known, "tried": len(tuned.get("samples", [])),
-            "first": min((sample["at_seconds"] for sample in good if sample["result"]["verified"]), default=None),
-            "took": took, "shipped": shipped, "error": str(tuned.get("error") or "")[:300]}
+    row = {"family": family, "work": work, "sizes": sizes, "limit": options.seconds, "best": seconds, "variant": variant,
+           "params": params, "known": known, "tried": len(tuned.get("samples", [])),
+           "first": min((sample["at_seconds"] for sample in good if sample["result"]["verified"]), default=None),
+           "took": took, "error": str(tuned.get("error") or "")[:300]}
+    return {**row, "shipped": shipped} if options.best else row
 
 
 def measure_shipped(options, arguments, environment):
@@ -142,6 +146,11 @@ def print_table(rows):
               f"| {row['tried']} | {cell(row['first'], '{:.1f}')} | {row['took']:.1f} "
               f"| {cell(row['known'] and row['known'] * 1e3, '{:.4g}')} | {cell(ratio, '{:.3f}')} "
               f"| {cell(row.get('shipped') and row['best'] and row['shipped'] / row['best'], '{:.3f}')} |")
+    shipped = [row["shipped"] / row["best"] if row["shipped"] else float("inf") for row in rows
+               if row["best"] and "shipped" in row]
+    if shipped:
+        print(f"\nshipped configurations: {sum(ratio <= 1.1 for ratio in shipped)} of {len(shipped)} within 1.10 of the best of "
+              f"the sweep; median {statistics.median(shipped):.3f}, worst {max(shipped):.3f}")
     for limit, all_of in sorted(ratios.items()):
         near = sum(ratio <= 1.05 for ratio in all_of)
         print(f"\nafter {limit:g} s: {near} of {len(all_of)} within 1.05 of the best known; median "
@@ -162,8 +171,7 @@ def main():
     options = parser.parse_args()
     end = time.monotonic() + options.total
     wanted = [tuple(word.split("/", 1)) for word in options.works]
-    works = [work for work in list_works()
-             if not wanted or any(work[:len(one)] == one for one in wanted)]
+    works = [work for one in wanted for work in list_works() if work[:len(one)] == one] if wanted else list_works()
     known, generator = read_best(), random.Random(options.seed)
     jobs = [(family, work, "") for family, work in works]
     if options.random:

@@ -109,7 +109,7 @@ static void test_nest(void)
         kiln__text_puts(&text, ";\n}\n");
         kiln__compiler *compiler = open_pool(NULL, 1, 60);
         take_bad(start(compiler, "deep.cu", kiln__text_get(&text), NULL), KILN_ERROR_REFUSED,
-                 "deep.cu:4: nested more than 256");
+                 "deep.cu:4: the source is nested more than 256");
         take_good(start(compiler, "small.cu", source_small, NULL));
         kiln__compiler_close(compiler);
         kiln__text_free(&text);
@@ -188,9 +188,9 @@ static void test_bad_workers(void)
     acting("exit", 60, KILN_ERROR_NO_COMPILER, "exited with status 3");
     acting("garbage", 60, KILN_ERROR_NO_COMPILER, "sent an invalid answer");
     acting("other", 60, KILN_ERROR_NO_COMPILER, "another NVRTC");
-    acting(
-        "crash", 60, KILN_ERROR_COMPILE,
-        "x.cu: the compile worker died, and so did another one, while nothing else compiled: it was ended by signal 11");
+    acting("crash", 60, KILN_ERROR_COMPILE,
+           "x.cu: the compile worker died, and so did a second worker, while nothing else compiled: it was ended by "
+           "signal 11");
     acting("hang", 0.5, KILN_ERROR_TIMEOUT, "limit of 0.5 s");
     acting("nonsense", 60, KILN_ERROR_INTERNAL, "sent an invalid answer");
     acting("huge", 60, KILN_ERROR_INTERNAL, "sent an invalid answer");

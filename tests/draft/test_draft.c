@@ -97,8 +97,10 @@ static void guess(kiln__arena *arena, const char *text, size_t number, kiln__sca
                            .source = "x.cu",
                            .scan = scan,
                            .kernel = &scan->kernels[number]};
+    kiln__guess_macros(draft);
     kiln__host_find(draft);
-    kiln__guess_tunables(draft);
+    kiln__host_choose(draft, 0, NULL);
+    kiln__guess_templates(draft);
     if (kiln__guess_arguments(draft, NULL) != KILN_OK)
         return;
     kiln__guess_symbols(draft);
@@ -142,8 +144,14 @@ static void check_host(const char *text, const char *want)
         .arena = &arena, .path = "x.cu", .shown = "x.cu", .name = "x", .source = "x.cu", .scan = &scan};
     CHECK(kiln__scan_source(&arena, text, strlen(text), strlen(text), &scan, NULL) == KILN_OK && scan.kernel_count > 0);
     draft.kernel = &scan.kernels[0];
+    kiln__guess_macros(&draft);
     kiln__host_find(&draft);
-    kiln__guess_tunables(&draft);
+    if (kiln__host_choose(&draft, 0, NULL) != KILN_OK) {
+        CHECK_TEXT("asked", want);
+        kiln__arena_free(&arena);
+        return;
+    }
+    kiln__guess_templates(&draft);
     CHECK(kiln__guess_arguments(&draft, NULL) == KILN_OK);
     kiln__guess_sizes(&draft);
     bool read = kiln__host_apply(&draft);
@@ -158,7 +166,8 @@ static void check_host(const char *text, const char *want)
     for (size_t i = 0; i < draft.kernel->template_count; i++) {
         const kiln__tunable *tunable = kiln__tunable_find(&draft, draft.kernel->templates[i].name);
         snprintf(got + strlen(got), sizeof got - strlen(got), " %s",
-                 tunable                          ? tunable->chosen
+                 draft.host.values[i]             ? draft.host.values[i]
+                 : tunable                        ? tunable->chosen
                  : kiln__template_tree(&draft, i) ? kiln__tree_text(&draft, kiln__template_tree(&draft, i))
                                                   : "?");
     }
@@ -242,6 +251,65 @@ static void test_host_threads(void)
     check_host("template <int T, int V> __global__ void k(float *x, int n) {}\n"
                "void run(int n) { k<128, 4><<<(n + 511) / (128 * 4), 128, 4 * 128>>>(x, n); }",
                "(n + 511) // (T_VALUE * V_VALUE) | T_VALUE | V_VALUE * T_VALUE | 128 4 | x n |");
+}
+
+#define TILE                                                                                                           \
+    "#ifndef BM\n#define BM 64\n#endif\n__global__ void k(float *x, int n) { int i = blockIdx.x * BM; i += blockDim.x; }\n"
+#define SUM "template <int T, bool F> __global__ void k(float *x, int n) { x[blockIdx.x * T + threadIdx.x] = 0; }\n"
+
+/* Several launches of one kernel: equal ones, ones that differ in the template's arguments, ones that #if distinguishes, and
+ * others, for which the draft asks. */
+static void test_launches(void)
+{
+    check_host(SAXPY
+               "void a(int n) { k<<<n / 64, 64>>>(n, 1, x, y); }\nvoid b(int m) { k<<<m / 32, 32>>>(m, 1, x, y); }",
+               "asked");
+    check_host(SAXPY "void a(int n) { k<<<n / 64, 64>>>(n, 1, x, y); k<<<n / 64, 64>>>(n, 1, y, x); }",
+               "n // THREADS | THREADS |  | | n 1 x y |");
+    /* a kernel of the same file has its own launch */
+    check_host(
+        SAXPY
+        "__global__ void other(int n) {}\nvoid a(int n) { other<<<n / 32, 32>>>(n); k<<<n / 64, 64>>>(n, 1, x, y); }",
+        "n // THREADS | THREADS |  | | n 1 x y |");
+    /* values of the template's parameters, and the combinations that are launched */
+    check_host(SUM
+               "void a(int n) { if (n) k<64, true><<<n / 64, 64>>>(x, n); else k<128, true><<<n / 128, 128>>>(x, n); }",
+               "n // T_VALUE | T_VALUE |  | 64, 128 true | x n |");
+    check_host(
+        SUM "void a(int n, int threads) { switch (threads) { case 128: k<128, true><<<n / threads, threads>>>(x, n); "
+            "break; case 64: k<64, false><<<n / threads, threads>>>(x, n); break; } }",
+        "n // T_VALUE | T_VALUE |  | 64, 128 true, false | x n | (T_VALUE == 128 and F_VALUE == true) or (T_VALUE == "
+        "64 and F_VALUE == false)");
+    /* the launch in a function with template arguments, which another one may call */
+    check_host(SUM "template <int M> void go(int n) { k<M, true><<<n / M, M>>>(x, n); }\n"
+                   "void a(int n) { constexpr int M = 32; go<M>(n); go<256>(n); }",
+               "n // T_VALUE | T_VALUE |  | 32, 256 true | x n |");
+    check_host(
+        SUM "template <int M, bool G = false> void go(int n) { k<M, G><<<n / M, M>>>(x, n); }\n"
+            "template <int L> struct call { void run(int n) { go<2 * L>(n); } };\nvoid a(int n) { call<16>().run(n); }",
+        "n // T_VALUE | T_VALUE |  | 32 false | x n |");
+    /* #if: params decide, the source decides, or it is not known */
+    check_host(TILE
+               "void a(int n) {\n#if BM == 64\nk<<<n / BM, 32>>>(x, n);\n#else\nk<<<n / BM, 96>>>(x, n);\n#endif\n}",
+               "n // BM | 96 if BM != 64 else 32 |  | | x n |");
+    check_host(TILE
+               "void a(int n) {\n#if BM >= 128\nint t = 128;\n#elif BM == 64\nint t = 96;\n#else\nint t = 32;\n#endif\n"
+               "k<<<n / BM, t>>>(x, n); }",
+               "n // BM | 32 if BM != 64 and BM < 128 else (96 if BM == 64 and BM < 128 else 128) |  | | x n |");
+    check_host(TILE "void a(int n) {\n#ifdef BM\ndim3 b(BM);\n#else\ndim3 b(32);\n#endif\n#if defined(LATER) && !BM\n"
+                    "k<<<n, 1>>>(x, n);\n#endif\n k<<<n / BM, b>>>(x, n); }",
+               "n // BM | BM |  | | x n |");
+    check_host(TILE
+               "#if BM > 64\n#define T 128\n#else\n#define T 64\n#endif\n"
+               "void a(int n) {\n#if BM == 32\ndim3 b(T, 2);\n#else\ndim3 b(T);\n#endif\nk<<<n / BM, b>>>(x, n); }",
+               "n // BM, 1 | 64 if BM <= 64 else 128, 1 if BM != 32 else 2 |  | | x n |");
+    check_host(TILE "void a(int n) {\n#if CUDART_VERSION > 1\nint t = 32;\n#endif\nk<<<n / BM, t>>>(x, n); }",
+               "n // BM | 32 |  | | x n |");
+    /* a number of threads that the host takes from elsewhere */
+    check_host(
+        "__global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = n; }\n"
+        "void a(float *x, int n, int block_size) { k<<<(n + block_size - 1) / block_size, block_size>>>(x, n); }",
+        "ceil_div(n, THREADS) | THREADS |  | | x n |");
 }
 
 /* A variable that the host fills becomes a buffer. A variable with a value, or one that no kernel reads, is left alone. */
@@ -419,16 +487,16 @@ static void check_memory(const char *text)
 }
 
 /* Guesses from a text: `begin`, a megabyte of `repeated`, and `end`. The test's time limit fails if this takes quadratic or
- * exponential time. */
+ * exponential time. With sanitizers an eighth of a megabyte is enough, because the release build holds the time. */
 static void guess_large(const char *begin, const char *repeated, const char *end)
 {
-    enum { MEGABYTE = 1 << 20 };
+    const size_t most = CHECK_SANITIZER[0] ? 1 << 17 : 1 << 20;
     kiln__arena arena = {0};
     kiln__scan scan;
     kiln__draft draft;
     kiln__text text = {0}, out = {0};
     kiln__text_puts(&text, begin);
-    while (text.length < MEGABYTE && *repeated && !text.failed)
+    while (text.length < most && *repeated && !text.failed)
         kiln__text_puts(&text, repeated);
     kiln__text_puts(&text, end);
     guess(&arena, kiln__text_get(&text), 0, &scan, &draft);
@@ -456,6 +524,14 @@ static void test_large(void)
     guess_large(INDEXED("") "void f(int n) {", "k<<<(n + 255) / 256, 256>>>(x, n);", "}");
     guess_large(INDEXED("") "void f(int n) { k<<<a, a>>>(", "x,", "n); }");
     guess_large(INDEXED("") "void f(int n) {", "a = ", "; k<<<a, a>>>(a, a); }");
+    guess_large(INDEXED("") "void f(int n) {", "\n#if A\nm = m;\n#else\nm = n;\n#endif\n", "k<<<m, m>>>(x, n); }");
+    guess_large(INDEXED("") "void f(int n) {", "\n#if A == 1\n", "k<<<A, A>>>(x, n); }");
+    guess_large(INDEXED("") "#define A B\n", "\n#if A == 1\n#define A 1\n#endif\n",
+                "void f(int n) { k<<<A, A>>>(x, n); }");
+    guess_large(
+        "template <int M> __global__ void k(float *x, int n) { int j = threadIdx.x; }\ntemplate <int M> void f() { k<M><<<M, "
+        "M>>>(x, n); f<M>(); }\nvoid g() {",
+        "f<1>();", "}");
     guess_large(INDEXED("") "void f(int n) { dim3 g;", "g.x = n;", "k<<<g, 256>>>(x, n); }");
     guess_large("__global__ void k(float *x, int n) { int j = threadIdx.y; ", "x*", "}");
     guess_large("__global__ void k(float *x, int n) { int i = blockIdx.x; if (i ", "< n", "); }");
@@ -490,6 +566,8 @@ static void test_large(void)
     guess_large(many, "", "__global__ void k(float *x, int n) { x[blockDim.x * blockIdx.x + threadIdx.x] = n; }");
 }
 
+#define TILE_IF "#ifndef BM\n#define BM 8\n#endif\n#if BM > 4\n#define T 8\n#else\n#define T 4\n#endif\n"
+
 static void test_memory(void)
 {
     check_memory(source);
@@ -498,6 +576,10 @@ static void test_memory(void)
         "template <int B> __global__ void k(const T *x, T *y, int n, float a) { y[threadIdx.x + blockDim.x] = mask[0]; }\n"
         "void run(int n, int rows) { static_assert(64 % 2 == 0, \"\"); const int S = 64; dim3 block(S, 2), grid(DIV(n, S), rows);\n"
         "k<S><<<grid, block, 4 * S>>>(x, y, n, 1e-5f); }\n");
+    check_memory(SUM TILE_IF "template <int M> void go(int n) { k<M, true><<<n / T, T>>>(x, n); }\n"
+                             "void a(int n) { go<32>(n); go<64>(n); }");
+    check_memory(SAXPY
+                 "void a(int n) { k<<<n / 64, 64>>>(n, 1, x, y); }\nvoid b(int m) { k<<<m / 32, 32>>>(m, 1, x, y); }");
 }
 
 static const check_case tests[] = {{"kernels and macros", test_kernels},
@@ -505,6 +587,7 @@ static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"grid and block", test_launch},
                                    {"the launch of the host", test_host},
                                    {"threads of the host's launch", test_host_threads},
+                                   {"several launches", test_launches},
                                    {"variables that the host fills", test_symbols},
                                    {"values of params", test_values},
                                    {"shared memory and grids that synchronise", test_written},

@@ -199,8 +199,8 @@ static void test_templates(void)
     check_template("a{{b}}c", "a{b}c");
     check_template("", "");
     check_template("{'}'}", "}");
-    check_template("a{i", "this '{' is not closed; write '{{' for a brace\n");
-    check_template("a}b", "this '}' has no '{'; write '}}' for a brace\n");
+    check_template("a{i", "this '{' is not closed; for the character '{' write '{{'\n");
+    check_template("a}b", "this '}' has no '{' before it; for the character '}' write '}}'\n");
     check_template("{}", "expected a value, found '}'\n");
     check_template("{i i}", "expected '}'\n");
     check_template("{1 // z}", "division by zero\n");

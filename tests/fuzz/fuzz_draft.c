@@ -19,8 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .source = "fuzz.cu",
                                    .scan = &scan,
                                    .kernel = &scan.kernels[i]};
+            kiln__guess_macros(draft);
             kiln__host_find(draft);
-            kiln__guess_tunables(draft);
+            kiln__host_choose(draft, 0, NULL);
+            kiln__guess_templates(draft);
             if (kiln__guess_arguments(draft, NULL) != KILN_OK)
                 continue;
             for (size_t k = 0; k < draft->argument_count; k++)

@@ -37,6 +37,7 @@ static struct world {
     kiln_setting sizes[1];
     float floats[4];
     CUdeviceptr memory;
+    kiln_check_finding checked;
 } w;
 
 static struct out {
@@ -320,6 +321,7 @@ static void tear_down(void)
     X(STATUS, kiln_plan_capture, "roo", (A(0, w.plan), A(1, "captured"), A(2, &out.error)))                            \
     X(ADDRESS, kiln_plan_captured, "0", (A(0, w.plan)))                                                                \
     X(ADDRESS, kiln_check_text, "", (KILN_CHECK_RACE))                                                                 \
+    X(NUMBER, kiln_check_is_suppressed, "00", (A(0, "race"), A(1, &w.checked)))                                        \
     X(STATUS, kiln_plan_run, "rooo", (A(0, w.plan), A(1, NULL), A(2, &out.result), A(3, &out.error)))                  \
     X(STATUS, kiln_tune, "rroro", (A(0, w.engine), A(1, w.spec), A(2, &w.tune), A(3, &out.tuning), A(4, &out.error)))  \
     X(NOTHING, kiln_tuning_free, "v", (A(0, NULL)))                                                                    \

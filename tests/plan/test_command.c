@@ -64,7 +64,7 @@ static void test_refused(void)
     char script[200];
     snprintf(script, sizeof script, "touch %s/it-ran", folder);
     leave();
-    run_is(spec_of("add_one", script), 0, NULL, KILN_ERROR_REFUSED, "wants to run the command 'sh -c touch");
+    run_is(spec_of("add_one", script), 0, NULL, KILN_ERROR_REFUSED, "the spec runs the command 'sh -c touch");
 }
 
 static void test_runs(void)

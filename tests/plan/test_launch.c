@@ -137,14 +137,12 @@ static void refused_maps(void)
          "a stride is a multiple of 16 bytes and less than 2^40, not 120 bytes"},
         {"a, box: [2, 8], strides: [68]", "[68]",
          "a stride is a multiple of 16 bytes and less than 2^40, not 136 bytes"},
-        {"a, box: [2, 8], shape: [7, 64]", "[7, 64]",
-         "the tensor map reaches over 896 bytes, and 'a' has 768 from there on"},
-        {"a + 64, box: [2, 8]", "{tensor_map",
-         "the tensor map reaches over 768 bytes, and 'a + 64' has 640 from there on"},
+        {"a, box: [2, 8], shape: [7, 64]", "[7, 64]", "the tensor map covers 896 bytes, and 'a' has 768 from there on"},
+        {"a + 64, box: [2, 8]", "{tensor_map", "the tensor map covers 768 bytes, and 'a + 64' has 640 from there on"},
         {"a, box: [2, 8], shape: [0, 64]", "[0, 64]", "a dimension has 1 to 2^32 elements, not 0"},
         {"a, box: [2, 8], steps: [9, 1]", "[9, 1]", "a step is 1 to 8 elements, not 9"},
         {"a, box: [2, 8], swizzle: 100", "100", "swizzle is one of 0, 32, 64, 128, not 100"},
-        {"a, box: [2, 8], swizzle: 64, atom: 32", "32", "'atom' and 'flip' are for a swizzle of 128"},
+        {"a, box: [2, 8], swizzle: 64, atom: 32", "32", "'atom' and 'flip' need a swizzle of 128"},
         {"a, box: [2, 8], interleave: 32", "{tensor_map",
          "an interleaved tensor map needs at least 3 dimensions, not 2"},
         {"s, box: [1, 1, 1, 1, 16], fill: nan", "nan", "only floats can be filled with NaN"},
@@ -179,12 +177,12 @@ static void refused_maps(void)
 static void unreadable(void)
 {
     static const char *const cases[][2] = {
-        {"a", "a tensor map misses the key 'box'"},
+        {"a", "a tensor map needs the key 'box': the extents of the box"},
         {"a, box: [1, 8], lower: [0]",
-         "a tensor map has a 'box', or 'lower', 'upper', 'channels' and 'pixels', not both"},
+         "a tensor map needs either 'box', or 'lower', 'upper', 'channels' and 'pixels', not both"},
         {"a, lower: [0]", "a tensor map for im2col needs 'lower', 'upper', 'channels' and 'pixels'"},
-        {"b, box: [1, 8]", "'tensor_map' names a buffer"},
-        {"\"null\", box: [1, 8]", "'tensor_map' names a buffer"},
+        {"b, box: [1, 8]", "'tensor_map' must be a buffer"},
+        {"\"null\", box: [1, 8]", "'tensor_map' must be a buffer"},
         {"a, box: []", "'box' of a tensor map has 1 to 5 numbers, not 0"},
         {"a, box: [1, 1, 1, 1, 1, 1]", "'box' of a tensor map has 1 to 5 numbers, not 6"},
         {"a, box: [1, 8], fill: one", "'fill' of a tensor map is zero or nan, not 'one'"},
@@ -397,9 +395,10 @@ static void refused_launches(void)
         {"cluster: [4, 1]", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 1, 0, 1, 13000,
          "; fake has clusters of at most 1 such block, and this one has 4: ", KILN_ERROR_LAUNCH},
         {"cluster: [8]", CUDA_ERROR_INVALID_CLUSTER_SIZE, -1, 0, 1, 13000,
-         "; no part of fake has room for a cluster of 8 such blocks: ", KILN_ERROR_LAUNCH},
+         "; no group of SMs of fake has room for a cluster of 8 such blocks: ", KILN_ERROR_LAUNCH},
         {"cluster: [8], cooperative: true", CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 8, 2, 3, 13000,
-         "; a cooperative launch needs room for all of its 32 blocks at once, and fake has room for 30, 3 on each of 10 "
+         "; a cooperative launch needs room for all of its 32 blocks at once, and fake has room for 30, 3 on each of "
+         "10 "
          "multiprocessors: ",
          KILN_ERROR_LAUNCH},
         {"cluster: [8], cooperative: true", CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, 8, 3, 4, 13000,

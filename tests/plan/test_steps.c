@@ -63,8 +63,10 @@ static void test_structures(void)
         HEAD
         "  t: {type: f32, shape: [N], fill: 10}\n" VARIANT
         "      - fill: {buffer: y, value: 9}\n      - swap: [x, t]\n" GATHER(
-            "[x, x, t]") "      - repeat: {times: 2, index: i, steps: [{launch: {kernel: gather, grid: [1], block: [1], args: "
-                         "[{struct: {list: {pointers: [t + i, t + 2 * i]}, count: [i16, 2], add: [f32, i]}}, y + 3 * i]}}]}\n",
+            "[x, x, t]") "      - repeat: {times: 2, index: i, steps: [{launch: {kernel: gather, grid: [1], block: "
+                         "[1], args: "
+                         "[{struct: {list: {pointers: [t + i, t + 2 * i]}, count: [i16, 2], add: [f32, i]}}, y + 3 * "
+                         "i]}}]}\n",
         NULL);
     check_run(KILN_OK, NULL);
     check_floats("y", (float[]){2, 21.5, 22.5, 6}, 4);
@@ -166,7 +168,7 @@ static void test_limits(void)
     /* A kernel that does not end: the host goes on, and touches the device no more. */
     open_plan(HEAD VARIANT ADD("add_one"), NULL);
     fake.busy = 1;
-    check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' keeps the device until this process ends");
+    check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' occupies the device until this process ends");
     CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error) == KILN_ERROR_TIMEOUT);
     CHECK(strstr(kiln_error_message(error), "still runs") != NULL);
     kiln_error_free(error);
@@ -253,12 +255,13 @@ static void test_step_errors(void)
          "division by zero"},
         {"fill: {buffer: n, value: 0.5}", KILN_ERROR_SPEC,
          "buffer 'n': a buffer of i32 must be filled with integers, not with 0.5"},
-        {"copy: {from: x, to: y, count: 5}", KILN_ERROR_LAUNCH, "5 elements from 0 on are not all in 'x', which has 4"},
+        {"copy: {from: x, to: y, count: 5}", KILN_ERROR_LAUNCH,
+         "5 elements from 0 on go past the end of 'x', which has 4"},
         {"copy: {from: x, to: y, to_offset: 1}", KILN_ERROR_LAUNCH,
-         "4 elements from 1 on are not all in 'y', which has 4"},
+         "4 elements from 1 on go past the end of 'y', which has 4"},
         {"copy: {from: x, to: y, to_offset: N - 5}", KILN_ERROR_LAUNCH, "to_offset = -1 is negative"},
         {"launch: {kernel: gather, grid: [1], block: [1], args: [{struct: {a: x, b: [i16, 3]}}, y + 5]}",
-         KILN_ERROR_LAUNCH, "argument 2 of gather: 'y + 5' is 5 elements behind the first of 'y', which has 4"},
+         KILN_ERROR_LAUNCH, "argument 2 of gather: 'y + 5' is 5 elements after the first element of 'y', which has 4"},
         {"launch: {kernel: gather, grid: [1], block: [1], args: [{struct: {a: x, b: [i16, 70000]}}, y]}",
          KILN_ERROR_LAUNCH, "argument 1 of gather: field 'b': 70000 is outside the range of i16"},
         {"launch: {kernel: gather, grid: [1], block: [1], args: [{bytes: '0000'}, y]}", KILN_ERROR_LAUNCH,

@@ -253,9 +253,10 @@ static void test_lost(void)
     CHECK(kiln__child_place_gone(&lost) && !kiln__child_place_gone(&kept));
     CHECK(recv(lost.socket, &byte, 1, MSG_DONTWAIT) == 0);
     CHECK(recv(kept.socket, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
-    CHECK_TEXT(j.log,
-               "rank 1 (node1, cuda:1) has said nothing for 10 s: the sweep continues without this process, and other "
-               "processes do its work\n");
+    CHECK_TEXT(
+        j.log,
+        "rank 1 (node1, cuda:1) has sent no message for 10 s: the sweep continues without this process, and other "
+        "processes do its work\n");
     CHECK(kiln__child_start(&(kiln__child){.socket = -1, .place = lost.place}, program) == EHOSTDOWN);
     CHECK(!next(&j, &to, &message));
 
@@ -284,7 +285,8 @@ static void test_never_came(void)
     step(&j, 42 * SECOND);
     CHECK_TEXT(
         j.log,
-        "rank 1 has said nothing for 40 s: the sweep continues without this process, and other processes do its work\n");
+        "rank 1 has sent no message for 40 s: the sweep continues without this process, and other processes do its "
+        "work\n");
     CHECK(!kiln__ranks_info(j.ranks, 1) && kiln__ranks_info(j.ranks, 2));
     kiln_ranks_close(j.ranks);
 }
@@ -355,7 +357,7 @@ static void test_answers(void)
     step(&j, 19 * SECOND); /* rank 1 has nothing more to say, and rank 2 was heard */
     CHECK_TEXT(j.log, "");
     step(&j, 21 * SECOND);
-    CHECK_TEXT(j.log, "rank 2 (node2, cuda:2) has said nothing for 10 s: the results of its sweep are not shown\n");
+    CHECK_TEXT(j.log, "rank 2 (node2, cuda:2) has sent no message for 10 s: the results of its sweep are not shown\n");
     CHECK_OK(kiln_ranks_collect(j.ranks, "mine", NULL, hear_answer, &all, &error), error);
     CHECK_TEXT(all.text, "0 - mine;1 a GPU found;2 a GPU -;");
     kiln_ranks_close(j.ranks);

@@ -189,8 +189,10 @@ static double error_of_tree(const char *kind, double theta)
 
 static void test_tree(void)
 {
-    CHECK(error_of_tree("uniform", 0.01) < 1e-6);
-    CHECK(error_of_tree("apart", 0.1) < 1e-4);
+    if (!CHECK_SANITIZER[0]) { /* the walks below have all of the code; these walk nearly all pairs */
+        CHECK(error_of_tree("uniform", 0.01) < 1e-6);
+        CHECK(error_of_tree("apart", 0.1) < 1e-4);
+    }
     const double error = error_of_tree("clustered", 0.5);
     CHECK(error > 1e-5 && error < 0.01);
     CHECK(error_of_tree("same", 0.5) == 0);

@@ -68,6 +68,6 @@ if subprocess.run(["sh", "-c", "ldconfig -p | grep -q libstdc++.so.6"]).returnco
             check(f"suppressed by {pattern}", "1 suppressed" in run(SYMBOL, SUPPRESS=suppress)[1])
 
 code, text = run(FORMAT="html")
-check(f"a format that is none: {text}", "is kiln, sanitizer or sanitizer-xml, not 'html'" in text and "2 findings" in text)
+check(f"a format that is none: {text}", "is kiln, sanitizer, sanitizer-xml or json, not 'html'" in text and "2 findings" in text)
 code, text = run(SUPPRESS="/no/such/file")
 check(f"no such file: {text}", "KILN_SIM_CHECK_SUPPRESS" in text and "2 findings" in text)

@@ -52,6 +52,18 @@ static const char text[] =
     "L: ld.volatile.global.u32 %x, [%a+4]; setp.eq.u32 %p, %x, 0; @%p bra L;\n"
     " ld.global.u32 %x, [%a]; st.global.u32 [%a+12], %x; ret;\n"
     "}\n"
+    ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
+    ".extern .func free (.param .b64 p);\n"
+    ".visible .entry keep(.param .u64 to)\n" /* one thread: 16 bytes of the heap */
+    "{\n"
+    " .reg .b64 %a, %p; .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call.uni (r), malloc, (n);\n"
+    " ld.param.b64 %p, [r]; ld.param.u64 %a, [to]; cvta.to.global.u64 %a, %a; st.global.u64 [%a], %p; ret;\n"
+    "}\n"
+    ".visible .entry give_back(.param .u64 from)\n"
+    "{\n"
+    " .reg .b64 %a, %p; .param .b64 p; ld.param.u64 %a, [from]; cvta.to.global.u64 %a, %a; ld.global.u64 %p, [%a];\n"
+    " st.param.b64 [p], %p; call.uni free, (p); ret;\n"
+    "}\n"
     ".visible .global .attribute(.managed) .align 8 .b8 first[4096];\n"
     ".visible .global .attribute(.managed) .align 8 .b8 second[4096];\n";
 
@@ -297,6 +309,65 @@ static void allocation_apart(void)
     put(w.b, made);
     TRY(cuCtxSynchronize());
     TRY(cuMemFree(made));
+}
+
+static CUdeviceptr allocate_for_both(void) /* in stream a; stream b is ordered after the allocation */
+{
+    CUdeviceptr made;
+    TRY(cuMemAllocAsync(&made, BYTES, w.a));
+    TRY(cuEventRecord(w.event, w.a));
+    TRY(cuStreamWaitEvent(w.b, w.event, 0));
+    put(w.b, made);
+    return made;
+}
+static void free_apart(void)
+{
+    TRY(cuMemFreeAsync(allocate_for_both(), w.a));
+    TRY(cuCtxSynchronize());
+}
+static void free_ordered(void)
+{
+    const CUdeviceptr made = allocate_for_both();
+    TRY(cuEventRecord(w.event, w.b));
+    TRY(cuStreamWaitEvent(w.a, w.event, 0));
+    TRY(cuMemFreeAsync(made, w.a));
+    TRY(cuCtxSynchronize());
+}
+static void free_twice(void)
+{
+    CUdeviceptr made;
+    TRY(cuMemAllocAsync(&made, BYTES, w.a));
+    TRY(cuMemFreeAsync(made, w.a));
+    if (cuMemFreeAsync(made, w.a) != CUDA_ERROR_INVALID_VALUE)
+        exit(3);
+    TRY(cuCtxSynchronize());
+}
+static void free_before_copy(void)
+{
+    CUdeviceptr made;
+    TRY(cuMemAllocAsync(&made, BYTES, w.a));
+    TRY(cuMemFreeAsync(made, w.a));
+    if (cuMemcpyHtoDAsync(made, w.plain, BYTES, w.a) == CUDA_SUCCESS)
+        exit(3);
+    TRY(cuCtxSynchronize());
+}
+
+static void use_heap(const char *name)
+{
+    CUfunction function;
+    TRY(cuModuleGetFunction(&function, w.module, name));
+    TRY(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, w.a, (void *[]){&w.x}, NULL));
+}
+static void heap_kept(void) /* until the process ends */
+{
+    use_heap("keep");
+    TRY(cuCtxSynchronize());
+}
+static void heap_freed(void)
+{
+    use_heap("keep");
+    use_heap("give_back");
+    TRY(cuCtxSynchronize());
 }
 
 /* ---- the host ---- */
@@ -1066,6 +1137,12 @@ static const struct {
     X(rows_apart, "write by the host's copy at"),
     X(pageable, ""),
     X(allocation_apart, "write by the allocation (cuMemAllocAsync) at"),
+    X(heap_kept, "leak: 16 bytes"),
+    X(heap_freed, ""),
+    X(free_apart, "by the free (cuMemFreeAsync)"),
+    X(free_ordered, ""),
+    X(free_twice, "invalid free"),
+    X(free_before_copy, "use after free"),
     X(host_reads, "to pinned memory of an asynchronous copy to it (4096 bytes"),
     X(host_reads_at_end, "to pinned memory of an asynchronous copy to it (4096 bytes"),
     X(host_writes, "to pinned memory of an asynchronous copy from it (4096 bytes"),

@@ -2,13 +2,15 @@
 # order_program.sh PROGRAM: each of its cases has the finding that it should have, once, or none.
 set -eu
 program=$1
-export KILN_SIM_DEVICES=2 KILN_SIM_CHECK=1 KILN_SIM_CHECK_SUPPRESS="${0%.sh}.suppress"
+export KILN_SIM_DEVICES=2 KILN_SIM_CHECK=1
 wrong=0
 cases=$(mktemp)
 trap 'rm -f "$cases"' EXIT
 "$program" >"$cases"
 while IFS='|' read -r name finding; do
-    said=$("$program" "$name" 2>&1) || { echo "$name: exit code $?" && wrong=1; }
+    rules=${0%.sh}.suppress
+    case $name in heap_*) rules= ;; esac # these cases are about leaks, which the rules suppress
+    said=$(KILN_SIM_CHECK_SUPPRESS="$rules" "$program" "$name" 2>&1) || { echo "$name: exit code $?" && wrong=1; }
     if [ -z "$finding" ]; then
         case $said in # each context has a report
         *"kiln checks: "[1-9]*) ;;

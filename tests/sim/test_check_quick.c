@@ -181,8 +181,88 @@ static void test_over_the_end_of_a_page(void)
     check_bench_end(&b);
 }
 
+/* The name of a shared variable is found for each message, and the variable among those that the kernel names: in a time
+ * that grows with the text, and not with its square. */
+static void test_long_names(void)
+{
+    enum { LENGTH = 1000000, VARIABLES = 20000 };
+    kiln__text text = {0};
+    kiln__text_puts(&text, ".version 8.0\n.target sm_80\n.address_size 64\n.shared .b8 _ZZ1kvE");
+    for (unsigned k = 0; k < LENGTH; k++)
+        kiln__text_puts(&text, "1E");
+    kiln__text_puts(&text,
+                    "1s[16];\n.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+                    "{ .reg .b64 %d; .reg .b32 %r;\n");
+    for (unsigned k = 0; k < VARIABLES; k++)
+        kiln__text_printf(&text, ".shared .b8 s%u; mov.b32 %%r, s%u;\n", k, k);
+    kiln__text_puts(&text, "mov.b32 %r, _ZZ1kvE");
+    for (unsigned k = 0; k < LENGTH; k++)
+        kiln__text_puts(&text, "1E");
+    kiln__text_puts(&text, "1s; ld.shared.b32 %r, [%r+4]; ret; }\n");
+    CU_ASSERT_FALSE_FATAL(text.failed);
+    check_bench b = check_bench_new(text.data, text.length);
+    check_bench_run(&b, "k", 1, 1, 0);
+    bool found = false;
+    for (size_t k = 0; k < vm_check_count(b.check); k++)
+        found |= strstr(vm_check_at(b.check, k)->allocation, "at offset 4 of 's' (16 bytes)") != NULL;
+    CU_ASSERT_TRUE(found);
+    check_bench_end(&b);
+    kiln__text_free(&text);
+}
+
+/* Each lane copies 16 bytes, and the last lane only the 2 bytes that are left. The checks read no byte after them, and miss
+ * no byte of the others. */
+static void test_copies_of_different_sizes(void)
+{
+    static const char text[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+        "{ .reg .b64 %a, %b; .reg .b32 %s, %n, %t; .reg .pred %p; .shared .align 16 .b8 s[512];\n"
+        "  ld.param.u64 %a, [in]; mov.u32 %t, %tid.x; mul.wide.u32 %b, %t, 16; add.u64 %a, %a, %b;\n"
+        "  mov.u32 %s, s; mad.lo.u32 %s, %t, 16, %s; ld.param.u32 %n, [n];\n"
+        "  setp.eq.u32 %p, %t, 31; selp.u32 %n, %n, 16, %p;\n"
+        "  cp.async.ca.shared.global [%s], [%a], 16, %n; cp.async.wait_all; ret; }\n";
+    for (uint32_t bytes = 2; bytes <= 3; bytes++) {
+        check_bench b = check_bench_new(text, sizeof text - 1);
+        const uint64_t size = 31 * 16 + 2;
+        b.params.in = vm_alloc(b.device, size);
+        b.params.n = (int32_t)bytes;
+        void *in = vm_pointer(b.device, b.params.in, size);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(in);
+        memset(in, 0, size);
+        check_bench_run(&b, "k", 1, 32, 0);
+        CU_ASSERT_EQUAL(vm_check_count(b.check), bytes > 2);
+        check_bench_end(&b);
+    }
+}
+
+/* Two blocks add to the same floats by bulk copies. Both additions go through the async proxy, so no fence is missing. If
+ * a thread has written the floats before, the fence is missing. */
+static void test_bulk_reductions(void)
+{
+    static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                               ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+                               "{ .reg .b64 %a; .reg .b32 %s, %n; .reg .pred %p; .shared .align 16 .b8 s[16];\n"
+                               "  ld.param.u64 %a, [in]; ld.param.u32 %n, [n]; mov.u32 %s, s;\n"
+                               "  st.shared.v4.b32 [%s], {%n, %n, %n, %n}; fence.proxy.async.shared::cta;\n"
+                               "  setp.eq.u32 %p, %n, 1; @%p st.global.b32 [%a], %n;\n"
+                               "  cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%a], [%s], 16;\n"
+                               "  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }\n";
+    for (int32_t written = 0; written < 2; written++) {
+        check_bench b = check_bench_new(text, sizeof text - 1);
+        b.params.n = written;
+        CU_ASSERT_EQUAL(check_bench_run(&b, "k", written ? 1 : 2, 1, 0), VM_OK);
+        CU_ASSERT_EQUAL(vm_check_count(b.check), (size_t)written);
+        check_bench_end(&b);
+    }
+}
+
 int main(int count, char **arguments)
 {
-    static const check_case cases[] = {{"both", test_both}, {"over the end of a page", test_over_the_end_of_a_page}};
+    static const check_case cases[] = {{"both", test_both},
+                                       {"copies of different sizes", test_copies_of_different_sizes},
+                                       {"bulk reductions", test_bulk_reductions},
+                                       {"over the end of a page", test_over_the_end_of_a_page},
+                                       {"long names", test_long_names}};
     return check_main(count, arguments, "checks by vectors", cases, KILN__COUNT(cases));
 }

@@ -299,6 +299,35 @@ static void other_types(void)
     vm_device_free(device);
 }
 
+/* A launch that is asked to stop ends within a fill, however large its row is: here the fill itself asks. */
+static void stopped_fill(void)
+{
+    static const char text[] =
+        ".version 9.0\n.target sm_80\n.address_size 64\n"
+        ".extern .func (.param .b32 r) cudaMemsetAsync(.param .b64 a, .param .b32 v, .param .b64 n, .param .b64 s);\n"
+        ".visible .entry k(.param .u64 to)\n"
+        "{ .reg .b64 %a; .param .b64 x, n, s; .param .b32 v, e; ld.param.u64 %a, [to];\n"
+        "  st.param.b64 [x], %a; st.param.b32 [v], 1; st.param.b64 [n], 16777216; st.param.b64 [s], 0;\n"
+        "  call (e), cudaMemsetAsync, (x, v, n, s); ret; }\n";
+    enum { BYTES = 16 << 20 };
+    vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.threads = 1});
+    const uint64_t to = vm_alloc(b.device, BYTES);
+    unsigned char *host = vm_pointer(b.device, to, BYTES);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(host);
+    memset(host, 0, BYTES);
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "k"),
+                        .grid = {1, 1, 1},
+                        .block = {1, 1, 1},
+                        .params = &to,
+                        .stop = (const volatile int *)(void *)host};
+    CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_FAULT_STOPPED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(b.fault.message, "was stopped on request in a fill"));
+    CU_ASSERT_EQUAL(host[0], 1);
+    CU_ASSERT_EQUAL(host[BYTES - 1], 0);
+    vm_bench_end(&b);
+}
+
 /* Out of memory at any point: a fault of the launch, or an error that the launching kernel sees. */
 static void out_of_memory(void)
 {
@@ -358,5 +387,6 @@ static const check_case cases[] = {{"second generation", second},
                                    {"waiting", waits},
                                    {"the oldest launch", old},
                                    {"declared otherwise", other_types},
-                                   {"out of memory", out_of_memory}};
+                                   {"a fill that is stopped", stopped_fill},
+                                   {"out of memory", out_of_memory, CHECK_ONE_THREAD}};
 KILN_SUITE("vm child", cases)

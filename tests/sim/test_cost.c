@@ -200,6 +200,9 @@ static void test_loads(void)
     CHECK(grouped(LOAD("5", "0") LOAD("6", "4") LOAD("7", "8"), 3, (int[]){0, 1, -1}, 2)); /* two or four */
     CHECK(grouped(LOAD("5", "0") LOAD("6", "8"), 2, (int[]){-1, -1}, 1));                  /* not consecutive */
     CHECK(grouped(LOAD("5", "0") LOAD("6", "2"), 2, (int[]){-1, -1}, 1));
+    /* 2^64 - 4 and 2^64 + 4 bytes apart, which is 4 in 64 bits */
+    CHECK(grouped(LOAD("5", "9223372036854775804") LOAD("6", "-9223372036854775808"), 2, (int[]){-1, -1}, 1));
+    CHECK(grouped(LOAD("5", "-9223372036854775808") LOAD("6", "9223372036854775804"), 2, (int[]){-1, -1}, 1));
     CHECK(grouped(LOAD("5", "0") "bar.sync 0;\n" LOAD("6", "4"), 3, (int[]){-1, -1, -1}, 1));
     CHECK(grouped(LOAD("5", "0") "st.shared.f32 [%r2], %f1;\n" LOAD("6", "4"), 3, (int[]){-1, -1, -1}, 1));
     CHECK(

@@ -155,8 +155,83 @@ static void changed_image(void)
         OK(call_cuDevicePrimaryCtxRelease(i));
 }
 
-static const check_case cases[] = {{"graphs that are captured into", captured_body},
-                                   {"arrays that the program overwrites", overwritten_arrays},
-                                   {"blocks of 2^64 threads", huge_block},
-                                   {"an image that changes", changed_image}};
+/* Two libraries of one device have the same image, and so has a library of another device, which uses the variables of
+ * one of the two. Variables stay as long as a library has them, whatever the order in which the libraries end. */
+static void image_twice(void)
+{
+    enum { LIBRARIES = 4, ORDERS = 24 };
+    static const char image[] = HEAD ".visible .global .attribute(.managed) .align 4 .u32 v = 7;\n";
+    static const unsigned places[] = {0, 1};
+    CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED};
+    void *yes[] = {(void *)(uintptr_t)1};
+    CHECK(sim_set_devices(places, 2, 2));
+    OK(call_cuInit(0));
+    for (int round = 0; round < 2 * ORDERS; round++) {
+        CUcontext contexts[2];
+        CUlibrary libraries[LIBRARIES];
+        int left[LIBRARIES] = {0, 1, 2, 3}, order = round / 2;
+        for (int i = 0; i < 2; i++)
+            OK(call_cuDevicePrimaryCtxRetain(&contexts[i], i));
+        for (int i = 0; i < LIBRARIES; i++) {
+            OK(call_cuCtxSetCurrent(contexts[round % 2 ? i / 2 : i % 2]));
+            OK(call_cuLibraryLoadData(&libraries[i], image, NULL, NULL, 0, kept, yes, 1));
+        }
+        for (int count = LIBRARIES; count > 0; count--) {
+            for (int k = 0; k < count; k++) {
+                CUdeviceptr v = 0;
+                size_t bytes = 0;
+                OK(call_cuCtxSetCurrent(contexts[round % 2 ? left[k] / 2 : left[k] % 2]));
+                OK(call_cuLibraryGetManaged(&v, &bytes, libraries[left[k]], "v"));
+                CHECK(*(const unsigned *)(uintptr_t)v == 7);
+            }
+            const int k = order % count;
+            order /= count;
+            OK(call_cuCtxSetCurrent(contexts[round % 2 ? left[k] / 2 : left[k] % 2]));
+            OK(call_cuLibraryUnload(libraries[left[k]]));
+            left[k] = left[count - 1];
+        }
+        for (int i = 0; i < 2; i++)
+            OK(call_cuDevicePrimaryCtxRelease(i));
+    }
+}
+
+/* A mapping is given to a context that stands for the device until the primary context is made. The memory is unmapped
+ * then, and the addresses are freed: the first context must not reach the host's memory at that place. */
+static void mapping_of_two_contexts(void)
+{
+    enum { BYTES = 2 << 20 };
+    static const char text[] = HEAD ".visible .entry k(.param .u64 p) { .reg .b64 %d; ld.param.u64 %d, [p];\n"
+                                    " st.global.u32 [%d], 1; ret; }\n";
+    CUcontext first = NULL, second = NULL, third = NULL;
+    CUmemGenericAllocationHandle memory = 0;
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    const CUmemAccessDesc access = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr range = 0;
+    CUmodule module = NULL;
+    void *arguments[] = {&range};
+    OK(call_cuInit(0));
+    OK(sim_cuCtxCreate_v2(&first, 0, 0));
+    OK(call_cuMemAddressReserve(&range, BYTES, 0, 0, 0));
+    OK(call_cuMemCreate(&memory, BYTES, &prop, 0));
+    OK(call_cuMemMap(range, BYTES, 0, memory, 0));
+    OK(call_cuCtxDestroy(first)); /* the range belongs to no context */
+    OK(sim_cuCtxCreate_v2(&second, 0, 0));
+    OK(call_cuMemSetAccess(range, BYTES, &access, 1));
+    OK(call_cuModuleLoadData(&module, text));
+    OK(launch(kernel(module, "k"), 1, 1, 0, arguments));
+    OK(call_cuCtxSynchronize());
+    OK(call_cuDevicePrimaryCtxRetain(&third, 0));
+    OK(call_cuMemUnmap(range, BYTES));
+    OK(call_cuMemAddressFree(range, BYTES));
+    OK(call_cuMemRelease(memory));
+    OK(launch(kernel(module, "k"), 1, 1, 0, arguments));
+    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize());
+    OK(call_cuCtxDestroy(second));
+    OK(call_cuDevicePrimaryCtxRelease(0));
+}
+
+static const check_case cases[] = {
+    {"graphs that are captured into", captured_body}, {"arrays that the program overwrites", overwritten_arrays},
+    {"blocks of 2^64 threads", huge_block},           {"an image that changes", changed_image},
+    {"two libraries of an image", image_twice},       {"a mapping of two contexts", mapping_of_two_contexts}};
 CU_SUITE("sim cu_hostile", cases)

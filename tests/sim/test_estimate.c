@@ -423,7 +423,7 @@ static const check_case cases[] = {
     {"global memory", test_global},
     {"barrier", test_barrier},
     {"a trace cut short", test_cut},
-    {"a trace that is full", test_full},
+    {"a trace that is full", test_full, CHECK_ONE_THREAD},
     {"pinned to the model's version", test_pinned},
     {"profile without what is usual", test_profile_usual},
     {"bounds", test_bound},

@@ -11,8 +11,8 @@ static void test_instructions(void)
         const char *text, *message;
         ptx_result result;
     } cases[] = {
-        {"tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;",
-         "instruction 'tcgen05.mma' is not supported by the simulated device", PTX_UNSUPPORTED},
+        {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r3], %r2, %p1;",
+         "instruction 'tcgen05.mma.sp' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 %f1, %r1, %r2, %f2;",
          "modifier '.kind::f8f6f4' of 'mma' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"adc.u32 %r1, %r2, %r3;", "Unknown instruction 'adc'; did you mean 'add'?", PTX_INVALID},
@@ -253,18 +253,11 @@ static void test_later(void)
         "multimem.red.relaxed.gpu.global.add.f16x2 [%rd1], %r1;",
         "multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], %r2;",
         "multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], %r2;",
-        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;",
-        "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
-        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r2];",
         "tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32 {%r1, %r2}, %r3, [%r4];",
-        "tcgen05.st.sync.aligned.16x64b.x1.b32 [%r1], {%r2};",
-        "tcgen05.wait::ld.sync.aligned;",
         "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
         "tcgen05.shift.cta_group::1.down [%r1];",
         "tcgen05.mma.sp.cta_group::1.kind::tf32 [%r1], %rd1, %rd2, [%r2], %r3, %p1;",
         "tcgen05.mma.ws.cta_group::1.kind::i8.collector::b0::fill [%r1], %rd1, %rd2, %r3, %p1;",
-        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%rd1];",
-        "tcgen05.fence::before_thread_sync;",
     };
     for (size_t k = 0; k < KILN__COUNT(lines); k++) {
         char text[2048], want[200];
@@ -331,9 +324,169 @@ static void test_huge_array(void)
     kiln__text_free(&text);
 }
 
+/* ---- texts that name the same thing many times ---- */
+
+static void add_many(kiln__text *text, unsigned count, const char *format)
+{
+    for (unsigned k = 0; k < count; k++)
+        kiln__text_printf(text, format, k, k, k);
+}
+
+static bool refuses(kiln__text *text, const char *message)
+{
+    const bool refused = !text->failed && !ptx_read(kiln__text_get(text)) && ptx_answer == PTX_INVALID &&
+                         strstr(ptx_log, message);
+    kiln__text_free(text);
+    return refused;
+}
+
+/* Each branch to a list has a copy of it, and each alias has the instructions of its function. */
+static void test_repeats(void)
+{
+    enum { COUNT = 2000 };
+    kiln__text text = {0};
+    kiln__text_puts(&text, PTX_HEAD ".func f() {\n.reg .b32 %r; L: .branchtargets A");
+    add_many(&text, COUNT, ", A");
+    kiln__text_puts(&text, ";\nA:\n");
+    add_many(&text, COUNT, "brx.idx %%r, L;\n");
+    kiln__text_puts(&text, "ret; }\n");
+    CHECK(refuses(&text, "the branches to lists of targets have too many targets (function 'f')"));
+    kiln__text_puts(&text, PTX_HEAD ".func f() {\n");
+    add_many(&text, COUNT, "ret;\n");
+    kiln__text_puts(&text, "}\n");
+    add_many(&text, COUNT, ".func a%u; .alias a%u, f;\n");
+    CHECK(refuses(&text, "the aliases repeat too many instructions"));
+}
+
+/* An allocator that has a limited amount of memory. */
+typedef struct small_memory {
+    size_t used, most;
+} small_memory;
+
+static void *resize_small(void *user, void *pointer, size_t size)
+{
+    enum { HEAD_BYTES = 16 };
+    small_memory *memory = user;
+    char *base = pointer ? (char *)pointer - HEAD_BYTES : NULL;
+    size_t old = 0;
+    if (base)
+        memcpy(&old, base, sizeof old);
+    if (size > memory->most - (memory->used - old))
+        return NULL;
+    memory->used = memory->used - old + size;
+    if (size == 0) {
+        free(base);
+        return NULL;
+    }
+    base = realloc(base, size + HEAD_BYTES);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(base);
+    memcpy(base, &size, sizeof size);
+    return base + HEAD_BYTES;
+}
+
+/* All lists of targets for calls of one function share the sizes of its parameters: 10,000 of 10,000 would take 800 MB. */
+static void test_call_targets(void)
+{
+    enum { COUNT = 10000, MOST = 100 << 20 };
+    small_memory memory = {.most = MOST};
+    const kiln_allocator mem = {resize_small, &memory};
+    kiln__text text = {0}, log = {0};
+    kiln__text_puts(&text, PTX_HEAD ".func f(.param .b8 first");
+    add_many(&text, COUNT, ", .param .b8 p%u");
+    kiln__text_puts(&text, ");\n.func g() {\n");
+    add_many(&text, COUNT, "L%u: .calltargets f;\n");
+    kiln__text_puts(&text, "ret; }\n");
+    ptx_module *module = NULL;
+    CHECK(!text.failed && ptx_parse(&mem, text.data, text.length, &module, &log) == PTX_OK);
+    CHECK(module && module->functions[1].prototype_count == COUNT);
+    CHECK(module && module->functions[1].prototypes[COUNT - 1].arg_count == COUNT + 1 &&
+          module->functions[1].prototypes[COUNT - 1].arg_bytes[COUNT] == 1);
+    ptx_free(&mem, module);
+    CHECK(memory.used == 0);
+    kiln__text_free(&text);
+    kiln__text_free(&log);
+}
+
+/* The text after the last error that is shown is not read. Here it has errors of another kind: 50,000 calls that the
+ * parser would each compare with 50,000 parameters. */
+static void test_after_errors(void)
+{
+    enum { SHOWN = 50, COUNT = 50000 };
+    kiln__text text = {0};
+    kiln__text_puts(&text, PTX_HEAD ".func f(.param .b8 first");
+    add_many(&text, COUNT, ", .param .b8 p%u");
+    kiln__text_puts(&text, ");\n.func g() {\n");
+    add_many(&text, SHOWN, "tcgen05.shift.cta_group::1.down [%r1];\n");
+    add_many(&text, COUNT, "call f;\n");
+    CHECK(!text.failed && !ptx_read(kiln__text_get(&text)) && ptx_answer == PTX_UNSUPPORTED);
+    CHECK(strstr(ptx_log, "too many errors, the rest is not shown") != NULL);
+    kiln__text_free(&text);
+}
+
+/* ---- hashes ---- */
+
+enum { BLOCK = 8 };
+
+/* Appends letters that depend on the number to a hash. */
+static uint32_t add_block(uint32_t hash, uint32_t number, char *block)
+{
+    uint64_t letters = number * UINT64_C(0x9e3779b97f4a7c15);
+    for (unsigned k = 0; k < BLOCK; k++, letters >>= 8) {
+        block[k] = (char)('a' + (letters & 15));
+        hash = (hash ^ (unsigned char)block[k]) * 16777619u;
+    }
+    return hash;
+}
+
+/* 2^LEVELS names have one hash by FNV-1a: each name consists of LEVELS blocks, and each block is one of two that lead
+ * from the hash so far to the same next hash. All positions in the source have the same exclusive or of three products,
+ * too. Tables that such hashes fill would compare each name with all others. */
+static void test_one_hash(void)
+{
+    enum { LEVELS = 16, TABLE = 1 << 19, PLACES = 60000 };
+    static uint32_t seen[TABLE]; /* by the upper bits of a hash: the number of a block + 1 */
+    char pairs[LEVELS][2][BLOCK], name[LEVELS * BLOCK + 1] = "";
+    uint32_t hash = 2166136261u;
+    for (unsigned level = 0; level < LEVELS; level++) {
+        memset(seen, 0, sizeof seen);
+        uint32_t number = 0, next = 0;
+        for (;; number++) {
+            next = add_block(hash, number, pairs[level][1]);
+            uint32_t *before = &seen[next >> 13];
+            if (*before && add_block(hash, *before - 1, pairs[level][0]) == next)
+                break;
+            *before = number + 1;
+        }
+        hash = next;
+    }
+    kiln__text text = {0};
+    kiln__text_puts(&text, PTX_HEAD);
+    for (unsigned k = 0; k < 1u << LEVELS; k++) {
+        for (unsigned level = 0; level < LEVELS; level++)
+            memcpy(name + level * BLOCK, pairs[level][k >> level & 1], BLOCK);
+        kiln__text_printf(&text, ".global .b8 %s;\n", name);
+    }
+    CHECK(kiln__hash_short(name, LEVELS * BLOCK) == hash);
+    for (uint32_t k = 1; k <= PLACES; k++) /* the second factor is 1 / 0xC2B2AE3D */
+        kiln__text_printf(&text, ".loc 0 %u %u\n", k, k * 0x85EBCA77u * 0xA89ED915u);
+    ptx_module *module = ptx_good(kiln__text_get(&text));
+    CHECK(module->symbol_count == 1u << LEVELS && module->loc_count == PLACES + 1);
+    ptx_free(NULL, module);
+    kiln__text_free(&text);
+}
+
 static const check_case cases[] = {
-    {"instructions", test_instructions}, {"later", test_later},   {"later forms", test_later_forms},
-    {"modules", test_modules},           {"many", test_many},     {"depth", test_depth},
-    {"huge array", test_huge_array},     {"damage", test_damage},
+    {"instructions", test_instructions},
+    {"later", test_later},
+    {"later forms", test_later_forms},
+    {"modules", test_modules},
+    {"many", test_many},
+    {"depth", test_depth},
+    {"huge array", test_huge_array},
+    {"damage", test_damage},
+    {"repeats", test_repeats},
+    {"call targets", test_call_targets},
+    {"after errors", test_after_errors},
+    {"one hash", test_one_hash},
 };
 KILN_SUITE("sim.ptx_errors", cases)

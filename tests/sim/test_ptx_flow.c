@@ -130,5 +130,24 @@ static void test_random(void)
     }
 }
 
-static const check_case cases[] = {{"shapes", test_shapes}, {"random", test_random}};
+/* A chain of lists of targets. The post-dominator of each list is the next list, so that all lanes meet at the end. */
+static void test_chain(void)
+{
+    enum { COUNT = 60000 };
+    kiln__text text = {0};
+    kiln__text_puts(&text, PTX_HEAD ".entry k() {\n.reg .b32 %r;\n");
+    for (unsigned k = 0; k <= COUNT; k++)
+        kiln__text_printf(&text, "L%u: .branchtargets A%u, B%u;\n", k, k, k);
+    for (unsigned k = 0; k < COUNT; k++)
+        kiln__text_printf(&text, "A%u: brx.idx %%r, L%u; B%u: brx.idx %%r, L%u;\n", k, k + 1, k, k + 1);
+    kiln__text_printf(&text, "A%u: ret; B%u: ret; }\n", COUNT, COUNT);
+    ptx_module *module = ptx_good(kiln__text_get(&text));
+    const ptx_function *k = ptx_find(module, "k");
+    CHECK(k->insn_count == 2 * COUNT + 2 && k->insns[0].reconverge == k->insn_count);
+    CHECK(k->insns[2 * COUNT - 1].reconverge == k->insn_count);
+    ptx_free(NULL, module);
+    kiln__text_free(&text);
+}
+
+static const check_case cases[] = {{"shapes", test_shapes}, {"random", test_random}, {"chain", test_chain}};
 KILN_SUITE("sim.ptx_flow", cases)

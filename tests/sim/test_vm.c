@@ -1,5 +1,6 @@
 /* Device memory, loading, a launch from end to end, and all of it under failing allocations. */
 #include <math.h>
+#include <unistd.h>
 
 #include "vm_watch.h"
 #include "vm_check.h"
@@ -214,9 +215,86 @@ static void out_of_memory(void)
     CU_ASSERT(done);
 }
 
+/* ---- modules with many parts ---- */
+
+static void add_many(kiln__text *text, unsigned count, const char *format)
+{
+    for (unsigned k = 0; k < count; k++)
+        kiln__text_printf(text, format, k, k + 1);
+}
+
+static ptx_result load_text(kiln__text *text, kiln__text *log, vm_bench *b)
+{
+    vm_limits limits = {.memory = 1 << 20, .shared_per_block = 49152};
+    ptx_module *ptx = NULL;
+    *b = (vm_bench){.device = vm_device_new(NULL, &limits)};
+    CU_ASSERT_FATAL(b->device && !text->failed && ptx_parse(NULL, text->data, text->length, &ptx, log) == PTX_OK);
+    kiln__text_free(text);
+    return vm_module_load(b->device, ptx, &b->module, log);
+}
+
+/* The time of loading grows with the text, and not with its square. */
+static void many(void)
+{
+    enum { COUNT = 60000 };
+    kiln__text text = {0}, log = {0};
+    vm_bench b;
+    kiln__text_puts(&text, ".version 8.0\n.target sm_80\n.address_size 64\n.func f(.param .b8 first");
+    add_many(&text, COUNT, ", .param .b8 p%u");
+    kiln__text_puts(&text, ") {\n.reg .b64 %d;\n");
+    add_many(&text, COUNT, "mov.b64 %%d, p0;\n"); /* the address of a parameter */
+    kiln__text_puts(&text, "ret; }\n.shared .b32 s; .shared .b32 own;\n");
+    add_many(&text, COUNT, ".entry k%u() { .reg .b32 %%r; mov.b32 %%r, s; ret; }\n");
+    kiln__text_puts(&text, ".entry last() { .reg .b32 %r; mov.b32 %r, s; mov.b32 %r, own; ret; }\n");
+    CHECK(load_text(&text, &log, &b) == PTX_OK);
+    vm_resources r;
+    vm_kernel_resources(b.module, vm_module_kernel(b.module, "k0"), &r);
+    CHECK(r.static_shared == 4);
+    vm_kernel_resources(b.module, vm_module_kernel(b.module, "last"), &r);
+    CHECK(r.static_shared == 8);
+    vm_bench_end(&b);
+    /* each kernel calls a function that calls all others */
+    enum { DEEP = 16000 };
+    kiln__text_puts(&text, ".version 8.0\n.target sm_80\n.address_size 64\n");
+    add_many(&text, DEEP + 1, ".func f%u();\n");
+    add_many(&text, DEEP, ".func f%u() { call f%u; ret; }\n");
+    add_many(&text, DEEP, ".entry k%u() { call f0; ret; }\n");
+    kiln__text_printf(&text, ".func f%u() { ret; }\n", DEEP);
+    CHECK(load_text(&text, &log, &b) == PTX_INVALID);
+    CHECK(strstr(kiln__text_get(&log), "the kernels of the module call too many functions") != NULL);
+    vm_bench_end(&b);
+    kiln__text_free(&log);
+}
+
+static size_t resident(void)
+{
+    size_t all = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CU_ASSERT_FATAL(file && fscanf(file, "%zu %zu", &all, &pages) == 2);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A variable without an initialiser takes no memory of the host before it is used. */
+static void large_variable(void)
+{
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .b8 a[1073741824];\n";
+    enum { MUCH = 256 << 20 };
+    const size_t before = resident();
+    vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.memory = (uint64_t)2 << 30});
+    CHECK(resident() < before + MUCH);
+    uint64_t address = 0, bytes = 0;
+    CHECK(vm_module_global(b.module, "a", &address, &bytes) && bytes == 1 << 30);
+    const unsigned char *a = vm_pointer_read(b.device, address, bytes);
+    CHECK(a && a[0] == 0 && a[bytes / 2] == 0 && a[bytes - 1] == 0);
+    vm_bench_end(&b);
+}
+
 static const check_case cases[] = {{"allocations", allocations},
                                    {"tiles", tiles},
                                    {"refusals", refusals},
                                    {"shared memory begins", shared_low},
-                                   {"out of memory", out_of_memory}};
+                                   {"out of memory", out_of_memory},
+                                   {"many", many},
+                                   {"a large variable", large_variable}};
 KILN_SUITE("vm", cases)

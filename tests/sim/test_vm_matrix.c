@@ -329,6 +329,30 @@ static void rounding(void)
     CHECK(sum_of(a, b, 0, 90) == -1.0f);
 }
 
+/* A sum of several steps that overflows in the first one stays infinite: compute capability 8.0 adds eight products of
+ * halves in a step. */
+static void overflow_between_steps(void)
+{
+    enum { LARGE = 0x5c00 /* 256 */, INFINITE = 0x7c00 };
+    memset(rows, 0, sizeof rows);
+    for (int lane = 0; lane < 32; lane++) {
+        const uint32_t sign = lane / 4 % 2 ? 0x80008000u : 0; /* of every second row of A */
+        for (int k = 0; k < 4; k++)
+            rows[lane].w[k] = (LARGE << 16 | LARGE) ^ sign;
+        rows[lane].w[4] = lane / 4 == 7 ? 0
+                                        : LARGE << 16 | LARGE; /* column 7 of B is zero; so are all rows from 8 on */
+    }
+    run_on(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r20, %r21}, "
+                                          "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10};" STORE_4),
+           80);
+    for (int lane = 0; lane < 32; lane++)
+        for (int r = 0; r < 2; r++)
+            for (int e = 0; e < 2; e++) {
+                const uint32_t sum = rows[lane].w[16 + r] >> 16 * e & 0xffff, sign = lane / 4 % 2 ? 0x8000 : 0;
+                CHECK(sum == (lane % 4 * 2 + e == 7 ? 0 : INFINITE | sign));
+            }
+}
+
 static void sparse(void)
 {
     /* m16n8k16: the metadata names two of four neighbours. Lane 4g + selector has the metadata of rows g and g + 8. */
@@ -549,6 +573,7 @@ static const check_case cases[] = {
     {"doubles m8n8k4", doubles_m8n8k4},
     {"quads m8n8k4", quads_m8n8k4},
     {"rounding", rounding},
+    {"overflow between steps", overflow_between_steps},
     {"sparse", sparse},
     {"moves", moves},
     {"a generic address", generic_address},

@@ -153,6 +153,36 @@ static void patient(void)
     vm_bench_end(&b);
 }
 
-static const check_case cases[] = {{"grid barriers", grid_barriers}, {"flags", flags},     {"locks", locks},
-                                   {"shared flag", shared_flag},     {"endless", endless}, {"patient", patient}};
+/* The message about a launch that has not ended names the memory that one path waits for, though another path ran last,
+ * in a function with fewer registers. */
+static void waits_of_another_path(void)
+{
+    kiln__text text = {0};
+    kiln__text_printf(&text, HEAD
+                      ".func f()\n{ .reg .b32 %%x; mov.u32 %%x, 0;\nL: add.u32 %%x, %%x, 1; bra L; }\n"
+                      ".visible .entry k(.param .u64 p)\n{ .reg .b64 %%d<300>; .reg .b32 %%r, %%t; .reg .pred %%q;\n"
+                      "ld.param.u64 %%d0, [p]; mov.u32 %%t, %%tid.x;\n");
+    for (unsigned k = 1; k < 300; k++) /* the address is in the last of the registers */
+        kiln__text_printf(&text, "add.u64 %%d%u, %%d%u, %u;\n", k, k - 1, k < 65);
+    kiln__text_printf(&text, "setp.gt.u32 %%q, %%t, 15;\n@%%q bra C;\n"
+                             "P: ld.global.u32 %%r, [%%d299]; setp.eq.u32 %%q, %%r, 0;\n@%%q bra P;\nret;\n"
+                             "C: call f; ret; }\n");
+    vm_bench b = vm_bench_text(text.data, text.length, (vm_limits){.threads = 1, .step_budget = 1 << 20});
+    uint32_t *memory;
+    const uint64_t data = vm_bench_zeros(&b, 4096, &memory);
+    CU_ASSERT_EQUAL(wait_run(&b, 1, 32, false, data), VM_FAULT_STEPS);
+    CU_ASSERT_PTR_NOT_NULL(strstr(b.fault.message, ", which reads memory at offset 64 of an allocation (4096 bytes"));
+    if (!strstr(b.fault.message, "at offset 64"))
+        fprintf(stderr, "%s\n", b.fault.message);
+    vm_bench_end(&b);
+    kiln__text_free(&text);
+}
+
+static const check_case cases[] = {{"waits of another path", waits_of_another_path},
+                                   {"grid barriers", grid_barriers},
+                                   {"flags", flags},
+                                   {"locks", locks},
+                                   {"shared flag", shared_flag},
+                                   {"endless", endless},
+                                   {"patient", patient}};
 KILN_SUITE("vm wait", cases)

@@ -287,6 +287,35 @@ static void heap(void)
     vm_bench_end(&b);
 }
 
+/* A kernel frees its oldest allocations first, each of which is at the beginning of the device's list. A launch that is asked
+ * to stop ends after few of them. */
+static void many_frees(void)
+{
+    // clang-format off
+    static const char text[] = HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
+        ".extern .func free (.param .b64 p);\n" KERNEL("k")
+        ".reg .b64 %n, %f, %l; .reg .b32 %c; .param .b64 x; .param .b64 y;\n"
+        "mov.u32 %c, 0; mov.u64 %f, 0; mov.u64 %l, %d1;\n"
+        "A: st.param.b64 [x], 16; call (y), malloc, (x); ld.param.b64 %n, [y]; mov.u64 %f, 0; st.global.u64 [%n], %f;\n"
+        "st.global.u64 [%l], %n; mov.u64 %l, %n; add.u32 %c, %c, 1; setp.lt.u32 %p1, %c, 20000; @%p1 bra A;\n"
+        "ld.global.u64 %f, [%d1]; st.global.u32 [%d1+8], 1; mov.u32 %c, 0;\n"
+        "F: ld.global.u64 %n, [%f]; st.param.b64 [x], %f; call free, (x); add.u32 %c, %c, 1; st.global.u32 [%d1+12], %c;\n"
+        "mov.u64 %f, %n; setp.ne.u64 %p1, %f, 0; @%p1 bra F; ret;\n}\n";
+    // clang-format on
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+    volatile int *memory;
+    const uint64_t params[2] = {0, vm_bench_zeros(&b, 64, &memory)};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "k"),
+                        .grid = {1, 1, 1},
+                        .block = {1, 1, 1},
+                        .params = params,
+                        .stop = memory + 2};
+    CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_FAULT_STOPPED);
+    CU_ASSERT(memory[3] < 1000);
+    vm_bench_end(&b);
+}
+
 /* malloc() has the heap alone, whatever memory the device has, and says NULL when it is full. */
 static void heap_is_full(void)
 {
@@ -425,6 +454,7 @@ static const check_case cases[] = {
     {"end between blocks", end_between_blocks},
     {"branches", branches},
     {"heap", heap},
+    {"many frees", many_frees},
     {"heap is full", heap_is_full},
     {"local memory is bounded", local_is_bounded},
     {"too much", too_much},

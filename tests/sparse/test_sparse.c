@@ -297,32 +297,36 @@ static void test_market(void)
 /* Files that are not valid Matrix Market files: the message has the line, the column and the reason. */
 static void test_market_refused(void)
 {
-    refuses("%%MatrixMarket vector\n", "m:1:15: a Matrix Market file begins with '%%MatrixMarket matrix'");
-    refuses(HEAD "dense real general\n", "m:1:22: the format is 'coordinate' or 'array'");
+    refuses("%%MatrixMarket vector\n", "m:1:15: a Matrix Market file must begin with '%%MatrixMarket matrix'");
+    refuses(HEAD "dense real general\n", "m:1:22: the format must be 'coordinate' or 'array'");
     refuses(HEAD "coordinate complex general\n1 1 0\n",
-            "m:1:41: complex matrices are not read; real, integer and pattern are");
-    refuses(HEAD "array pattern general\n", "m:1:36: an array has values: 'pattern' is for coordinates");
-    refuses(HEAD "coordinate real upper\n", "m:1:38: the symmetry is 'general', 'symmetric' or 'skew-symmetric'");
+            "m:1:41: kiln does not read complex matrices, only real, integer and pattern ones");
+    refuses(HEAD "array pattern general\n",
+            "m:1:36: an array needs values: 'pattern' is only for the format 'coordinate'");
+    refuses(HEAD "coordinate real upper\n", "m:1:38: the symmetry must be 'general', 'symmetric' or 'skew-symmetric'");
     refuses(HEAD "coordinate real general\n", "m:2:1: the size line is missing");
-    refuses(HEAD "coordinate real general\n2 2\n", "m:2:4: the size line is 'rows columns entries'");
+    refuses(HEAD "coordinate real general\n2 2\n", "m:2:4: the size line must be 'rows columns entries'");
     refuses(HEAD "coordinate real general\n2 2 1\n3 1 1\n",
-            "m:3:1: there is no such row: rows count from 1 to the number in the size line");
+            "m:3:1: there is no such row: the numbers of rows go from 1 to the number in the size line");
     refuses(HEAD "coordinate real general\n2 2 1\n1 0 1\n",
-            "m:3:3: there is no such column: columns count from 1 to the number in the size line");
-    refuses(HEAD "coordinate real general\n2 2 1\n1 1\n", "m:3:4: the value is no finite number of single precision");
+            "m:3:3: there is no such column: the numbers of columns go from 1 to the number in the size line");
+    refuses(HEAD "coordinate real general\n2 2 1\n1 1\n",
+            "m:3:4: the value must be a finite number of single precision");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1 1e39\n",
-            "m:3:9: the value is no finite number of single precision");
-    refuses(HEAD "coordinate real general\n2 2 1\n1 1 1 x\n", "m:3:7: behind row, column and value stands nothing");
-    refuses(HEAD "coordinate real general\n2 2 2\n1 1 1\n", "m: 1 entries, where its size line says 2");
+            "m:3:9: the value must be a finite number of single precision");
+    refuses(HEAD "coordinate real general\n2 2 1\n1 1 1 x\n",
+            "m:3:7: a line must have only a row, a column and a value");
+    refuses(HEAD "coordinate real general\n2 2 2\n1 1 1\n", "m: 1 entries, but its size line says 2");
     refuses(HEAD "coordinate real symmetric\n2 2 1\n1 2 1\n",
-            "m:3:1: above the diagonal; of a symmetric matrix a file has the lower triangle");
-    refuses(HEAD "coordinate real symmetric\n2 3 0\n", "m:2:6: a symmetric matrix has as many columns as rows");
-    refuses(HEAD "array real skew-symmetric\n1 1\n3\n", "m: 1 entries, where its size line says 0");
-    refuses(HEAD "array real general\n1 1\n1\n2\n", "m: 2 entries, where its size line says 1");
-    refuses("0 x\n", "m:1:3: an edge is two numbers of vertices, counted from 0");
-    refuses("0 1 2 3\n", "m:1:7: behind an edge may stand its weight, and nothing else");
-    refuses("0 4294967294\n", "m:1:1: a vertex of 2^32 - 2 or more");
-    refuses("1 99999999999999999999999\n", "m:1:3: an edge is two numbers of vertices, counted from 0");
+            "m:3:1: the entry is above the diagonal; the file of a symmetric matrix must have only the lower triangle");
+    refuses(HEAD "coordinate real symmetric\n2 3 0\n", "m:2:6: a symmetric matrix must have as many columns as rows");
+    refuses(HEAD "array real skew-symmetric\n1 1\n3\n", "m: 1 entries, but its size line says 0");
+    refuses(HEAD "array real general\n1 1\n1\n2\n", "m: 2 entries, but its size line says 1");
+    refuses("0 x\n", "m:1:3: a line of an edge must have the numbers of two vertices (the first has the number 0)");
+    refuses("0 1 2 3\n", "m:1:7: after its two vertices, a line of an edge may have only a weight");
+    refuses("0 4294967294\n", "m:1:1: the number of a vertex must be less than 2^32 - 2");
+    refuses("1 99999999999999999999999\n",
+            "m:1:3: a line of an edge must have the numbers of two vertices (the first has the number 0)");
 }
 
 /* Lines that lie across the borders of parts, from a file, from memory and gzipped. */
@@ -392,7 +396,7 @@ static void test_packed(void)
     CHECK_OK(kiln__gzip(NULL, rest, sizeof rest - 1, &packed, &error), error); /* two members */
     reads_packed(path, &packed, packed.length, NULL);
     reads_packed(path, &packed, packed.length - 9, "the gzipped data end too early");
-    reads_packed(path, &packed, first, "0 entries, where its size line says 3");
+    reads_packed(path, &packed, first, "0 entries, but its size line says 3");
     packed.data[first + 2] ^= 0x40; /* no method of gzip */
     reads_packed(path, &packed, packed.length, "the gzip data is damaged");
     kiln__text_free(&packed);

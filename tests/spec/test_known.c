@@ -166,10 +166,10 @@ static void errors_have_their_place(void)
         {"kiln-best: 2\nbest:\n" ENTRY "  features: {a: 1, b: \"x\"}\n  seconds: 1\n  how: measured\n  verified: true\n"
          "  made: 2026-01-01T00:00:00Z\n",
          "k:9:13: the feature 'b' must be a number"},
-        {"kiln-best: 1\n", "k:1:1: the file misses the key 'best'"},
+        {"kiln-best: 1\n", "k:1:1: the file lacks the key 'best'"},
         {"kiln-best: 1\nbest: 3\n", "k:2:7: best must be a list"},
         {"kiln-best: 1\nbest:\n- 7\n", "k:3:3: a configuration must be a mapping"},
-        {"kiln-best: 1\nbest:\n- {spec: s}\n", "k:3:3: a configuration misses the key 'device'"},
+        {"kiln-best: 1\nbest:\n- {spec: s}\n", "k:3:3: a configuration lacks the key 'device'"},
         {"kiln-best: 1\nbest:\n" ENTRY "  seconds: 0\n  how: guessed\n  verified: 1\n  made: today\n",
          "k:9:12: seconds must be a number above 0"},
         {"kiln-best: 1\nbest:\n" ENTRY "  seconds: 1\n  how: guessed\n  verified: true\n  made: 2026-01-01T00:00:00Z\n",

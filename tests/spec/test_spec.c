@@ -313,7 +313,7 @@ static void test_long_t1(void)
         {"list(range(1, 500001))", NULL, 500000},
         {"range(2, 200002, 2)", NULL, 100000},
         {"[i for i in range(100000)]", "a list of more than 65536 values", 0},
-        {"range(1, 500001) + [0]", "a list of more than 65536 values: a range may have more, but only alone", 0},
+        {"range(1, 500001) + [0]", "a list of more than 65536 values; only a single range may have more", 0},
         {"range(2000000)", "a range of 2000000 values; at most 1048576 are allowed", 0},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {

@@ -307,8 +307,8 @@ static void one_problem_a_file(void)
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
     CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_T4, NULL, &error) == KILN_ERROR_ARGUMENT);
     CHECK_TEXT(kiln_error_message(error),
-               "a recorded space must be of one spec at one set of sizes on one device, but these samples belong to "
-               "matmul, M=512 N=64, A GPU and to matmul, M=512 N=65, A GPU: choose one of them, or CSV");
+               "a recorded space must belong to one spec, one set of sizes and one device, but these samples belong to "
+               "matmul, M=512 N=64, A GPU and to matmul, M=512 N=65, A GPU: select one of them, or export CSV");
     kiln_error_free(error);
     error = NULL;
     kiln_setting sizes[] = {{"N", {KILN_INT, {.i = 6}}}, {"M", {KILN_INT, {.i = 512}}}};
@@ -370,7 +370,8 @@ static void what_others_wrote(void)
     write_file(
         path_in(&f, "conv.Y.json", path),
         "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"microseconds\"}, \"results\": [{"
-        "\"configuration\": {\"y\": true}, \"times\": {\"runtimes\": []}, \"invalidity\": \"correct\", \"correctness\": "
+        "\"configuration\": {\"y\": true}, \"times\": {\"runtimes\": []}, \"invalidity\": \"correct\", "
+        "\"correctness\": "
         "1, \"measurements\": [{\"name\": \"time\", \"value\": 8, \"unit\": \"\"}]}, {\"configuration\": {\"y\": "
         "\"a b\"}, \"times\": {}, \"invalidity\": \"timeout\", \"correctness\": 0}]}");
     CHECK_OK(kiln_store_import(f.store, path, &read, &taken, &error), error);

@@ -1,8 +1,8 @@
 #!/bin/sh
-# references.sh KILN: a reference is on disk after a sweep whose kernels run in a sandbox, the next sweep reads it, and
+# references.sh KILN ATOMS: a reference is on disk after a sweep whose kernels run in a sandbox, the next sweep reads it, and
 # `kiln cache` lists and clears it. A sweep that computes a reference again makes its file anew, so the time of the change tells.
 set -u
-kiln=$(realpath "$1")
+kiln=$(realpath "$1") atoms=$2
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 unset KILN_CACHE_DIR KILN_STORE KILN_DEVICE
@@ -13,9 +13,9 @@ fail() {
     failed=1
 }
 
-# Some 10^7 pairs of an atom and a point for the host, and a few blocks for the simulated device.
+# Some 10^7 pairs of 5,000 atoms and points for the host, and a few blocks for the simulated device.
 sweep() {
-    "$kiln" tune cutoff -v lists -s NX=32 -s NY=32 -s NZ=32 -s COUNT=5000 -s RADIUS=6 -d sim:h200 --max-configurations 1 --fresh \
+    "$kiln" tune cutoff -v lists -s NX=32 -s NY=32 -s NZ=32 -s COUNT="$atoms" -s RADIUS=6 -d sim:h200 --max-configurations 1 --fresh \
         --cache-dir "$work/cache" --store "$work/samples.db" "$@" >"$work/out" 2>&1 || { cat "$work/out"; fail "sweep $*"; }
 }
 entry() { ls "$work/cache/references/v1"; }

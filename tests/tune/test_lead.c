@@ -16,7 +16,8 @@ static const char text[] =
     "buffers: {x: {type: f32, shape: [N], fill: {iota: [0, 1]}}, z: {type: f32, shape: [N], out: true}}\n"
     "verify: {z: {against: {variant: fast}, exact: true}}\n"
     "variants:\n"
-    "  slow: {params: {REPEAT: {values: [8, 9, 10, 11], default: 10}}, launch: &copy {kernel: copy, grid: [1], block: [N], args: [x, z]}}\n"
+    "  slow: {params: {REPEAT: {values: [8, 9, 10, 11], default: 10}}, launch: &copy {kernel: copy, grid: [1], block: "
+    "[N], args: [x, z]}}\n"
     "  hosted:\n"
     "    params: {REPEAT: [1]}\n"
     "    steps: [{repeat: {times: 1, steps: [{host: {call: lead_copy, args: {x: x, z: z}}}]}}]\n"
@@ -214,7 +215,8 @@ static void slow_variants_are_left_out_of_a_limited_sweep(void)
     kiln_tune_options options = {.size = sizeof options, .max_seconds = 600, .max_configurations = 20};
     kiln_tuning *tuning = tune(&f, &options);
     CHECK(leaves_out(tuning, "hosted", "has steps on the host"));
-    CHECK(leaves_out(tuning, "slow", "20 times longer than the best of all on Some GPU at N=64"));
+    CHECK(
+        leaves_out(tuning, "slow", "20 times longer than the best configuration of all variants on Some GPU at N=64"));
     CHECK(!tries(tuning, "slow") && !tries(tuning, "hosted") && tries(tuning, "fast") && tries(tuning, "bound"));
     kiln_tuning_free(tuning);
     options.size_set = "other"; /* there it takes three times the best */

@@ -186,7 +186,7 @@ static void refuses_what_it_cannot_be(void)
     refuse(&f, &options, KILN_ERROR_ARGUMENT, "has no set of sizes 'none'");
     options = options_of(&f, wide, 1);
     options.run = &unverified;
-    refuse(&f, &options, KILN_ERROR_UNSUPPORTED, "run in a way that has one size");
+    refuse(&f, &options, KILN_ERROR_UNSUPPORTED, "the options of the run allow only one size");
     options = options_of(&f, wide, 1);
     options.isolation = KILN_ISOLATE_ALWAYS;
     refuse(&f, &options, KILN_ERROR_UNSUPPORTED, "in this process");

@@ -1,13 +1,16 @@
 #!/bin/sh
-# wheel.sh OUTPUT_FOLDER: makes a manylinux wheel of the Python package (tools/python), and prints its path.
+# wheel.sh [--sim] OUTPUT_FOLDER: makes a manylinux wheel of the Python package (tools/python), or with --sim of the simulated
+# device (tools/python-sim), and prints its path.
 #
-# The wheel contains libkiln, the compile worker, the catalogue, and copies of the libraries that they need (libyaml,
+# A wheel contains libkiln or the simulated libcuda, the compile worker, the catalogue, and copies of the libraries that they need (libyaml,
 # SQLite, jansson, libelf, LZ4, Zstandard, xxHash) with their licences. auditwheel copies them and computes the tag: the
 # oldest glibc on which the wheel works is the one of this machine. A wheel for older systems is made on an older system.
 #
 # It needs what tools/setup.sh --test installs, python3-venv, and PyPI for the tools, which it keeps in build/wheel.
 set -eu
-[ $# = 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+project=python
+[ "${1:-}" != --sim ] || { project=python-sim; shift; }
+[ $# = 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 mkdir -p "$1"
 output=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
@@ -25,8 +28,8 @@ export PATH
 # The folder for NVRTC is the one of the Debian packages: no path of this machine is in the wheel.
 rm -rf "$work/made" "$work/repaired" "$work/tree"
 export CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=."
-run pip wheel -v --disable-pip-version-check --no-build-isolation --no-deps -w "$work/made" ./tools/python \
-    -C "build-dir=$work/build" -C cmake.define.KILN_CUDA_ROOT=/usr/local/lib/kiln/nvidia/cu13
+run pip wheel -v --disable-pip-version-check --no-build-isolation --no-deps -w "$work/made" "./tools/$project" \
+    -C "build-dir=$work/build-$project" -C cmake.define.KILN_CUDA_ROOT=/usr/local/lib/kiln/nvidia/cu13
 run auditwheel repair -w "$work/repaired" "$work"/made/*.whl
 run wheel unpack -d "$work/tree" "$work"/repaired/*.whl
 
@@ -34,7 +37,7 @@ run wheel unpack -d "$work/tree" "$work"/repaired/*.whl
 licences=$(echo "$work"/tree/*/*.dist-info)/licenses
 mkdir -p "$licences"
 cp LICENSE "$licences/LICENSE"
-for library in "$work"/tree/*/kiln_cuda.libs/*.so*; do
+for library in "$work"/tree/*/*.libs/*.so*; do
     name=$(basename "$library" | sed 's/-[0-9a-f]\{8\}\././; s/\.so.*//')
     package=$(dpkg-query -S "/usr/lib/*/$name*.so*" "/lib/*/$name*.so*" 2>/dev/null | sed -n 's/:.*//p' | grep -v -e '-dev$' | sort -u | head -n 1)
     if [ -z "$package" ] || [ ! -e "/usr/share/doc/$package/copyright" ]; then

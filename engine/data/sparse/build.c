@@ -293,8 +293,7 @@ static void copy_bucket(void *user, size_t bucket, size_t worker)
 static kiln_status too_large(const kiln_allocator *mem, kiln_error **error)
 {
     return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
-                      "the matrix has 2^32 entries or more; offsets of rows have 32 "
-                      "bits");
+                      "the matrix has 2^32 entries or more, and offsets of rows have only 32 bits");
 }
 
 static kiln_status stopped(const kiln_allocator *mem, kiln_error **error)

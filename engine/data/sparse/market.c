@@ -67,15 +67,16 @@ static void edge_line(reader *r, const char *line, const char *end, uint64_t pla
     uint64_t from, to;
     float weight = 1;
     if (!kiln__read_u64(&at, &from) || !kiln__read_u64(&at, &to)) {
-        fail(r, place, line, at, "an edge is two numbers of vertices, counted from 0");
+        fail(r, place, line, at,
+             "a line of an edge must have the numbers of two vertices (the first has the number 0)");
         return;
     }
     if (from >= UINT32_MAX - 1 || to >= UINT32_MAX - 1) {
-        fail(r, place, line, line, "a vertex of 2^32 - 2 or more");
+        fail(r, place, line, line, "the number of a vertex must be less than 2^32 - 2");
         return;
     }
     if ((!kiln__read_end(&at, end) && !kiln__read_float(&at, &weight)) || !kiln__read_end(&at, end)) {
-        fail(r, place, line, at, "behind an edge may stand its weight, and nothing else");
+        fail(r, place, line, at, "after its two vertices, a line of an edge may have only a weight");
         return;
     }
     uint64_t larger = from > to ? from : to;
@@ -100,33 +101,37 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
     second = at;
     whole = whole && kiln__read_u64(&at, &column);
     if (!whole) {
-        fail(r, place, line, at, "an entry begins with the numbers of its row and column");
+        fail(r, place, line, at, "a line of an entry must begin with the numbers of its row and column");
         return;
     }
     if (row < 1 || row > m->rows || column < 1 || column > m->columns) {
         fail(r, place, line, row < 1 || row > m->rows ? line : second + 1,
-             row < 1 || row > m->rows ? "there is no such row: rows count from 1 to the number in the size line"
-                                      : "there is no such column: columns count from 1 to the number in the size line");
+             row < 1 || row > m->rows
+                 ? "there is no such row: the numbers of rows go from 1 to the number in the size line"
+                 : "there is no such column: the numbers of columns go from 1 to the number in the size line");
         return;
     }
     if (r->places_only)
         at = end;
     else if (!m->pattern && !kiln__read_float(&at, &value)) {
-        fail(r, place, line, at, "the value is no finite number of single precision");
+        fail(r, place, line, at, "the value must be a finite number of single precision");
         return;
     }
     if (!kiln__read_end(&at, end)) {
         fail(r, place, line, at,
-             m->pattern ? "behind row and column of a pattern stands nothing"
-                        : "behind row, column and value stands nothing");
+             m->pattern ? "a line of a pattern must have only a row and a column"
+                        : "a line must have only a row, a column and a value");
         return;
     }
     if ((m->symmetric || m->skew) && column > row) {
-        fail(r, place, line, line, "above the diagonal; of a symmetric matrix a file has the lower triangle");
+        fail(r, place, line, line,
+             "the entry is above the diagonal; the file of a symmetric matrix must have only the lower triangle");
         return;
     }
     if (m->skew && row == column) {
-        fail(r, place, line, line, "on the diagonal, which is 0 in a skew-symmetric matrix and not in the file");
+        fail(r, place, line, line,
+             "the entry is on the diagonal; the file of a skew-symmetric matrix must not have these entries, which are "
+             "0");
         return;
     }
     r->count++;
@@ -139,7 +144,7 @@ static void array_line(reader *r, const char *line, const char *end, uint64_t pl
     const char *at = line;
     float value;
     if (!kiln__read_float(&at, &value) || !kiln__read_end(&at, end)) {
-        fail(r, place, line, at, "a line of an array is one finite number of single precision");
+        fail(r, place, line, at, "a line of an array must be one finite number of single precision");
         return;
     }
     r->count++;
@@ -211,34 +216,35 @@ static bool word_is(const char **at, const char *end, const char *word)
 static const char *read_banner(market *m, const char **at, const char *end)
 {
     if (!word_is(at, end, "%%MatrixMarket") || !word_is(at, end, "matrix"))
-        return "a Matrix Market file begins with '%%MatrixMarket matrix'";
+        return "a Matrix Market file must begin with '%%MatrixMarket matrix'";
     m->array = word_is(at, end, "array");
     if (!m->array && !word_is(at, end, "coordinate"))
-        return "the format is 'coordinate' or 'array'";
+        return "the format must be 'coordinate' or 'array'";
     if (word_is(at, end, "complex"))
-        return "complex matrices are not read; real, integer and pattern are";
+        return "kiln does not read complex matrices, only real, integer and pattern ones";
     m->pattern = word_is(at, end, "pattern");
     if (!m->pattern && !word_is(at, end, "real") && !word_is(at, end, "integer") && !word_is(at, end, "double"))
-        return "the field is 'real', 'integer' or 'pattern'";
+        return "the field must be 'real', 'integer' or 'pattern'";
     if (m->pattern && m->array)
-        return "an array has values: 'pattern' is for coordinates";
+        return "an array needs values: 'pattern' is only for the format 'coordinate'";
     m->symmetric = word_is(at, end, "symmetric");
     m->skew = !m->symmetric && word_is(at, end, "skew-symmetric");
     if (m->symmetric || m->skew || word_is(at, end, "general"))
-        return kiln__read_end(at, end) ? NULL : "behind the symmetry stands nothing";
-    return word_is(at, end, "hermitian") ? "hermitian matrices are complex, which are not read"
-                                         : "the symmetry is 'general', 'symmetric' or 'skew-symmetric'";
+        return kiln__read_end(at, end) ? NULL : "nothing may follow the symmetry";
+    return word_is(at, end, "hermitian") ? "hermitian matrices are complex, and kiln does not read complex matrices"
+                                         : "the symmetry must be 'general', 'symmetric' or 'skew-symmetric'";
 }
 
 static const char *read_size(market *m, const char **at, const char *end)
 {
     if (!kiln__read_u64(at, &m->rows) || !kiln__read_u64(at, &m->columns) ||
         (!m->array && !kiln__read_u64(at, &m->stated)) || !kiln__read_end(at, end))
-        return m->array ? "the size line of an array is 'rows columns'" : "the size line is 'rows columns entries'";
+        return m->array ? "the size line of an array must be 'rows columns'"
+                        : "the size line must be 'rows columns entries'";
     if (m->rows >= UINT32_MAX - 1 || m->columns >= UINT32_MAX - 1)
-        return "2^32 - 2 rows or columns, or more";
+        return "a matrix must have fewer than 2^32 - 2 rows and columns";
     if ((m->symmetric || m->skew) && m->rows != m->columns)
-        return "a symmetric matrix has as many columns as rows";
+        return "a symmetric matrix must have as many columns as rows";
     uint64_t n = m->rows;
     if (m->array)
         m->stated = m->symmetric ? n * (n + 1) / 2 : m->skew ? (n ? n * (n - 1) / 2 : 0) : n * m->columns;
@@ -308,8 +314,8 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
         return status;
     if (m->graph && m->rows != m->columns)
         return kiln__fail(mem, error, KILN_ERROR_SPEC,
-                          "%s: a graph's matrix has as many columns as rows, not %" PRIu64 " x %" PRIu64, m->lines.name,
-                          m->rows, m->columns);
+                          "%s: the matrix of a graph must have as many columns as rows, not %" PRIu64 " x %" PRIu64,
+                          m->lines.name, m->rows, m->columns);
     kiln__entries entries = {.rows = m->rows,
                              .columns = m->columns,
                              .pattern = m->graph,
@@ -326,7 +332,7 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
     if (status == KILN_OK && built != KILN_OK)
         status = kiln__fail(mem, error, built, "%s: %s", m->lines.name, kiln_error_message(unbuilt));
     else if (status == KILN_OK && !m->edges && sum_up(m->counts, m->parts) != m->stated)
-        status = kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: %" PRIu64 " entries, where its size line says %" PRIu64,
+        status = kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: %" PRIu64 " entries, but its size line says %" PRIu64,
                             m->lines.name, sum_up(m->counts, m->parts), m->stated);
     kiln_error_free(unbuilt);
     return status;

@@ -157,7 +157,7 @@ static kiln_status publish(kiln__capture *c, kiln_error **error)
         if (status != KILN_OK)
             return status;
     }
-    return kiln__fail(mem, error, KILN_ERROR_IO, "%s: has %d captures of %s already", c->order.folder, (int)MOST,
+    return kiln__fail(mem, error, KILN_ERROR_IO, "%s: already has %d captures of %s", c->order.folder, (int)MOST,
                       c->name);
 }
 
@@ -325,7 +325,7 @@ static kiln_status begin(kiln__capture *c, CUstream stream, kiln_error **error)
     if (driver->cuStreamIsCapturing_ && driver->cuStreamIsCapturing_(stream, &recording) == CUDA_SUCCESS &&
         recording != CU_STREAM_CAPTURE_STATUS_NONE)
         return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "the launch is captured into a CUDA graph, so it is not possible to wait for it");
+                          "the launch is captured into a CUDA graph, so kiln cannot wait for it");
     c->name = file_name(c);
     c->buffers = kiln__arena_alloc(&c->arena, (plan->variant->buffer_count + 1) * sizeof *c->buffers);
     c->replaced = kiln__arena_alloc(&c->arena, plan->variant->input_count + 1);

@@ -347,7 +347,7 @@ static bool is_zero(const kiln__expr *expr)
            (value.kind == KILN_FLOAT ? value.as.f == 0 : value.as.i == 0);
 }
 
-/* Writes the variants' own tolerances for an output, doubled. Returns whether there is one. */
+/* Writes the variants' own tolerances for an output, doubled. Returns true if a variant has such a tolerance. */
 static bool write_tolerances(writer *w, const char *buffer)
 {
     const kiln_spec *spec = w->c->plan->spec;
@@ -407,11 +407,11 @@ static void write_head(writer *w)
     note(c, "A launch of %s, captured by Kiln %s on %s: %s", plan->spec->name, KILN_VERSION, plan->engine->info.name,
          kiln__text_get(&label));
     kiln__text_free(&label);
-    note(c, "Buffers have their contents before the launch. Answers are compared with its results, *.want.npy; "
-            "these were not verified.");
+    note(c, "Each buffer has the content that it had before the launch. Answers are compared with the results of the "
+            "launch (*.want.npy). Nobody verified these results.");
     for (size_t i = 0; i < plan->variant->param_count; i++)
         if (c->fixed.params[i] && plan->variant->params[i].count > 1)
-            note(c, "%s keeps its value: shapes or inputs depend on it, and were captured for this value.",
+            note(c, "%s must keep its value, because shapes or inputs that depend on it were captured for this value.",
                  plan->variant->params[i].name);
 }
 

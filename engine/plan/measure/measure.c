@@ -1,13 +1,13 @@
 /* measure.c - measures the time of the steps.
  *
- * On a GPU: an event before and one after each repetition, on the default stream. The result is the median with its 95
- * % interval (order statistics). before_each runs between repetitions, outside the events.
+ * On a GPU an event before and an event after each repetition, on the default stream, give its time. The result is the
+ * median with its 95 % interval (order statistics). before_each runs between repetitions, outside the events.
  *
  * Data of the last repetition may still be in the L2 cache. So if the plan's buffers would fit into it, the cache is
  * flushed between repetitions, unless the caller forbids that. The flush also keeps the device busy while the host
  * enqueues the timed work, so that no host time gets between the events. Events resolve about half a microsecond. If
- * nothing must happen between repetitions, short ones are timed in batches of at least 100 microseconds, and a sample
- * is the mean of a batch.
+ * nothing must happen between repetitions, short repetitions are timed in batches of at least 100 microseconds. The
+ * time of a repetition is then the mean of its batch.
  *
  * Measuring ends early in two cases. The caller gives a time above which to stop early, and the configuration is
  * clearly slower. Or the caller gives the most seconds that the whole sample may take, and they are over.
@@ -27,11 +27,11 @@
 enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6
 #define BATCH 100e-6
-#define GROUP_SECONDS 50e-3 /* time of repetitions between two checks of the precision, or at least GROUP repetitions */
+#define GROUP_SECONDS 50e-3 /* the precision is tested after this time, or after GROUP repetitions */
 
 /* Measuring stops early after one repetition of more than STOP_EARLY_ONCE times the bound, or after STOP_EARLY_COUNT
- * repetitions that are all above the bound. A GPU that was idle takes a few milliseconds to raise its clocks, so it
- * does not stop in the first STOP_EARLY_SECONDS. */
+ * repetitions that are all above the bound. A GPU that was idle takes a few milliseconds to raise its clocks, so
+ * measuring does not stop in the first STOP_EARLY_SECONDS. */
 enum { STOP_EARLY_COUNT = 3 };
 #define STOP_EARLY_ONCE 2
 #define STOP_EARLY_SECONDS 5e-3
@@ -167,8 +167,9 @@ static bool is_over(const timer *t, double each)
     return t->most > 0 && kiln__seconds_since(t->plan->limit.begun) + each > t->most;
 }
 
-/* Runs a few repetitions that do not count, and chooses the batch size from their time. *stop_early says that they do
- * count: the time is clearly above the bound, or there is no time for more. */
+/* Runs a few repetitions for warming up, and chooses the batch size from their time. Sets *stop_early if the
+ * measurement ends here and these repetitions are the result: their time is clearly above the bound, or there is no
+ * time for more. */
 static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[STOP_EARLY_COUNT],
                            unsigned *count, bool *stop_early)
 {
@@ -220,7 +221,8 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         take = take < most - count ? take : most - count;
         if (count == 0 && take < GROUP && take < least && !(t->most > 0 && rest < least * cost))
             take = least < GROUP ? least
-                                 : GROUP; /* the minimum number is measured, unless the sample has no time for it */
+                                 /* the minimum number of repetitions, unless the sample has no time for them */
+                                 : GROUP;
         status = group(t, take, samples + count);
         if (status != KILN_OK)
             break;
@@ -285,8 +287,8 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     return KILN_OK;
 }
 
-/* Times the steps on the host. The checked run was the first repetition. There are more only if a number or a budget is
- * given. */
+/* Times the steps on the host, for a simulated device. The checked run counts as the first repetition. Further
+ * repetitions are made only if the caller gives their number or a budget. */
 static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                            kiln_error **error)
 {
@@ -331,8 +333,8 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
     return status;
 }
 
-/* Makes the result of a run that is not repeated: the wall time of its steps. On a GPU it contains the first launch of
- * each kernel. Only runs that take far longer than that end here. */
+/* Makes the result of a run that is not repeated: the wall time of its steps. On a GPU this time contains the first
+ * launch of each kernel, but the run is far longer than that. */
 kiln_status kiln__plan_cut(kiln_plan *plan, double first, kiln_result *result, kiln_error **error)
 {
     const bool simulated = plan->engine->info.simulated;

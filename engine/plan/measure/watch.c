@@ -5,10 +5,10 @@
 #include "plan_internal.h"
 #include "steps_internal.h"
 
-#define LOOK_NS 20000000u /* a query takes some tens of microseconds, so not every short group makes one */
+#define LOOK_NS 20000000u /* the least time between two queries, because a query takes some tens of microseconds */
 
-/* NVIDIA's energy counter moves about ten times a second. So the measurement lies between two of its steps, which are
- * at least ENERGY_SECONDS apart. */
+/* NVIDIA's energy counter changes about ten times a second. So the measurement begins and ends at a change of the
+ * counter, and the two changes are at least ENERGY_SECONDS apart. */
 #define ENERGY_SECONDS 0.5
 #define ENERGY_MOST 2.5   /* a group of repetitions for energy ends after this many seconds in any case */
 #define ENERGY_BATCH 0.01 /* seconds of work between two reads of the counter */
@@ -51,8 +51,8 @@ typedef struct meter {
     CUevent ends[2]; /* ends of two alternating batches: one runs while the counter is read */
     unsigned batch;
     uint64_t done;  /* number of repetitions that have ended */
-    double joules;  /* value of the counter at its last step */
-    unsigned steps; /* number of steps that were seen */
+    double joules;  /* value of the counter at its last change */
+    unsigned steps; /* number of changes so far */
     double from_joules, to_joules, from_seconds, to_seconds;
     uint64_t from_done, to_done;
 } meter;
@@ -107,7 +107,7 @@ static kiln_status run_meter(meter *m, kiln__nvml *nvml, kiln_error **error)
         if (enough || (turn >= ENERGY_BATCHES && seconds >= ENERGY_MOST))
             break;
     }
-    /* waits for the batch that was ahead */
+    /* waits for the batch that was enqueued ahead */
     CUresult done = status == KILN_OK ? kiln__limit_wait_all(m->plan) : CUDA_SUCCESS;
     return done == CUDA_SUCCESS ? status : kiln__limit_fail(m->plan, done, error, "waiting while measuring energy");
 }

@@ -1,5 +1,5 @@
-/* profile.c - a run of a plan on the simulated device with every instruction counted: for each kernel, source line and
- * instruction. Also traces of single accesses (kiln_trace()). */
+/* profile.c - runs a plan on the simulated device and counts every instruction: for each kernel, source line and
+ * instruction. It also has traces of single accesses (kiln_trace()). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -127,7 +127,8 @@ __attribute__((visibility("default"))) bool kiln_transport_open(kiln__transport 
     if (tasks && atoi(tasks) > 1 && !getenv("PMIX_RANK") && !getenv("OMPI_COMM_WORLD_RANK")) {
         snprintf(
             why, room,
-            "under Slurm, Open MPI needs `srun --mpi=pmix`; `srun --mpi=list` shows what there is; else use mpirun");
+            "under Slurm, Open MPI needs `srun --mpi=pmix`; `srun --mpi=list` shows the available types; without pmix "
+            "use mpirun");
         return false;
     }
 #endif

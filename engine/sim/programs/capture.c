@@ -3,8 +3,8 @@
  * A stream takes part in a capture if the capture was started on it, or if it waits for an event that was recorded in a
  * captured stream. Its *tips* are the nodes on which its next node depends.
  *
- * The states of a capture: active, from cuStreamBeginCapture on. Invalid, after a call that a capture forbids or that
- * failed. Gone, after cuStreamEndCapture, which reports an invalid capture, or when its stream or context ends.
+ * A capture is active from cuStreamBeginCapture on. It becomes invalid after a call that a capture forbids or that
+ * failed. It ends with cuStreamEndCapture, which reports an invalid capture, or when its stream or context ends.
  *
  * The graph, its nodes and the capture belong to the context of the stream on which it was started. Streams of other
  * contexts may take part too; their nodes run in the contexts of these streams (sim_op.in). */
@@ -68,7 +68,7 @@ static void leave_capture(sim_stream *stream)
     stream->object.context->captures--;
 }
 
-/* The context of the capture ends: all streams leave the capture. */
+/* Called when the context of the capture ends. All streams leave the capture. */
 static void capture_drop(sim_object *object)
 {
     sim_stream *stream;
@@ -83,9 +83,9 @@ static sim_capture *find_next_capture(sim_object *object)
     return (sim_capture *)object;
 }
 
-/* Checks a call that might wait for the device, and so for captured work, which never runs. Such a call is forbidden
- * for the thread's own captures, and by GLOBAL captures of any thread. It is allowed if the capture or the calling
- * thread is RELAXED. A forbidden call makes the capture invalid. */
+/* Checks a call that may wait for the device. Captured work never runs, so such a call could wait for ever. Captures of
+ * the calling thread and GLOBAL captures of any thread forbid it. It is allowed if the capture or the calling thread is
+ * RELAXED. A forbidden call makes the capture invalid. */
 CUresult sim_forbid(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
@@ -420,7 +420,7 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     if (capture->origin != stream)
         return sim_end(invalidate_capture(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* the capture ends all the same */
+        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* the capture ends nevertheless */
     else if (capture->invalid)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
@@ -435,7 +435,8 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     return sim_end(result);
 }
 
-/* A stream that is destroyed leaves the capture; if it started the capture, the capture ends. */
+/* Called when a stream is destroyed. The stream leaves its capture; if the capture was started on this stream, the
+ * capture ends. */
 void sim_capture_leave(sim_context *context, sim_stream *stream)
 {
     sim_capture *capture = stream->capture;

@@ -9,7 +9,7 @@ typedef struct sim_condition {
     sim_object object;
     uint64_t address;
     uint32_t initial;
-    bool assigns; /* the initial value, at each launch */
+    bool assigns; /* each launch sets the initial value */
 } sim_condition;
 
 static sim_condition *find_condition(const sim_context *context, uint64_t handle)
@@ -94,7 +94,7 @@ CUresult sim_condition_make(sim_context *context, sim_op *op)
     what->phGraph_out = bodies + what->size;
     for (unsigned k = 0; k < what->size; k++) {
         const sim_graph *made = sim_graph_new(context);
-        if (!made) { /* the caller frees what there is */
+        if (!made) { /* the caller frees the bodies that were made */
             sim_op_free(context, op);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }

@@ -101,7 +101,7 @@ typedef struct sim_exec {
     sim_object object;
     sim_graph *graph; /* a private copy of the graph */
     uint64_t source;  /* handle of the graph from which it was made, if that graph has memory nodes */
-    /* all nodes in topological order, with the nodes of child graphs and bodies behind their owner */
+    /* all nodes in topological order; the nodes of child graphs and bodies follow their owner */
     sim_node **steps;
     size_t step_count, step_capacity;
     cuuint64_t flags;
@@ -156,7 +156,8 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
  * context stays too. */
 CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec);
 
-/* ---- conditions (condition.c): the bodies of a conditional node are graphs, whose handles its operation owns ---- */
+/* ---- conditions (condition.c): the bodies of a conditional node are graphs; the operation of the node owns their
+ * handles ---- */
 
 CUresult sim_condition_make(sim_context *context, sim_op *op);
 /* Replaces the bodies of `to`, which shares the array of `from`, by copies. */

@@ -116,7 +116,7 @@ static void node_drop(sim_object *object)
 }
 
 /* Adds a node with its incoming edges. Undoes everything if memory runs out. Refuses child graphs that would nest too
- * deeply, and cycles cannot arise because the node is new. */
+ * deeply. Cycles cannot arise, because the node is new. */
 CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *before, size_t count, sim_op *op,
                       sim_node **out)
 {
@@ -259,8 +259,8 @@ CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph 
     return CUDA_SUCCESS;
 }
 
-/* Kahn's algorithm: `number` of a node counts its open dependencies. A node without any is appended, and lowers the
- * numbers of its successors. */
+/* Kahn's algorithm: `number` of a node counts its open dependencies. A node without open dependencies is appended to
+ * the order, and its successors then have one open dependency less. */
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck)
 {
     size_t head = 0, tail = 0;
@@ -338,7 +338,7 @@ CUresult sim_cuGraphDestroy(CUgraph handle)
     sim_context *context = NULL;
     sim_graph *graph = NULL;
     SIM_TRY(begin_graph(handle, &context, &graph));
-    if (graph->owner || is_captured(context, graph)) /* freed with its node; in use */
+    if (graph->owner || is_captured(context, graph)) /* it is freed with its node, or it is in use */
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_graph_close(context, graph);
     sim_end(CUDA_SUCCESS);

@@ -161,8 +161,8 @@ CUresult sim_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 
 /* ---- launching ---- */
 
-/* Memory that an earlier launch allocated and nobody freed is an error, unless the graph frees it automatically at
- * launch. */
+/* Returns an error if memory that an earlier launch allocated has not been freed, unless the graph frees it
+ * automatically at launch. */
 static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
 {
     for (size_t i = 0; i < exec->step_count; i++) {
@@ -188,7 +188,8 @@ static void raise_freed_memory(sim_context *context, CUgraphNodeType type)
 
 static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec, size_t first, size_t end);
 
-/* Runs the bodies that the condition selects, for `while` again and again. *next becomes the step after all bodies. */
+/* Runs the body that the condition selects; with `while` repeatedly, as long as the condition selects it. *next becomes
+ * the step after all bodies. */
 static CUresult run_condition(sim_context **context, CUstream stream, const sim_exec *exec, const sim_op *op,
                               size_t *next)
 {
@@ -202,7 +203,7 @@ static CUresult run_condition(sim_context **context, CUstream stream, const sim_
         /* an empty body cannot change the condition */
         if (type == CU_GRAPH_COND_TYPE_WHILE && body->first_step == body->end_step) {
             snprintf((*context)->fault, sizeof(*context)->fault,
-                     "a graph's while node has an empty body and goes on for ever");
+                     "a graph's while node has an empty body, so it never ends");
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
             return CUDA_SUCCESS;
         }
@@ -213,7 +214,7 @@ static CUresult run_condition(sim_context **context, CUstream stream, const sim_
     }
 }
 
-/* Runs the steps [first, end). Stops at an error, a fault, or the end of the context. */
+/* Runs the steps [first, end). Stops after an error, after a fault, or if the context has ended. */
 static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
@@ -306,7 +307,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     return result;
 }
 
-/* Checks its arguments. There is nothing to upload. */
+/* Only checks its arguments, because there is nothing to upload. */
 CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;

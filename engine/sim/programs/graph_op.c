@@ -1,8 +1,9 @@
-/* graph_op.c - the operations of nodes: makes an operation of the API's parameters and copies it, with all memory to which it
- * points. Runs the kinds that only graphs have. */
+/* graph_op.c - the operations of nodes: makes an operation from the API's parameters, copies an operation with all
+ * memory to which it points, and runs the kinds of operations that only graphs have. */
 #include <string.h>
 
 #include "cu_graph.h"
+#include "vm_checks.h"
 
 /* ---- running ---- */
 
@@ -25,10 +26,19 @@ static CUresult run_alloc(sim_context **in, const sim_op *op)
     return CUDA_SUCCESS;
 }
 
+/* Frees memory in the order of a stream. For the order of streams the free is a write of all of the memory: work of another
+ * stream that uses the memory must be ordered before it. */
 CUresult sim_free_run(sim_context **context, const sim_op *op)
 {
     const CUdeviceptr address = op->what.free.dptr;
-    return sim_memory_free(sim_home(*context, address), address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    sim_context *home = sim_home(*context, address);
+    vm_info info;
+    if ((*context)->check && vm_about(home->device, address, &info) && info.base == address)
+        sim_order_touch(*context, "the free (cuMemFreeAsync)", address, info.bytes, true);
+    if (sim_memory_free(home, address))
+        return CUDA_SUCCESS;
+    vm_check_host_free((*context)->device, address);
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- making, copying, freeing ---- */

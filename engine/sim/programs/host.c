@@ -63,8 +63,8 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flag
     return sim_end_work(context, result);
 }
 
-/* The start of shared memory of that kind: CUDA_SUCCESS with both locks held. `unknown`: the error for memory that is
- * not shared. */
+/* Finds the start of shared memory of that kind. Returns CUDA_SUCCESS with both locks held. `unknown` is the error for
+ * memory that is not shared. */
 static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult unknown, sim_context **context,
                              sim_host **host)
 {

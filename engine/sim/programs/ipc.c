@@ -1,9 +1,9 @@
 /* ipc.c - memory and events of another process of this host. Exported memory becomes a file without a name. Its handle
- * says where the file is in /proc, which only processes of the same user may open. So nothing stays behind when
- * processes end, in whatever order. The memory exists as long as a process maps it.
+ * says where the file is in /proc, which only processes of the same user may open. So nothing remains when the
+ * processes have ended, in any order. The memory exists as long as a process maps it.
  *
- * Work is done when the call that enqueues it returns. So an event of another process never marks work that is still to
- * come, and an opened event is always complete. */
+ * The simulated device ends all work before the call that enqueues it returns. So an event of another process never
+ * marks unfinished work, and an opened event is always complete. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,8 +62,8 @@ static ipc_handle make_handle(uint32_t mark)
     return (ipc_handle){.mark = mark, .process = process, .born = get_birth(process)};
 }
 
-/* Returns true if the process that made the handle still runs. The time of its birth tells it from a later process with
- * the same number. */
+/* Returns true if the process that made the handle still runs. The start time distinguishes it from a later process
+ * with the same number. */
 static bool is_alive(const ipc_handle *from) { return from->born && get_birth(from->process) == from->born; }
 
 static bool is_same(const ipc_handle *a, const ipc_handle *b) { return memcmp(a, b, sizeof *a) == 0; }
@@ -105,7 +105,8 @@ static int open_file(const ipc_handle *from)
     char path[64];
     struct stat info;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/fd/%" PRId32, from->process, from->file);
-    if (!is_alive(from) || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) /* opening a device may do anything */
+    if (!is_alive(from) || stat(path, &info) != 0 ||
+        !S_ISREG(info.st_mode)) /* opening a device file may have side effects */
         return -1;
     const int file = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file >= 0 && fstat(file, &info) == 0 && info.st_ino == from->inode &&

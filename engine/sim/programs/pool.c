@@ -1,12 +1,12 @@
-/* pool.c - stream-ordered allocation and its pools. Memory exists when the call returns, and is released when it is
- * freed: a pool keeps no memory, it only counts. In a captured stream these calls become nodes of a graph, whose memory
- * is allocated and freed by the graph's launches (op.c). */
+/* pool.c - stream-ordered allocation and its pools. An allocation exists when the call returns, and its memory is
+ * released when it is freed. So a pool keeps no memory; it only counts memory. In a captured stream these calls become
+ * nodes of a graph, whose memory is allocated and freed by the graph's launches (op.c). */
 #include <string.h>
 
 #include "cu_graph.h"
 
-/* A default pool belongs to the device's primary context, or to the current one if that is the device's. NULL also if
- * the device has no context. */
+/* Returns the pool with that handle, or NULL. A device's default pool belongs to the current context if that is on the
+ * device, otherwise to the device's primary context. NULL also if that device has no context. */
 sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle)
 {
     for (unsigned i = 0; i < sim_device_count(); i++)
@@ -125,7 +125,7 @@ CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Its allocations stay valid, and are freed as usual. */
+/* The allocations of a destroyed pool stay valid, and are freed as usual. */
 CUresult sim_cuMemPoolDestroy(CUmemoryPool handle)
 {
     sim_context *context;

@@ -2,10 +2,11 @@
  * the handle that a process passes on. Each allocation is a part of the file.
  *
  * The page before each part holds the part's record. Another process asks for the part with a copy of that record,
- * which must be equal to the record in the file byte for byte. A part that was freed has no record. Parts never reuse
- * the place of another part: the file is long enough, and pages that nobody uses take no memory.
+ * which must be equal to the record in the file byte for byte. A part that was freed has no record. A part never reuses
+ * the place of an earlier part: the file is long enough, and unused pages take no memory.
  *
- * Handles and records may hold anything. A wrong one is an error. A file that is not such a pool is never touched. */
+ * Handles and records are untrusted. A wrong handle or record gives an error, and a file that is not such a pool is
+ * never changed. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,7 +115,7 @@ bool sim_pool_open(sim_pool *pool, unsigned number)
     return false;
 }
 
-/* The part is within the file. */
+/* Tells whether the part is within the file. */
 static bool is_inside(const sim_pool *pool, const piece_record *what)
 {
     return what->bytes <= pool->bytes && what->offset <= pool->bytes &&
@@ -145,7 +146,7 @@ void sim_pool_let(sim_context *context, uint64_t address)
     if (piece->own) {
         memset(piece->map, 0, sizeof piece->what);
         madvise(piece->map, (size_t)get_mapped_bytes(&piece->what),
-                MADV_REMOVE); /* fails where it cannot: then it stays a while */
+                MADV_REMOVE); /* if the file system cannot do this, the memory stays until the file is closed */
         vm_give(context->device, piece->what.bytes);
     }
     sim_object_free(context, piece);

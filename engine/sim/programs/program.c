@@ -1,7 +1,7 @@
-/* program.c - the profile of a program: where $KILN_SIM_PROFILE or $KILN_SIM_TRACE names a file, launches and copies
- * are noted there with the times that they would take on the profile's device. engine/sim/programs/PROFILE.md
- * describes both files. Launches of one kernel in one shape share a row, and not each of them is estimated.
- * Everything is written as it happens, so that it does not matter how the process ends. Under the state lock. */
+/* program.c - the profile of a program: if $KILN_SIM_PROFILE or $KILN_SIM_TRACE names a file, this file writes launches
+ * and copies there, with the times that they would take on the profile's device. engine/sim/programs/PROFILE.md
+ * describes both files. Launches of one kernel in one shape share a row, and only some of them are estimated. Each
+ * event is written at once, so nothing is lost however the process ends. All functions need the state lock. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { BUCKETS = 1024, BOUNDS = 4, FIRST = 4 };
 
-/* What makes launches alike. Compared as bytes, so all of it is set. */
+/* The properties by which launches share a row. Keys are compared as bytes, so all bytes are set. */
 typedef struct shape {
     uint32_t grid[3], block[3], cluster[3], registers;
     uint64_t dynamic_shared, static_shared, local_bytes, instructions;
@@ -49,7 +49,7 @@ static struct {
     sim_timeline timeline;
     sim_timeline_device devices[SIM_DEVICES_MOST];
     uint64_t stream; /* stream of the next entry; 0: the legacy stream */
-    bool waits;      /* a copy in it is one for which the host waits */
+    bool waits;      /* the host waits for a copy in this stream */
     unsigned tracks;
     struct {
         unsigned number;
@@ -224,7 +224,7 @@ static sim_row *row_of(const shape *s, const char *what, const char *symbol, uin
     return *at = row;
 }
 
-/* Numbers that change are always as wide, so that a line can be written over itself. */
+/* A number that changes always has the same width, so that a new line can overwrite the old one. */
 static void put_whole(kiln__text *out, const char *name, uint64_t value)
 {
     kiln__text_printf(out, "%s\"%s\": %20llu", out->length > 1 ? ", " : "", name, (unsigned long long)value);
@@ -396,7 +396,7 @@ static void add_call(sim_row *row, double seconds, const sim_span *span)
 /* ---- launches ---- */
 
 /* Returns true if a launch is estimated: the first launches of a shape, then each whose number is a power of two. A
- * kernel may behave differently later, but not every launch should pay for an estimate. */
+ * kernel may behave differently later, but an estimate of every launch would take too long. */
 static bool is_chosen(uint64_t call) { return program.first == 0 || call <= program.first || (call & (call - 1)) == 0; }
 
 /* Prepares a launch for the profile: finds its row, and decides whether it is estimated and counted. */

@@ -1,6 +1,6 @@
-/* timeline.h - when the work of a program would run on the device: the order that streams demand, one copy at a time
- * each way, kernels side by side while SMs are free. PROFILE.md describes the model. Times are seconds since the
- * program's first work; the host itself takes no time. Not thread-safe. */
+/* timeline.h - when the work of a program would run on the device: in the order that streams require, with one copy at
+ * a time in each direction, and with kernels side by side while SMs are free. PROFILE.md describes the model. Times are
+ * seconds since the program's first work; the host itself takes no time. Not thread-safe. */
 #ifndef KILN_SIM_TIMELINE_H
 #define KILN_SIM_TIMELINE_H
 
@@ -31,9 +31,9 @@ typedef struct sim_timeline_device {
  * that a kernel uses, above 0 and at most 1. */
 sim_span sim_timeline_put(sim_timeline *t, sim_timeline_device *d, double *end, bool blocking, sim_lane lane,
                           double seconds, double share);
-/* When what the stream has so far is done: for an event, and for who waits for it. */
+/* Returns the time at which the stream's work so far ends. Events and waits use it. */
 double sim_timeline_mark(const sim_timeline *t, const sim_timeline_device *d, const double *end);
-/* The stream's next work waits for that time; of the legacy stream too. */
+/* The next work of the stream, which may be the legacy stream, begins no earlier than that time. */
 void sim_timeline_after(sim_timeline_device *d, double *end, double time);
 void sim_timeline_host_waits(sim_timeline *t, double time);
 #endif

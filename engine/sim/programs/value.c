@@ -68,9 +68,9 @@ static void pause_a_little(void *none)
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Waits for a value in memory. Other threads may continue meanwhile. Work is done when it is enqueued, so only another
- * thread can write the value. After 20 s, or one microsecond for each step of the budget, the wait counts as an endless
- * kernel. */
+/* Waits for a value in memory. Other threads may continue meanwhile. Work ends before the call that enqueues it
+ * returns, so only another thread can write the value. After 20 s, or one microsecond for each step of the budget, the
+ * wait counts as an endless kernel. */
 static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams *op)
 {
     const uint64_t most = 20000000000u, start = kiln__now_ns();
@@ -82,10 +82,12 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
         if (is_satisfied(op, at))
             return CUDA_SUCCESS;
         if (kiln__now_ns() - start > limit) {
-            snprintf((*context)->fault, sizeof(*context)->fault,
-                     "a stream waited for a value at 0x%" PRIx64 " that nobody wrote: work is done when the call that "
-                     "enqueues it returns, so another thread must write it",
-                     (uint64_t)op->waitValue.address);
+            snprintf(
+                (*context)->fault, sizeof(*context)->fault,
+                "a stream waited for a value at 0x%" PRIx64
+                " that nobody wrote. The simulated device ends all work before the call that enqueues it returns, so "
+                "another thread must write the value",
+                (uint64_t)op->waitValue.address);
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
             return CUDA_SUCCESS; /* this call succeeds, and the next one gets the error */
         }

@@ -55,8 +55,8 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 /* Physical memory and ranges belong to the process, not to a context. They outlive the context in which they were made,
  * and most functions about them need no context. Only access belongs to a context.
  *
- * Returns the context that stands for the device: Returns `context` if it is on the device. Returns NULL if the device
- * has no context. */
+ * This function returns the context that is used for the device: `context` if it is on the device, or NULL if the
+ * device has no context. */
 static sim_context *context_for(sim_context *context, CUdevice device)
 {
     const unsigned ordinal = (unsigned)sim_device_ordinal(device);
@@ -233,33 +233,36 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
 
 /* ---- addresses ---- */
 
-/* Takes what is mapped there from one device. */
-static void take_access(sim_context *context, mapping *map)
+/* Returns true if the context can use the mapped memory. */
+static bool has_access(const sim_context *context, const mapping *map)
 {
-    if (context == sim_homeless())
-        return;
-    if (map->access[context->ordinal] != CU_MEM_ACCESS_FLAGS_PROT_NONE)
-        vm_free(context->device, map->base);
-    map->access[context->ordinal] = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    vm_info info;
+    return vm_about(context->device, map->base, &info) && info.base == map->base && info.owner == SIM_OWNER_RANGE;
 }
 
-static void take_all_access(sim_context *context, mapping *map)
+/* Removes the access of all contexts of one device to the mapped memory. The context that is used for the device may have
+ * changed since the access was given. */
+static void take_access(unsigned ordinal, mapping *map)
 {
-    take_access(context, map);
-    for (unsigned i = 0; i < sim_device_count(); i++) {
-        sim_context *other = i != context->ordinal ? sim_context_on(i) : NULL;
-        if (other)
-            take_access(other, map);
-    }
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->ordinal == ordinal && has_access(any, map))
+            vm_free(any->device, map->base);
+    map->access[ordinal] = CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
-/* The context ends: other devices must not use the range any more, until they get access anew, and no context may
+static void take_all_access(mapping *map)
+{
+    for (unsigned i = 0; i < sim_device_count(); i++)
+        take_access(i, map);
+}
+
+/* Called when the context ends. Other devices must not use the range until they get access again, and no context may
  * allocate within it. */
 static void range_leave(sim_object *object)
 {
     sim_range *range = (sim_range *)object;
     for (size_t i = 0; i < range->count; i++)
-        take_all_access(object->context, &range->maps[i]);
+        take_all_access(&range->maps[i]);
     for (sim_context *each = sim_context_after(NULL); each; each = sim_context_after(each))
         if (each->ordinal == object->context->ordinal)
             vm_pass(each->device, range->base + range->bytes);
@@ -423,7 +426,7 @@ static bool find_whole(const sim_range *range, uint64_t pointer, uint64_t bytes,
     return reached == pointer + bytes;
 }
 
-/* True if nothing is mapped in [pointer, pointer + bytes), rounded to units of the range. */
+/* Returns true if nothing is mapped in [pointer, pointer + bytes), rounded to units of the range. */
 static bool is_unmapped(const sim_range *range, uint64_t pointer, uint64_t bytes)
 {
     if (!range || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0)
@@ -447,7 +450,7 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     for (size_t i = first; i < first + count; i++) {
         mapping *map = &range->maps[i];
-        take_all_access(range->object.context, map);
+        take_all_access(map);
         map->physical->maps--;
         physical_release(map->physical);
     }
@@ -458,9 +461,10 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
 
 static CUresult give_access(sim_context *context, const sim_range *range, mapping *map, CUmemAccess_flags access)
 {
-    if (map->access[context->ordinal] == access)
+    if (map->access[context->ordinal] == access &&
+        (access == CU_MEM_ACCESS_FLAGS_PROT_NONE || has_access(context, map)))
         return CUDA_SUCCESS;
-    take_access(context, map);
+    take_access(context->ordinal, map);
     if (access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
         return CUDA_SUCCESS;
     if (!vm_adopt(context->device, map->base, range->host + (map->base - range->base), map->bytes,

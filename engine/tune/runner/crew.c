@@ -12,7 +12,7 @@
 
 struct kiln__crew {
     kiln_engine *engine;
-    kiln__compiler *held; /* held while a sample is retried alone, or waits for that; NULL: not held */
+    kiln__compiler *held; /* the compiler whose waiting compiles are held for kiln__crew_alone(); NULL: none */
     size_t count;
     kiln__runner **runners;
     const kiln__sites *sites;
@@ -21,7 +21,8 @@ struct kiln__crew {
 
 /* ---- the crew ---- */
 
-/* A rank that cannot measure is left out; of this machine's devices each has to. */
+/* Handles a runner that cannot open its device. If it is on another rank, the runner is left out. If it is on this
+ * machine, the sweep fails. */
 static kiln_status leave_out(kiln__crew *crew, size_t index, kiln_status status, kiln_error *why, kiln_error **error)
 {
     const kiln__site *site = &crew->sites->items[index];
@@ -44,7 +45,7 @@ kiln_status kiln__crew_greet(kiln__crew *crew, bool *ready, kiln_error **error)
     for (size_t i = 0; i < crew->count; i++) {
         kiln_error *why = NULL;
         bool ends;
-        if (crew->runners[i] && kiln__runner_step(crew->runners[i])) { /* without a sample, so opening failed */
+        if (crew->runners[i] && kiln__runner_step(crew->runners[i])) { /* no sample runs, so opening has failed */
             kiln_status status = kiln__runner_take(crew->runners[i], NULL, NULL, &ends, &why);
             KILN__TRY(leave_out(crew, i, status, why, error));
         }
@@ -69,7 +70,7 @@ kiln_status kiln__crew_start(kiln_engine *engine, const kiln_spec *spec, const k
     for (size_t i = 0; i < crew->count && status == KILN_OK; i++)
         status = kiln__runner_open(engine, spec, options, &sites->items[i], &crew->runners[i], error);
     for (size_t i = 0; i < crew->count && status == KILN_OK; i++)
-        kiln__runner_step(crew->runners[i]); /* sends the opening message; kiln__crew_greet() hears of a failure */
+        kiln__runner_step(crew->runners[i]); /* sends the opening message; kiln__crew_greet() reports a failure */
     if (status != KILN_OK) {
         kiln__crew_close(crew);
         return status;
@@ -113,7 +114,8 @@ void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds)
     }
     crew->fds[crew->count] = (struct pollfd){.fd = ended, .events = POLLIN};
     int limit = until <= now ? 0 : (int)((until - now + 999999) / 1000000);
-    poll(crew->fds, crew->count + 1, limit); /* all runners are checked, whatever ended the wait */
+    /* the result of poll() does not matter, because all runners are stepped afterwards */
+    poll(crew->fds, crew->count + 1, limit);
     if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
         rung = 0; /* no runner has ended */
 }

@@ -1,12 +1,12 @@
-/* crew_internal.h - the side of the sweep: a process for each of its devices (crew.c). */
+/* crew_internal.h - the sweep's side: a runner process for each of its devices (crew.c). */
 #ifndef KILN_TUNE_CREW_INTERNAL_H
 #define KILN_TUNE_CREW_INTERNAL_H
 
 #include "isolate_internal.h"
 
 typedef struct kiln__crew kiln__crew;
-/* Starts a runner for each site, and does not wait for them: opening a device takes a tenth of a second and more, in which
- * the caller can begin compiles. */
+/* Starts a runner for each site, and does not wait for the runners. Opening a device takes a tenth of a second or more,
+ * and meanwhile the caller can begin compiles. */
 kiln_status kiln__crew_start(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                              const kiln__sites *sites, kiln__crew **crew, kiln_error **error);
 /* Steps the runners that have not opened their device yet. *ready: all of them have. Call it, with kiln__crew_wait()
@@ -20,9 +20,9 @@ void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a devi
 /* Waits until a runner's socket is ready, a deadline has passed, a compile has ended (if `compiles`), or `seconds` are
  * over. Then all runners must be stepped. */
 void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds);
-/* Retries a sample whose process ended, once, while nothing else is at work. Returns true if a sample is being retried, or
- * waits until running samples and compiles have ended. The caller then begins no other sample, and waiting compiles are
- * held. Call it whenever the runners were stepped. */
+/* Retries a sample whose process ended, once, while nothing else is at work. Returns true if such a sample is being
+ * retried, or waits for the end of running samples and compiles. While it returns true, the caller must not begin
+ * another sample, and no waiting compile begins. Call it whenever the runners were stepped. */
 bool kiln__crew_alone(kiln__crew *crew);
 /* Measures one sample and waits for it, while all runners are idle. `tick` is called about ten times a second; false stops
  * the sample. Returns the outcome as kiln__runner_take() does. */

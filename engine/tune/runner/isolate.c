@@ -1,5 +1,5 @@
-/* isolate.c - the sweep's side of measuring in another process: starting it, time limits, its end, replacing it. Nothing
- * here waits, so that one thread can serve several processes (crew.c).
+/* isolate.c - the sweep's side of measuring in another process: start, time limits, end and replacement of the process.
+ * No function here waits, so that one thread can serve several processes (crew.c).
  *
  * The states of a runner, and the events that change them:
  *   OFF        kiln__runner_begin()                   -> OPENING
@@ -32,8 +32,8 @@
 #include "sites_internal.h"
 #include "trial_internal.h"
 
-#define READY_SECONDS 120    /* opening a device takes long on a host with many devices */
-#define PREPARE_SECONDS 3600 /* inputs and expected answers, which the host computes */
+#define READY_SECONDS 120    /* the time limit for opening a device, which takes long on a host with many devices */
+#define PREPARE_SECONDS 3600 /* the time limit for computing inputs and expected answers on the host */
 
 /* The default time limit of a sample, from its first launch on (time_limit). FIRST is the limit in seconds as long as no
  * sample is right. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
@@ -199,7 +199,7 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
                                   .pidfd = -1,
                                   .wake = -1,
                                   .place = site->place,
-                                  .shows = engine->info.simulated}, /* the process shows the output of kernels */
+                                  .shows = engine->info.simulated}, /* the process prints the output of kernels */
                         .opening = {.mem = engine->mem},
                         .request = {.mem = engine->mem}};
     status = make_opening(r, error);
@@ -226,7 +226,7 @@ void kiln__runner_close(kiln__runner *r)
 
 /* ---- how it ends ---- */
 
-/* Why no runner could be started. */
+/* Makes the error for a runner that could not be started. */
 static kiln_status explain_start(kiln__runner *r, kiln__io what, const char *how)
 {
     const kiln_allocator *mem = r->engine->mem;
@@ -246,7 +246,7 @@ static kiln_status explain_start(kiln__runner *r, kiln__io what, const char *how
     }
 }
 
-/* The error of a sample whose process ended or must be ended. */
+/* Makes the error of a sample whose process ended or must be ended. */
 static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, runner_state state)
 {
     const kiln_allocator *mem = r->engine->mem;
@@ -269,11 +269,11 @@ static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, 
     }
 }
 
-/* Handles a process that ended, sent an invalid message or passed its deadline: ends it, and decides what becomes of the
- * sample. If the process ended, a sample was requested and OPENING succeeded once, the sample is retried once. The
- * system may have killed the process for lack of memory, and another process may have used that memory. Therefore the retry
- * runs while nothing else is at work. Otherwise the runner ends; if no process could be opened, or the machine of the
- * process is gone, or memory is exhausted, the device is given up with it. */
+/* Handles a process that ended, sent an invalid message or passed its deadline: ends it, and decides what becomes of
+ * the sample. If the process ended, a sample was requested and OPENING succeeded once, the sample is retried once. The
+ * system may have killed the process for lack of memory, and another process may have used that memory. Therefore the
+ * retry runs while nothing else is at work. Otherwise the sample ends with an error. If no process could be opened, if
+ * the machine of the process is lost, or if memory is exhausted, the device is given up too. */
 static void lose(kiln__runner *r, kiln__io what)
 {
     runner_state state = r->state;
@@ -342,8 +342,8 @@ static void take_answer(kiln__runner *r, bool launched)
         start(r);
         return;
     }
-    /* After a fault its context is lost; a process without memory or without its device can do nothing more. If the
-     * device is permanently gone the next process reports it, and the device is no longer used. */
+    /* After a fault the context of the process is lost. A process without memory or without its device cannot continue
+     * either. If the device is permanently gone the next process reports it, and the device is no longer used. */
     if (answer->lost || answer->status == KILN_ERROR_MEMORY || answer->status == KILN_ERROR_NO_DEVICE)
         kiln__child_end(&r->child);
     if (answer->status != KILN_OK)
@@ -409,11 +409,11 @@ static kiln__io hear(kiln__runner *r)
         return KILN__IO_DONE;
     }
     if (kind == KILN__RUNNER_WAITING && r->state == PREPARING && kiln__runner_read_waiting(r->in.body, length, &why)) {
-        if (*why && (!r->told || r->waits)) /* a second reason while it waits means that it waits no longer */
+        if (*why && (!r->told || r->waits)) /* a second reason, while the process waits, tells why it no longer waits */
             kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
         r->told = r->told || *why;
         r->waits = *why;
-        /* there is no limit on the other process's measurement */
+        /* the measurement of the other process has no time limit */
         r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS);
         forget_answer(r);
         return KILN__IO_DONE;
@@ -468,7 +468,7 @@ kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const
     if (small)
         request.small = small->unit;
     r->whole = r->enough = false;
-    double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a GPU's kernel ends only with the process */
+    double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a kernel on a GPU ends only with its process */
     request.trial.timeout = limit > 0 ? limit : -1;
     kiln__runner_write_run(&r->request, &request);
     if (r->request.failed) {
@@ -477,7 +477,7 @@ kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const
         return kiln__fail_memory(error);
     }
     r->tries = 0;
-    if (r->child.socket >= 0 && kiln__child_is_gone(&r->child)) { /* between two samples: not caused by this one */
+    if (r->child.socket >= 0 && kiln__child_is_gone(&r->child)) { /* it ended between two samples */
         kiln__logf(&r->engine->log, KILN_LOG_INFO, "the process that measures ended while it was idle");
         kiln__child_end(&r->child);
     }

@@ -1,4 +1,4 @@
-/* isolate_internal.h - the side of the sweep: the process that measures on one device (isolate.c). */
+/* isolate_internal.h - the sweep's side: the process that measures on one device (isolate.c). */
 #ifndef KILN_TUNE_ISOLATE_INTERNAL_H
 #define KILN_TUNE_ISOLATE_INTERNAL_H
 
@@ -16,8 +16,8 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
                               const kiln__site *site, kiln__runner **runner, kiln_error **error);
 void kiln__runner_close(kiln__runner *runner);         /* NULL is allowed; ends a running sample */
 bool kiln__runner_is_idle(const kiln__runner *runner); /* a sample may be started */
-/* Starts a sample; starts another process first if the last one was ended. The code is copied. `small` (may be NULL) is
- * the code at the smaller sizes, if the sweep has them. */
+/* Starts a sample; starts a new process first if the last process has ended. The code is copied. `small` (may be NULL)
+ * is the code at the smaller sizes, if the sweep has them. */
 kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, const kiln__code *small, kiln_error **error);
 void kiln__runner_stop(kiln__runner *runner); /* ends a running sample: KILN_ERROR_INTERRUPTED */

@@ -44,7 +44,7 @@ static kiln__settings read_settings(kiln__wire *in, kiln__arena *arena)
     return (kiln__settings){count, list};
 }
 
-/* A number that is at most `most`. */
+/* Reads a number, and fails if it is above `most`. */
 static uint64_t read_small(kiln__wire *in, uint64_t most)
 {
     uint64_t number = kiln__wire_read_number(in);
@@ -345,7 +345,7 @@ void kiln__runner_write_launching(kiln__text *message)
     kiln__wire_end(message);
 }
 
-/* How a field of KILN_RESULT_MAP is written and read, by its kind. */
+/* Macros that write and read a field of KILN_RESULT_MAP, one pair for each kind. */
 #define WRITE(kind, name, unit, text) WRITE_##kind(answer->result.name);
 #define WRITE_FLAG(value) kiln__wire_number(message, (value) != 0)
 #define WRITE_COUNT(value) kiln__wire_number(message, value)

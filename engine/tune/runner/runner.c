@@ -83,7 +83,7 @@ static void go_near(server *s)
     char place[KILN__PCI_TEXT], path[PATH_MAX];
     bool far = false;
     unsigned cores = 0;
-    if (engine->driver.simulator && !folder) /* the path of the file is invented */
+    if (engine->driver.simulator && !folder) /* a simulated GPU has no such file */
         return;
     if (kiln__driver_place(&engine->driver, engine->device, place) &&
         snprintf(path, sizeof path, "%s/%s/local_cpulist", folder ? folder : "/sys/bus/pci/devices", place) <
@@ -95,7 +95,7 @@ static void go_near(server *s)
         snprintf(s->cores, sizeof s->cores, "bound to %u of its cores, near the device", cores);
 }
 
-/* The process gives up its rights before it runs code of others or reads their files. */
+/* Gives up the rights of the process, before it runs a kernel of the spec or reads files that the spec names. */
 static kiln_status enter_sandbox(server *s, kiln_error **error)
 {
     const kiln__sandbox want = {.files = s->setup.run.inputs,
@@ -192,7 +192,7 @@ static void prepare(server *s)
     const kiln_run_options *run = &s->setup.run;
     kiln_error *why = NULL;
     kiln_choice choice = s->setup.choice;
-    if (s->small) /* answers are verified there alone */
+    if (s->small) /* answers are verified only at the small sizes */
         choice = (kiln_choice){.size_set = s->setup.smaller};
     if (run->input_count == 0)
         kiln__plan_prepare(s->engine, s->spec, &choice, s->small ? s->small : s->shared,
@@ -202,7 +202,8 @@ static void prepare(server *s)
 
 /* ---- a sample ---- */
 
-/* The params of a request are all of its variant's, in order: the sweep has them from a space of the same spec. */
+/* Finds the variant of a request. A request has all params of its variant in their order, because the sweep takes them
+ * from a space of the same spec. */
 static bool has_all_params(const kiln__variant *variant, const kiln__runner_request *request)
 {
     bool all = variant && request->params.count == variant->param_count;
@@ -211,7 +212,8 @@ static bool has_all_params(const kiln__variant *variant, const kiln__runner_requ
     return all;
 }
 
-/* The sizes are the same for a sweep, so they are resolved once for each variant. */
+/* Makes the configuration of a request. All requests of a sweep have the same sizes, so the sizes are resolved once for
+ * each variant. */
 static kiln_status make_config(server *s, const kiln__runner_request *request, kiln__config **config,
                                kiln_error **error)
 {
@@ -226,7 +228,7 @@ static kiln_status make_config(server *s, const kiln__runner_request *request, k
     return status == KILN_OK ? kiln__config_at(*base, request->params.items, config, error) : status;
 }
 
-/* A plan of code that the sweep sent. Takes ownership of the configuration. */
+/* Makes a plan from the compiled code that the sweep sent. Takes ownership of the configuration. */
 static kiln_status make_plan(server *s, kiln__config *config, const kiln__unit *unit, kiln__shared *shared,
                              kiln_plan **plan, kiln_error **error)
 {
@@ -242,7 +244,7 @@ static kiln_status make_plan(server *s, kiln__config *config, const kiln__unit *
     return status;
 }
 
-/* Each finding goes to the sweep. */
+/* Sends a finding to the sweep. */
 static int report_finding(void *user, const kiln_check_finding *finding)
 {
     server *s = user;
@@ -287,7 +289,7 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln__run
         KILN__TRY(verify_small(s, request, result, error));
     KILN__TRY(make_config(s, request, &config, error));
     KILN__TRY(make_plan(s, config, &request->unit, s->shared, &plan, error));
-    *made = plan; /* it has the times */
+    *made = plan; /* the caller reads the times from this plan */
     kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
     how.check = report_finding;
     how.check_user = s;

@@ -1,23 +1,23 @@
-/* trial.c - how long a sample is measured, and the features that describe its input. A sample that is clearly slower
- * than the best so far is stopped early. */
+/* trial.c - decides how long a sample is measured, and computes the features of its input. A sample that is clearly
+ * slower than the best so far is stopped early. */
 #include <math.h>
 
 #include "objective_internal.h"
 #include "plan.h"
 #include "trial_internal.h"
 
-/* Far enough above the best to be outside the noise of a few repetitions; near enough that most of a space is above
- * it. */
+/* The factor above the best time at which a sample is stopped early. It is large enough that the noise of a few
+ * repetitions does not matter, and small enough that most configurations of a space are above it. */
 #define STOP_EARLY_FACTOR 1.5
 
-/* A first run that takes 30 times the best is not repeated. It is timed by the host, with the first launch of its
- * kernels, so below CUT_FLOOR seconds it says little, and repeating it costs little. */
+/* A first run that takes 30 times the best is not repeated. The host times this run, and its time includes the first
+ * launch of the kernels. So a time below CUT_FLOOR seconds is inexact, and then repeating the run takes little time. */
 #define CUT_FACTOR 30
 #define CUT_FLOOR 0.02
 /* The share of a sweep's time limit that one sample may take, from its first launch to the end of its measurement. */
 #define LIMIT_SHARE 0.1
 
-/* Runs whose answers are compared when the best configuration is checked at the end. */
+/* The number of runs whose answers are compared when the best configuration is checked at the end. */
 #define VERIFY_RUNS_MOST 100000
 
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options)
@@ -36,7 +36,7 @@ bool kiln__trial_stops_early(const kiln_tune_options *options)
 
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best)
 {
-    /* an estimate cannot be compared with host times */
+    /* an estimate cannot be compared with times of the host */
     if (!best || best->result->estimated || !kiln__trial_stops_early(options))
         return 0;
     return STOP_EARLY_FACTOR * kiln__result_seconds(best->result);

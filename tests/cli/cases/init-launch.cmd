@@ -86,3 +86,38 @@ echo '__global__ void broken(widget_t *out, int n) { float in2 = 1; out[n] = in2
 kiln init broken.cu 2>&1 | grep -cE 'widget_t|guesses'
 echo 'namespace lib { } __global__ void broken(float *out, const float *in) { lib::vec *sh = (lib::vec *)in; out[0] = sh[0].x; }' >broken2.cu
 kiln init broken2.cu 2>&1 | grep -c 'a value for sh' || true
+# A kernel that is launched in two ways: the launch is asked for by its line, in the source or in the other file.
+cat >twice.cu <<'X'
+#ifndef BM
+#define BM 64
+#endif
+__global__ void twice(float *x, int n)
+{
+    for (int i = blockIdx.x * BM + threadIdx.x; i < n && i < (blockIdx.x + 1) * BM; i += blockDim.x)
+        x[i] *= 2;
+}
+void one(float *x, int n) { twice<<<n / BM, 32>>>(x, n); }
+void two(float *x, int n)
+{
+#if BM == 64
+    int threads = 64;
+#else
+    int threads = 32;
+#endif
+    twice<<<(n + BM - 1) / BM, threads>>>(x, n);
+}
+X
+kiln init twice.cu; echo $?
+kiln init twice.cu --launch 3; echo $?
+kiln init twice.cu --launch 17 -o twice.yaml && sed -n '/^params/,/^$/p; /^launch/,$p' twice.yaml
+kiln tune twice.yaml -q | grep configurations
+sed '/^void/,$d' twice.cu >alone.cu
+sed -n '/^void/,$p' twice.cu >host.cpp
+kiln init alone.cu --launch host.cpp:1 | sed -n '/^params/,/^$/p; /^launch/,$p'
+# cuBLAS's headers include those of CUDA's 16-bit types, and sources rely on that.
+cat >blas.cu <<'X'
+#include <cublas_v2.h>
+__global__ void twice(__nv_bfloat16 *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = x[i] + x[i]; }
+void run(cublasHandle_t handle, __nv_bfloat16 *x, int n) { twice<<<(n + 255) / 256, 256>>>(x, n); }
+X
+kiln init blas.cu | sed -n '/^buffers/,/^$/p; /^launch/,$p'

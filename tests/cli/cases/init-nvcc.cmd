@@ -26,4 +26,10 @@ kiln init c.cu 2>&1 | grep -c '^(opencv2/core.hpp: Kiln has no such libraries'
 # CUB's operators of earlier versions, and headers of the host.
 printf '#include <cub/cub.cuh>\n#include <cinttypes>\n#include <nccl.h>\n__global__ void m(float *x) { x[threadIdx.x] = cub::Max()(x[threadIdx.x], 1.0f) + cub::Sum()(1, 2); }\n' >m.cu
 kiln init m.cu | grep '^  kernel'
-kiln init m.cu --nvcc 'nvcc -Xptxas -v,-O3 m.cu' | grep '^options'
+printf '__global__ void p(float *x) { x[threadIdx.x] = 1; }\n' >p.cu
+kiln init p.cu --nvcc 'nvcc -Xptxas -v,-O3 p.cu' | grep '^options'
+# The spec in another folder than the source: its paths lead from there.
+mkdir -p kernels specs/deep
+printf '#include "lib/host.hpp"\n__global__ void far(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 2; }\n' >kernels/far.cu
+kiln init kernels/far.cu --stub lib/host.hpp -o specs/deep/far.yaml && grep -E '^(source|include):' specs/deep/far.yaml
+ls specs/deep/stubs/lib && kiln tune specs/deep/far.yaml --read-anywhere -q | grep configurations

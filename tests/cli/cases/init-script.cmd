@@ -72,7 +72,8 @@ tune_kernel("add", code, size, [c, a, b, numpy.int32(size)], tune, answer=[want,
 tune["block_size_x"] = [1]
 X
 kiln init add.py -o add.yaml && sed -n '/^kiln/,$p' add.yaml && cat add_reference.py
-kiln init add.py -o again.yaml; echo $?
+mkdir other && cp add.py other && echo 1 >other/add.cu && echo 2 >other/add_add.cu
+kiln init other/add.py -o other/again.yaml; echo $?
 kiln init add.py; echo $?
 # What cannot be read is said, with the line.
 printf 'import kernel_tuner\nkernel_tuner.tune_kernel("k", lambda p: "", 10, [], {"a": [1]})\n' >made.py
@@ -88,3 +89,65 @@ kiln init broken.py; echo $?
 printf 'print(1)\n' >nothing.py
 kiln init nothing.py; echo $?
 PATH=$(dirname "$(command -v kiln)") kiln init add.py -o other.yaml; echo $?
+# Scripts in one folder may share a file. Another text of the same name gets the script's name. A param chooses the type.
+mkdir many && cd many || exit 1
+cat >first.py <<'X'
+import numpy
+from kernel_tuner import tune_kernel
+from kernel_tuner.accuracy import TunablePrecision
+source = """
+template <typename T> __global__ void add(int n, const T *x, const T *y, T *z)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        z[i] = x[i] + y[i];
+}
+"""
+size = 80000000
+n = numpy.int32(size)
+x = numpy.random.randn(size).astype(numpy.float64)
+y = numpy.random.randn(size).astype(numpy.float64)
+args = [n, TunablePrecision("T_name", x), TunablePrecision("T_name", y), TunablePrecision("T_name", numpy.zeros_like(x))]
+params = {"block_size_x": [64, 128], "T_name": ["float", "double"]}
+metrics = {"gflops": lambda p: (size / 1e9) / (p["time"] / 1000), "watts": lambda p: p["nvidia_power"]}
+tune_kernel("add<T_name>", source, size, args, params, metrics=metrics, answer=[None, None, None, x + y])
+X
+sed 's/x\[i\] + y/x[i] - y/; s/x + y/x - y/' first.py >second.py
+kiln init first.py -o first.yaml
+kiln init first.py -o twice.yaml
+kiln init second.py -o second.yaml
+sed -n '/^# check/p; /^source/p; /^sizes/,/^$/p; /^metrics/p; /^buffers/,/^$/p; /^params/,$p' second.yaml
+sed -n '/^x =/,$p' second_add_T_name_reference.py
+# A function of the host launches the kernel; texture references; elements for each block; a huge size that is no problem size.
+cat >kernel.cu <<'X'
+__global__ void part(float *sums, const float *x, int n)
+{
+    float sum = 0;
+    for (int i = blockIdx.x * block_size_x + threadIdx.x; i < n; i += block_size_x * gridDim.x)
+        sum += twice ? x[i] + x[i] : 2 * x[i];
+    __shared__ float all[block_size_x];
+    all[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int t = 1; t < block_size_x; t++)
+            sum += all[t];
+        sums[blockIdx.x] = sum;
+    }
+}
+X
+echo 'extern "C" float part_host(float *s, float *x, int n) { part<<<num_blocks, block_size_x>>>(s, x, n); return 0; }' >host.cu
+cat >part.py <<'X'
+import numpy, kernel_tuner
+size = 800000000
+n = numpy.int32(size)
+x = numpy.random.rand(size).astype(numpy.float32)
+sums = numpy.zeros(64).astype(numpy.float32)
+params = {"block_size_x": [32, 64], "num_blocks": [4, 8], "twice": [0, 1]}
+kernel_tuner.tune_kernel("part", "kernel.cu", "num_blocks", [sums, x, n], params, grid_div_x=[])
+X
+kiln init part.py -o part.yaml; sed -n '/^# check/p; /^sizes/,/^$/p; /^verify/,/^$/p' part.yaml
+kiln tune part.yaml -q | grep configurations
+sed 's/"part", "kernel.cu"/"part_host", ["host.cu", "kernel.cu"]/' part.py >host.py
+kiln init host.py; echo $?
+sed 's/grid_div_x=\[\]/texmem_args={"t": x}/' part.py >texture.py
+kiln init texture.py; echo $?

@@ -16,7 +16,7 @@ run_each() {
 }
 # The commands in the results of a sweep, and in the page about it.
 printed() {
-    sed -n -E 's/^  (kiln run .*)/\1/p; s/.*accesses past arrays: (kiln check .*)/\1/p; s/.*then: (kiln tune .*)/\1/p' "$1"
+    sed -n -E 's/^  (kiln run .*)/\1/p; s/.*accesses out of bounds: (kiln check .*)/\1/p; s/.*then: (kiln tune .*)/\1/p' "$1"
 }
 taken() {
     sed -n 's/^<p class=run><code>//p' "$1" | sed 's/<.*//' |

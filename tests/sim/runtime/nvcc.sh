@@ -35,9 +35,9 @@ real=${KILN_NVCC:-$(PATH=$(printf '%s' "$PATH" | sed "s|$1/bin:||") command -v n
 printf '__global__ void k() {} \nint main() { k<<<1, 1>>>(); return cudaGetLastError() == cudaErrorNoKernelImageForDevice; }\n' > m.cu
 if "$real" -gencode arch=compute_80,code=sm_80 -cudart shared m.cu -o machine 2> /dev/null; then
     if "$kiln" sim run ./machine 2> errors; then exit 1; fi
-    grep -q 'machine code alone.*Compile it with PTX inside' errors
+    grep -q 'only as machine code.*Compile it so that' errors
     if LD_LIBRARY_PATH=$1 ./machine 2> errors; then exit 1; fi
-    grep -q 'no PTX, machine code only' errors
+    grep -q 'contains only machine code and no PTX' errors
 fi
 # PTX for a later architecture than the device's runs where nothing in it needs that.
 "$nvcc" -gencode arch=compute_100,code=compute_100 "$here/../ci/saxpy.cu" -o later
@@ -48,6 +48,6 @@ if KILN_SIM_TARGET=strict "$kiln" sim run --quiet --device h200 ./later > output
 # NVIDIA's static runtime is refused.
 if "$real" -arch=sm_80 -cudart static m.cu -o nvidia 2> /dev/null; then
     if "$kiln" sim run ./nvidia 2> errors; then exit 1; fi
-    grep -q "NVIDIA's static CUDA runtime is inside" errors
+    grep -q "contains NVIDIA's static CUDA runtime" errors
 fi
 echo "nothing wrong"

@@ -287,6 +287,12 @@ bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln
 void cli_make_run(const cli_run_args *args, kiln_run_options *options);
 /* Completes a choice: returns all params of the variant, with defaults. */
 size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice *choice, kiln_setting **params);
+/* Returns the size set that `tune` and `best` take without a GPU if the user named neither a device nor sizes. It is the
+ * first set, for which a GPU is tuned, and *small is then `tiny`. Answers are verified there. NULL: the device's default. */
+const char *cli_tuned_set(const kiln_spec *spec, bool simulated, bool device_named, bool sizes_named,
+                          const kiln_size_set **small);
+/* Returns why a command took a set of sizes, as a sentence without a full stop; NULL: the user chose the sizes. */
+const char *cli_why_set(const kiln_spec *spec, const char *set, bool simulated, bool tuned, const cli_list *sizes);
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set,
                        kiln_setting **sizes);
 const char *cli_value_text(kiln_value value);

@@ -158,7 +158,8 @@ extern char **environ;
 void cli_check_environment(void)
 {
     static const char prefix[] = "KILN_";
-    static const char *const known[] = {"CACHE_DIR",
+    static const char *const known[] = {"BLAS",
+                                        "CACHE_DIR",
                                         "CAPTURE",
                                         "CAPTURE_DIR",
                                         "CAPTURE_LIMIT",
@@ -443,6 +444,37 @@ size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice
     }
     *out = params;
     return count;
+}
+
+const char *cli_tuned_set(const kiln_spec *spec, bool simulated, bool device_named, bool sizes_named,
+                          const kiln_size_set **small)
+{
+    *small = NULL;
+    if (!simulated || device_named || sizes_named)
+        return NULL;
+    for (size_t i = 1; i < kiln_spec_size_set_count(spec); i++)
+        if (strcmp(kiln_spec_size_set(spec, i)->name, "tiny") == 0)
+            *small = kiln_spec_size_set(spec, i);
+    return *small ? kiln_spec_size_set(spec, 0)->name : NULL;
+}
+
+const char *cli_why_set(const kiln_spec *spec, const char *set, bool simulated, bool tuned, const cli_list *sizes)
+{
+    for (size_t i = 0; i < sizes->count; i++)
+        if (!strchr(sizes->items[i], '='))
+            return NULL;
+    if (!simulated || sizes->count >= kiln_spec_size_set(spec, 0)->count) /* all are the user's */
+        return NULL;
+    const char *first = kiln_spec_size_set(spec, 0)->name;
+    if (tuned && strcmp(set, first) == 0)
+        return cli_printf(
+            "the set %s, which 'tune' and 'best' take if no device and no sizes are named; -s tiny takes the "
+            "small sizes",
+            set);
+    return strcmp(set, first) == 0
+               ? NULL
+               : cli_printf("the set %s, which a simulated device takes; -s %s takes a GPU's default", set,
+                            cli_shell_word(first));
 }
 
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set_name,

@@ -6,17 +6,40 @@
 
 static const char *keep(const char *text) { return cli_printf("%s", text ? text : ""); }
 
-static bool same_place(const kiln_check_side *a, const kiln_check_side *b)
+/* Tells whether two sides are at the same line of a source. Without line numbers the PTX line stands for it, and then the
+ * kernels must be the same too. */
+static bool same_place(const kiln_check_finding *f, const kiln_check_side *a, const kiln_check_finding *g,
+                       const kiln_check_side *b)
 {
-    bool known = a->file[0] || b->file[0];
-    return !a->what == !b->what && strcmp(a->file, b->file) == 0 && strcmp(a->inlined, b->inlined) == 0 &&
-           (known ? a->line == b->line : a->ptx_line == b->ptx_line);
+    if (!a->what || !b->what)
+        return !a->what == !b->what;
+    if (a->file[0] || b->file[0])
+        return strcmp(a->file, b->file) == 0 && a->line == b->line;
+    return a->ptx_line == b->ptx_line && strcmp(f->kernel, g->kernel) == 0;
 }
 
+/* Returns the length of the part of "atomic write of 4 bytes" that does not depend on the type of the element. */
+static size_t deed_length(const char *what)
+{
+    const char *of = what ? strstr(what, " of ") : NULL;
+    return of ? (size_t)(of - what) : what ? strlen(what) : 0;
+}
+
+static bool same_deed(const kiln_check_side *a, const kiln_check_side *b)
+{
+    const size_t length = deed_length(a->what);
+    return length == deed_length(b->what) && (length == 0 || strncmp(a->what, b->what, length) == 0);
+}
+
+/* The sides of a race have no order: which access comes second is chance. */
 static bool same_finding(const kiln_check_finding *a, const kiln_check_finding *b)
 {
-    return a->kind == b->kind && a->note == b->note && strcmp(a->buffer, b->buffer) == 0 &&
-           same_place(&a->at, &b->at) && same_place(&a->other, &b->other);
+    if (a->kind != b->kind || a->note != b->note || strcmp(a->buffer, b->buffer) != 0)
+        return false;
+    const bool straight = same_place(a, &a->at, b, &b->at) && same_place(a, &a->other, b, &b->other);
+    if (a->kind != KILN_CHECK_RACE)
+        return straight && same_deed(&a->at, &b->at);
+    return straight || (same_place(a, &a->at, b, &b->other) && same_place(a, &a->other, b, &b->at));
 }
 
 static void keep_side(kiln_check_side *side)
@@ -27,12 +50,25 @@ static void keep_side(kiln_check_side *side)
     side->inlined = keep(side->inlined);
 }
 
-/* Adds a finding. Findings at the same place with the same message are one entry, which counts its threads and the
- * runs that had it. The first finding is copied, because its texts live only during the call. */
+static void add_kernel(finding *item, const char *kernel)
+{
+    enum { MOST = 1000 }; /* names of one place */
+    for (size_t k = 0; k < item->kernels.count; k++)
+        if (strcmp(item->kernels.items[k], kernel) == 0)
+            return;
+    if (*kernel && item->kernels.count < MOST)
+        cli_list_add(&item->kernels, keep(kernel));
+}
+
+/* The first finding of a place is copied, because its texts live only during the call. */
 int findings_add(void *user, const kiln_check_finding *f)
 {
     findings *list = user;
     size_t at = 0;
+    if (kiln_check_is_suppressed(list->rules, f)) {
+        list->suppressed++;
+        return 0;
+    }
     while (at < list->count && !same_finding(&list->items[at].f, f))
         at++;
     if (at == list->room) {
@@ -52,6 +88,7 @@ int findings_add(void *user, const kiln_check_finding *f)
         keep_side(&to->f.at);
         keep_side(&to->f.other);
     }
+    add_kernel(to, f->kernel);
     to->count += f->count;
     to->runs += to->seen != list->run;
     to->seen = list->run;
@@ -82,11 +119,44 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static const char *place_text(const kiln_check_side *side)
+const char *findings_place(const kiln_check_side *side)
 {
     return side->file[0]    ? cli_printf("%s:%u", base_name(side->file), side->line)
            : side->ptx_line ? cli_printf("PTX line %u", side->ptx_line)
                             : "";
+}
+
+/* Returns the position of the '(' that begins the parameters of a demangled name, or the name's length. A '(' within
+ * template arguments belongs to a type. */
+static size_t without_parameters(const char *name)
+{
+    size_t at = 0, depth = 0;
+    for (; name[at]; at++) {
+        depth += name[at] == '<';
+        depth -= depth > 0 && name[at] == '>';
+        if (name[at] == '(' && depth == 0 && at > 0)
+            break;
+    }
+    return at;
+}
+
+const char *findings_short_name(const char *name, size_t most)
+{
+    if (strlen(name) <= most)
+        return name;
+    name = cli_strndup(name, without_parameters(name));
+    const char *open = strchr(name, '<');
+    if (strlen(name) > most && open)
+        name = cli_printf("%.*s<...>", (int)(open - name), name);
+    return strlen(name) > most ? cli_printf("%.*s...", (int)(most - strlen("...")), name) : name;
+}
+
+/* Returns the kernels of a place: "scan<int>", "scan<int> and 11 others". */
+static const char *kernels_text(const finding *item, size_t most)
+{
+    const size_t others = item->kernels.count ? item->kernels.count - 1 : 0;
+    const char *name = findings_short_name(item->f.kernel, most);
+    return others ? cli_printf("%s and %s other%s", name, cli_whole(others), others == 1 ? "" : "s") : name;
 }
 
 static const char *thread_text(const kiln_check_side *side)
@@ -100,7 +170,7 @@ static const char *thread_text(const kiln_check_side *side)
 
 static void show_side(const kiln_check_side *side)
 {
-    const char *place = place_text(side), *thread = thread_text(side);
+    const char *place = findings_place(side), *thread = thread_text(side);
     if (side->text[0]) {
         out_printf("    %s%5u |%s ", out_dim(), side->line, out_plain());
         out_puts(side->text + strspn(side->text, " \t"));
@@ -115,31 +185,94 @@ static void show_side(const kiln_check_side *side)
     out_printf("%s%s\n", *thread ? ", " : "", thread);
 }
 
+static void show_finding(const finding *item, bool runs)
+{
+    const kiln_check_finding *f = &item->f;
+    enum { NAME_MOST = 120 };
+    out_printf("\n%s%s%s%s", f->note ? out_bold() : out_red(), f->note ? "note: " : "", kiln_check_text(f->kind),
+               out_plain());
+    if (*findings_place(&f->at))
+        out_printf("  %s", findings_place(&f->at));
+    if (f->kernel[0])
+        out_printf("  kernel %s", kernels_text(item, NAME_MOST));
+    out_puts("\n");
+    out_wrapped(f->message, 2, out_width());
+    if (f->at.what)
+        show_side(&f->at);
+    if (f->other.what)
+        show_side(&f->other);
+    out_printf("  %s time%s", cli_whole(item->count), item->count == 1 ? "" : "s");
+    if (runs)
+        out_printf(" in %s configuration%s, first %s", cli_whole(item->runs), item->runs == 1 ? "" : "s",
+                   item->first ? item->first : "");
+    out_puts("\n");
+}
+
 void findings_text(const findings *list, bool notes, bool runs)
 {
-    for (size_t k = 0; k < list->count; k++) {
+    for (size_t k = 0; k < list->count; k++)
+        if (notes || !list->items[k].f.note)
+            show_finding(&list->items[k], runs);
+}
+
+static const char *places_text(const kiln_check_finding *f)
+{
+    const char *at = findings_place(&f->at), *other = findings_place(&f->other);
+    return *other && strcmp(at, other) != 0 ? cli_printf("%s, %s", at, other) : at;
+}
+
+/* Prints a row for each of the first `most` findings that are not notes. */
+static void show_table(const findings *list, size_t most)
+{
+    enum { NAME_MOST = 36 };
+    cli_table table;
+    table_start(&table, "lllr");
+    table.indent = 2;
+    table_cell(&table, "finding");
+    table_cell(&table, "place");
+    table_cell(&table, "kernel");
+    table_cell(&table, "times");
+    for (size_t k = 0; k < list->count && most; k++) {
         const finding *item = &list->items[k];
-        const kiln_check_finding *f = &item->f;
-        if (f->note && !notes)
+        if (item->f.note)
             continue;
-        out_printf("\n%s%s%s%s", f->note ? out_bold() : out_red(), f->note ? "note: " : "", kiln_check_text(f->kind),
-                   out_plain());
-        if (*place_text(&f->at))
-            out_printf("  %s", place_text(&f->at));
-        if (f->kernel[0])
-            out_printf("  kernel %s", f->kernel);
-        out_puts("\n");
-        out_wrapped(f->message, 2, out_width());
-        if (f->at.what)
-            show_side(&f->at);
-        if (f->other.what)
-            show_side(&f->other);
-        out_printf("  %s time%s", cli_whole(item->count), item->count == 1 ? "" : "s");
-        if (runs)
-            out_printf(" in %s configuration%s, first %s", cli_whole(item->runs), item->runs == 1 ? "" : "s",
-                       item->first ? item->first : "");
-        out_puts("\n");
+        most--;
+        table_cell(&table, "%s", kiln_check_text(item->f.kind));
+        table_cell(&table, "%s", places_text(&item->f));
+        table_cell(&table, "%s", kernels_text(item, NAME_MOST));
+        table_cell(&table, "%s", cli_whole(item->count));
     }
+    table_print(&table, true);
+}
+
+void findings_summary(const findings *list)
+{
+    enum { FULL_MOST = 3, ROWS_MOST = 12 };
+    const size_t severe = findings_severe(list), notes = list->count - severe;
+    out_printf("kiln checks: %s%s finding%s%s, %s note%s", severe ? out_red() : "", cli_whole(severe),
+               severe == 1 ? "" : "s", severe ? out_plain() : "", cli_whole(notes), notes == 1 ? "" : "s");
+    if (list->suppressed)
+        out_printf(", %s suppressed", cli_whole(list->suppressed));
+    out_puts("\n");
+    if (list->dropped)
+        out_printf("  There was no room for %s further finding%s.\n", cli_whole(list->dropped),
+                   list->dropped == 1 ? "" : "s");
+    if (list->starved)
+        out_puts("  The checks ran out of memory, so races may have been missed.\n");
+    if (severe > FULL_MOST) {
+        out_puts("\n");
+        show_table(list, ROWS_MOST);
+        if (severe > ROWS_MOST)
+            out_printf("  and %s more\n", cli_whole(severe - ROWS_MOST));
+    }
+    size_t full = severe > FULL_MOST ? 1 : severe;
+    for (size_t k = 0; k < list->count && full; k++)
+        if (!list->items[k].f.note) {
+            show_finding(&list->items[k], false);
+            full--;
+        }
+    if (severe > FULL_MOST || notes)
+        out_puts("\n--details FILE writes every finding and note in full.\n");
 }
 
 /* ---- as JSON ---- */
@@ -186,6 +319,7 @@ json_t *findings_json(const findings *list)
         js_set(object, "kind", js_text(kiln_check_text(f->kind)));
         js_set(object, "note", json_boolean(f->note));
         js_set(object, "kernel", js_text(f->kernel));
+        js_set(object, "kernels", js_whole(list->items[k].kernels.count));
         js_set(object, "message", js_text(f->message));
         js_set(object, "at", f->at.what ? side_json(&f->at) : json_null());
         js_set(object, "other", f->other.what ? side_json(&f->other) : json_null());

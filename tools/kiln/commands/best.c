@@ -78,32 +78,20 @@ static void show_inputs(const kiln_best *best)
                    cli_seconds(best->copy_seconds));
 }
 
-/* Tells which size set was taken, if the user did not name one and a GPU would take another one. */
-static void show_default_sizes(const cli *c, const char *set)
-{
-    const best_args *args = c->args;
-    const char *first = kiln_spec_size_set(c->spec, 0)->name;
-    for (size_t i = 0; i < args->choice.sizes.count; i++)
-        if (!strchr(args->choice.sizes.items[i], '='))
-            return;
-    if (args->choice.sizes.count >= kiln_spec_size_set(c->spec, 0)->count) /* all are the user's */
-        return;
-    if (strcmp(set, first) != 0)
-        out_printf("the set %s, which a simulated device takes; -s %s takes a GPU's default\n", set,
-                   cli_shell_word(first));
-}
-
 /* Prints the best-known configuration, and where it comes from: these sizes, near sizes or inputs, another device, or
  * the defaults. */
-static void show_text(const cli *c, const kiln_device_info *device, const kiln_best *best)
+static void show_text(const cli *c, const kiln_device_info *device, const kiln_best *best, const char *why)
 {
     const char *params = cli_settings_text(best->params, best->param_count);
     const char *sizes = cli_settings_text(best->sizes, best->size_count);
     out_printf("%s%s%s%s%s\n", out_bold(), best->variant, *params ? " " : "", params, out_plain());
     out_printf("for %s, %s (%s), on %s\n", kiln_spec_name(c->spec), sizes, best->size_set, cli_device_name(device));
-    show_default_sizes(c, best->size_set);
+    if (why)
+        out_printf("%s\n", why);
     switch (best->from) {
-    case KILN_BEST_DEFAULT: out_puts("the defaults: no known configuration is valid here\n"); return;
+    case KILN_BEST_DEFAULT:
+        out_puts("the defaults of the spec, because no known configuration is valid at these sizes on this device\n");
+        return;
     case KILN_BEST_TUNED:
         out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), kind_text(best));
         show_inputs(best);
@@ -131,7 +119,7 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
 
 /* Prints the best-known configuration as JSON. `known` describes the sample that it is based on, and is missing for
  * the defaults. */
-static void show_json(const cli *c, const kiln_device_info *device, const kiln_best *best)
+static void show_json(const cli *c, const kiln_device_info *device, const kiln_best *best, const char *why)
 {
     static const char *const words[] = {
 #define CLI_X(name, text) #name,
@@ -142,6 +130,7 @@ static void show_json(const cli *c, const kiln_device_info *device, const kiln_b
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "device", js_device(device));
     js_set(object, "size_set", js_text(best->size_set));
+    js_set(object, "size_set_because", js_text(why));
     js_set(object, "sizes", js_settings(best->sizes, best->size_count));
     js_set(object, "from", js_text(words[best->from]));
     js_set(object, "variant", js_text(best->variant));
@@ -172,8 +161,35 @@ static void show_json(const cli *c, const kiln_device_info *device, const kiln_b
     js_print(object);
 }
 
-/* Finds the best-known configuration in the store and in files, and shows it. With --tune it opens a plan, which runs
- * a sweep if the sizes are not known. Returns the exit code. */
+/* Finds the best-known configuration, or with --tune opens a plan, which runs a sweep if the sizes are not known. */
+static kiln_status look_up(cli *c, const kiln_choice *choice, const kiln_best_options *options, kiln_plan **plan,
+                           kiln_best **best, kiln_error **error)
+{
+    return options->tune_seconds > 0 ? kiln_plan_open_best(c->engine, c->spec, choice, options, plan, best, error)
+                                     : kiln_best_find(c->engine, c->spec, choice, options, best, error);
+}
+
+static bool is_of_these_sizes(const kiln_best *best)
+{
+    return best->from == KILN_BEST_EXACT || best->from == KILN_BEST_TUNED;
+}
+
+/* Looks for a configuration that is known at the small sizes, and replaces *best by it. `tune` takes these sizes if it cannot
+ * estimate the kernel at the large ones. */
+static void take_small_sizes(cli *c, kiln_choice *choice, kiln_best_options *options, const char *set, kiln_best **best)
+{
+    kiln_best *other = NULL;
+    kiln_plan *plan = NULL;
+    choice->size_set = set;
+    options->verify_size_set = NULL;
+    const bool found = look_up(c, choice, options, &plan, &other, NULL) == KILN_OK && is_of_these_sizes(other);
+    kiln_plan_close(plan);
+    kiln_best_free(found ? *best : other);
+    *best = found ? other : *best;
+}
+
+/* Finds the best-known configuration in the store and in files, and shows it. Without a GPU, a device and
+ * sizes, it takes the sizes that `tune` takes. Returns the exit code. */
 static int find_best(cli *c)
 {
     const best_args *args = c->args;
@@ -203,11 +219,18 @@ static int find_best(cli *c)
                                  .isolation = KILN_ISOLATE_GPU};
     cli_make_run(&args->run, &run);
     cli_catch_signals("");
-    kiln_status status = args->tune_seconds > 0
-                             ? kiln_plan_open_best(c->engine, c->spec, &chosen.choice, &options, &plan, &best, &error)
-                             : kiln_best_find(c->engine, c->spec, &chosen.choice, &options, &best, &error);
+    const kiln_size_set *small = NULL;
+    const char *large = cli_tuned_set(c->spec, device->simulated, args->engine.device || cli_usual_device(),
+                                      args->choice.sizes.count > 0, &small);
+    chosen.choice.size_set = large ? large : chosen.choice.size_set;
+    options.verify_size_set = small ? small->name : NULL;
+    kiln_status status = look_up(c, &chosen.choice, &options, &plan, &best, &error);
+    if (status == KILN_OK && small && !is_of_these_sizes(best))
+        take_small_sizes(c, &chosen.choice, &options, small->name, &best);
     if (status == KILN_OK)
-        (c->output.json ? show_json : show_text)(c, device, best);
+        (c->output.json ? show_json : show_text)(
+            c, device, best,
+            cli_why_set(c->spec, best->size_set, device->simulated, large != NULL, &args->choice.sizes));
     kiln_plan_close(plan);
     kiln_best_free(best);
     close_sources(&s);
@@ -299,16 +322,18 @@ const cli_command cli_best_command = {
     .summary = "show the best known configuration for sizes and a device",
     .arguments = "SPEC | --export FILE [SPEC]",
     .about =
-        "Prints the best known configuration for sizes and a device, and how it is known. It searches the stored "
-        "samples of sweeps, and a file. It takes the first of these that it finds:\n\n"
+        "Prints the best known configuration for sizes and a device, and the samples that it comes from. It searches "
+        "the stored samples of sweeps, and a file. It takes the first of these that it finds:\n\n"
         "  1. the same sizes on this kind of device\n"
-        "  2. if the spec has features: the known inputs whose features are the nearest; kiln makes the input for "
-        "that\n"
+        "  2. if the spec has features: the inputs with the nearest features among those that samples have; to find "
+        "them, kiln makes the input\n"
         "  3. the nearest sizes (doubling one size is a distance of 1)\n"
         "  4. another device, with the same compute capability if possible\n"
         "  5. the defaults of the spec\n\n"
+        "Without a GPU, if no device and no sizes are named, the sizes are those that `kiln tune` takes: the first set, or "
+        "`tiny` if only that was tuned. With a simulated device by name they are `tiny`.\n\n"
         "It skips configurations that break a constraint at these sizes, and configurations that the spec no longer "
-        "has. Changes of the source since then do not matter.\n\n"
+        "has. It also uses samples that are older than the last change of the source.\n\n"
         "--export writes the known configurations to a text file. You can keep this file beside the sources, or ship "
         "it with a program, which loads it with kiln_knowledge_load().",
     .max_words = 1,
@@ -323,7 +348,8 @@ const cli_command cli_best_command = {
     .examples =
         (const cli_example[]){{"kiln best matmul -s M=4096 -s N=64 -s K=4096", "For one shape."},
                               {"kiln best matmul -s n2048 --tune 60", "After a sweep of one minute, if needed."},
-                              {"kiln best --export known.yaml matmul", "All best-known configurations of a spec."},
+                              {"kiln best --export known.yaml matmul",
+                               "The best known configurations of a spec, for all sizes and devices."},
                               {"kiln best matmul --known known.yaml --no-store", "From that file only."},
                               {0}},
     .run = best_run,

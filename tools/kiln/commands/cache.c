@@ -96,7 +96,7 @@ static int cache_list(cli *c, bool verify, bool brief)
     out_puts(kiln_cache_dir(c->engine));
     if (verify)
         out_printf("; %s damaged%s", l.damaged ? cli_whole(l.damaged) : "none",
-                   l.damaged ? " and removed; they will be made again when needed" : "");
+                   l.damaged ? " and removed; kiln makes them again when it needs them" : "");
     out_puts("\n");
     if (brief)
         out_puts("kiln cache list, show ID, gc --max-size BYTES, clear, verify: see 'kiln cache --help'\n");
@@ -236,7 +236,7 @@ const cli_command cli_cache_command = {
         "list shows the entries, show prints one of them (by any unique prefix of its id), gc removes the least "
         "recently used ones until at most --max-size is left, clear removes all, and verify reads every entry and "
         "removes damaged ones. A kernel or reference that was removed is made again when a command needs it. Without "
-        "a word the command prints the folder and the number of entries.",
+        "an action the command prints the folder and the number of entries.",
     .min_words = 0,
     .max_words = 2,
     .completes = CLI_WORDS,

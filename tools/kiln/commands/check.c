@@ -11,7 +11,7 @@ typedef struct check_args {
     cli_list variants;
     uint64_t max_configurations, seed;
     double max_seconds;
-    const char *strategy;
+    const char *strategy, *sarif_to, *suppress;
     bool each, notes;
 } check_args;
 
@@ -68,6 +68,8 @@ static void show_text(const cli *c, const check_view *view)
     if (notes)
         out_printf(", %s note%s%s", cli_whole(notes), notes == 1 ? "" : "s",
                    args->notes ? "" : " (--notes shows them)");
+    if (view->found.suppressed)
+        out_printf(", %s suppressed", cli_whole(view->found.suppressed));
     out_puts("\n");
     if (view->uncounted)
         out_printf("  of a space too large to be counted in a short time%s\n",
@@ -88,6 +90,7 @@ static void show_json(const cli *c, const check_view *view)
         js_set(object, "space_counted", json_false());
     js_set(object, "first_failure", js_text(view->why));
     js_set(object, "findings", findings_json(&view->found));
+    js_set(object, "suppressed", js_whole(view->found.suppressed));
     js_print(object);
 }
 
@@ -150,6 +153,8 @@ static int check_run(cli *c)
 {
     check_args *args = c->args;
     check_view view = {.progress = progress_wanted(c)};
+    if (!findings_read_rules(&view.found, args->suppress))
+        return cli_exit_code(KILN_ERROR_IO);
     args->run.check = args->run.no_measure = true;
     if (!args->engine.device)
         args->engine.device = "sim";
@@ -184,6 +189,11 @@ static int check_run(cli *c)
         show_json(c, &view);
     else
         show_text(c, &view);
+    if (args->sarif_to) {
+        const int failed = findings_write_sarif(c, &view.found, args->sarif_to);
+        if (failed)
+            return failed;
+    }
     return findings_severe(&view.found) ? CLI_FOUND : status != KILN_OK ? cli_exit_code(status) : view.code;
 }
 
@@ -211,6 +221,10 @@ static const cli_option options[] = {
     CLI_TIMEOUT_OPTION(FIELD(run), "."),
     {"notes", 0, CLI_FLAG, FIELD(notes), NULL, CLI_NOTHING, NULL,
      "Also show findings that may be intended, such as two threads that write the same value to one place."},
+    {"sarif", 0, CLI_TEXT, FIELD(sarif_to), "FILE", CLI_FILES, NULL,
+     "Also write the findings to this file as SARIF 2.1.0, which code hosts show beside the source."},
+    {"suppress", 0, CLI_TEXT, FIELD(suppress), "FILE", CLI_FILES, NULL,
+     "Leave out the findings that a rule of this file matches. A rule is a line: `race`, or `race scan* scan.cu:12`."},
 };
 static const cli_group group = {"What to check", options, CLI_COUNT(options)};
 

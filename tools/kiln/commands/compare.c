@@ -338,7 +338,8 @@ static const char *summary(const comparison *c)
 static const char *sentence(const comparison *c)
 {
     if (c->numbers[NOT_JUDGED] == c->count)
-        return "Nothing was judged: the times are the wall time of the simulator, or of different kinds.";
+        return "No configuration was judged: the times are the wall time of the simulator, or the two sides have "
+               "different kinds of times.";
     return c->numbers[SLOWER] + c->numbers[FAILS] ? "B is a regression." : "B is no regression.";
 }
 
@@ -542,7 +543,7 @@ static const cli_option options[] = {
     {"csv", 0, CLI_TEXT, FIELD(csv), "FILE", CLI_FILES, NULL, "Also write all rows to a file."},
     {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only results of this variant."},
     {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_NOTHING, NULL,
-     "Only results of devices with this in their name, or with this id or uuid."},
+     "Only results of devices whose name contains this text, or whose id or uuid it is."},
     CLI_STORE_OPTION(FIELD(store)),
 };
 static const cli_group group = {"Comparison", options, CLI_COUNT(options)};
@@ -561,13 +562,15 @@ const cli_command cli_compare_command = {
         "  a device, such as h100, or a version, such as 'driver 13.0', 'nvrtc 12.9' or 'kiln 0.1.0': samples of the "
         "store\n\n"
         "If both sides have samples of one device, only samples of the same device are compared. Otherwise the devices "
-        "are compared. To compare two commits, sweep each into a store of its own.\n\n"
+        "are compared. To compare two commits, run a sweep of each with its own store (--store).\n\n"
         "B is slower than A if the confidence intervals of both medians do not overlap, and the difference is above "
-        "--noise. The intervals come from the repetitions of each sample. Their level is 95 %, divided among the "
-        "compared configurations (Bonferroni), so that a large sweep does not fail by chance. A measured time without "
+        "--noise. The intervals come from the repetitions of each sample. All intervals together hold with a "
+        "probability of 95 % (Bonferroni's correction), so that a large sweep does not fail by chance. A measured "
+        "time without "
         "an interval counts as uncertain by 5 %. Estimated times and counters are exactly repeatable: for them only "
-        "--noise counts. The wall time of the simulator is not judged.\n\n"
-        "The --json output of a command that failed does not tell its configurations. Every configuration of the other "
+        "--noise counts. kiln does not judge the wall time of the simulator.\n\n"
+        "The --json output of a command that failed does not contain its configurations. Every configuration of the "
+        "other "
         "result then counts as failed on this side.\n\n"
         "The exit code is 1 if a configuration is slower or fails now, and 0 otherwise.",
     .min_words = 2,
@@ -578,7 +581,7 @@ const cli_command cli_compare_command = {
     .examples =
         (const cli_example[]){{"kiln compare before.db after.db", "Two sweeps: kiln tune matmul --store before.db."},
                               {"kiln compare before.db after.db --best --markdown >> comment.md",
-                               "The winners only, as a table for a pull request."},
+                               "Only the fastest configurations, as a table for a pull request."},
                               {"kiln compare h100 h200 matmul", "Two devices of the store."},
                               {"kiln compare old.json new.json", "Two outputs of kiln tune --json."},
                               {"kiln compare 'driver 12.8' 'driver 13.0' matmul --noise 2 --csv all.csv",

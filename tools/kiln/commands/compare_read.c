@@ -127,12 +127,13 @@ static int read_store(cli *c, const char *path, const char *select, const char *
     side->what = select ? cli_printf("%s, in %s", select, shown) : side->name;
     if (side->count > 0)
         return 0;
-    return cli_fail(c, KILN_ERROR_NOT_FOUND,
-                    select
-                        ? "%s has no samples of '%s'%s%s: a side is a file, or a device or version of the store; 'kiln "
-                          "results' lists its samples"
-                        : "%s has no samples%.0s%s%s",
-                    shown, select ? select : "", spec ? " of " : "", spec ? spec : "");
+    return cli_fail(
+        c, KILN_ERROR_NOT_FOUND,
+        select
+            ? "%s has no samples of '%s'%s%s: each side is a file, or a device or version that the store has samples "
+              "of; 'kiln results' lists these samples"
+            : "%s has no samples%.0s%s%s",
+        shown, select ? select : "", spec ? " of " : "", spec ? spec : "");
 }
 
 /* Reads an exported file or a recorded space through a store of its own, in a temporary folder. */
@@ -143,7 +144,7 @@ static int read_exported(cli *c, const char *spec, compare_side *side)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     if (!mkdtemp(made))
-        return cli_fail(c, KILN_ERROR_IO, "%s: no temporary folder can be made", made);
+        return cli_fail(c, KILN_ERROR_IO, "%s: kiln cannot make a temporary folder", made);
     const char *path = cli_printf("%s/samples.db", made);
     kiln_status status = kiln_store_open(c->engine, path, 0, &store, &error);
     if (status == KILN_OK)

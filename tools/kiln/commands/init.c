@@ -94,7 +94,7 @@ static int read_params(cli *c, value_list *list)
     for (size_t i = 0; i < args->params.count; i++) {
         const char *name = args->params.items[i], *equals = strchr(name, '=');
         if (!equals || equals == name || !equals[1])
-            return cli_usage(c, "--param needs NAME=VALUE,VALUE,... and got '%s'", name);
+            return cli_usage(c, "--param needs NAME=VALUE,VALUE,..., not '%s'", name);
         name = cli_strndup(name, (size_t)(equals - name));
         for (const char *at = equals; at; at = strchr(at + 1, ','))
             add_value(list, (kiln_setting){name, init_value(cli_strndup(at + 1, strcspn(at + 1, ",")))});
@@ -102,20 +102,57 @@ static int read_params(cli *c, value_list *list)
     return 0;
 }
 
+/* ---- --launch: a file, a line, or both ---- */
+
+/* Splits "FILE", "LINE" or "FILE:LINE". *file is NULL for the source itself. Returns the line; 0: none is given. */
+static unsigned split_launch(const char *text, const char **file)
+{
+    const char *colon = text ? strrchr(text, ':') : NULL, *digits = colon ? colon + 1 : text;
+    char *end = NULL;
+    unsigned long line = digits && *digits >= '0' && *digits <= '9' ? strtoul(digits, &end, 10) : 0;
+    *file = text;
+    if (!line || *end || line > INT_MAX)
+        return 0;
+    *file = colon ? cli_strndup(text, (size_t)(colon - text)) : NULL;
+    return (unsigned)line;
+}
+
 /* ---- the spec ---- */
 
-/* How a spec in `folder` names the source. A spec may read what lies below its folder. */
-static const char *name_from(const char *source, const char *folder)
+/* Returns the path of `file` from `folder`, with ".." where it leads upwards. Both are whole paths without links. */
+static const char *path_between(const char *folder, const char *file)
+{
+    size_t same = 0;
+    for (size_t i = 0; folder[i] && folder[i] == file[i]; i++)
+        if (folder[i] == '/')
+            same = i + 1;
+    size_t length = strlen(folder);
+    if (strncmp(folder, file, length) == 0 && file[length] == '/')
+        same = length + 1;
+    const char *up = "";
+    for (const char *rest = same > length ? "" : folder + same; *rest;) {
+        up = cli_printf("../%s", up);
+        rest += strcspn(rest, "/");
+        rest += *rest == '/';
+    }
+    return cli_printf("%s%s", up, file + same);
+}
+
+/* Returns the path by which a spec in `folder` names the source. A spec may read files below its folder. Other files need
+ * --read-anywhere, which the user gave by naming the source. */
+static const char *name_from(init_args *args, const char *source, const char *folder)
 {
     char whole[PATH_MAX], base[PATH_MAX];
     if (!realpath(source, whole) || !realpath(folder, base))
         return source;
-    size_t length = strcmp(base, "/") == 0 ? 0 : strlen(base);
-    if (strncmp(whole, base, length) == 0 && whole[length] == '/')
-        return cli_printf("%s", whole + length + 1);
-    cli_complain("warning: a spec reads only files below its own folder: write it beside the source (--output), or "
-                 "use it with --read-anywhere");
-    return cli_printf("%s", whole);
+    const char *name = path_between(strcmp(base, "/") == 0 ? "" : base, whole);
+    if (strncmp(name, "../", 3) == 0) {
+        cli_complain(
+            "warning: a spec reads only files below its own folder: write the spec beside the source (--output), "
+            "or use it with --read-anywhere");
+        args->engine.read_anywhere = true;
+    }
+    return name;
 }
 
 typedef struct drafted {
@@ -145,16 +182,17 @@ static int init_run(cli *c)
     kiln_error *error = NULL;
     const char *source = c->words.items[0], *to = args->output_to, *folder = ".";
     if (ends_in(source, ".json") || ends_in(source, ".json.gz"))
-        return cli_usage(c,
-                         "%s is not a CUDA source. A problem file (T1) is a spec already: 'kiln tune %s'; a recorded "
-                         "space gives the values of params: 'kiln init SOURCE.cu --space %s'",
-                         source, source, source);
+        return cli_usage(
+            c,
+            "%s is not a CUDA source. If it is a problem file (T1), it is a spec already: 'kiln tune %s'. If it is a "
+            "recorded space, it can give the values of params: 'kiln init SOURCE.cu --space %s'",
+            source, source, source);
     if (ends_in(source, ".yaml") || ends_in(source, ".yml"))
         return cli_usage(c, "%s is a spec already: 'kiln tune %s'", source, source);
     if (to && lstat(to, &there) == 0)
-        return cli_fail(c, KILN_ERROR_IO, "%s exists already, and is not overwritten", to);
+        return cli_fail(c, KILN_ERROR_IO, "%s exists already, and kiln init does not overwrite it", to);
     if (to && strrchr(to, '/'))
-        folder = cli_strndup(to, (size_t)(strrchr(to, '/') - to) + 1);
+        folder = strrchr(to, '/') == to ? "/" : cli_strndup(to, (size_t)(strrchr(to, '/') - to));
     if (!args->engine.device)
         args->engine.device = "sim";
     if (ends_in(source, ".py") &&
@@ -164,6 +202,7 @@ static int init_run(cli *c)
     if (ends_in(source, ".py"))
         return init_from_script(c, source, to, folder);
     init_plan plan = {.folder = folder};
+    const char *named = name_from(args, source, folder);
     int code = read_params(c, &values);
     if (!code && args->nvcc)
         code = init_read_nvcc(c, &plan);
@@ -175,12 +214,16 @@ static int init_run(cli *c)
         code = read_space(c, &values);
     if (code)
         return code;
+    const char *launch = NULL;
+    const unsigned launch_line = split_launch(args->launch, &launch);
     kiln_draft_options options = {.size = sizeof options,
                                   .kernel = args->kernel,
-                                  .source = name_from(source, folder),
+                                  .source = named,
+                                  .folder = folder,
                                   .values = values.items,
                                   .value_count = values.count,
-                                  .launch = args->launch,
+                                  .launch = launch,
+                                  .launch_line = launch_line,
                                   .includes = plan.includes.items,
                                   .include_count = plan.includes.count,
                                   .options = plan.options.items,
@@ -198,9 +241,8 @@ static int init_run(cli *c)
     if (to) {
         code = cli_write_file(c, to, made.text, made.length);
         if (!code && !c->output.json)
-            out_printf("%s is written. Read its comments, then: kiln tune %s%s%s\n", to, cli_shell_word(to),
-                       cli_spec_options(&args->engine),
-                       *options.source == '/' && !args->engine.read_anywhere ? " --read-anywhere" : "");
+            out_printf("%s is written. Read its comments, then: kiln tune %s%s\n", to, cli_shell_word(to),
+                       cli_spec_options(&args->engine));
     } else if (!c->output.json) {
         out_write(made.text, made.length);
     }
@@ -221,7 +263,8 @@ static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, FIELD(output_to), "FILE", CLI_FILES, NULL,
      "Write the spec to this file, which must not exist. Default: standard output."},
     {"launch", 0, CLI_TEXT, FIELD(launch), "FILE", CLI_FILES, NULL,
-     "A file whose host code launches the kernel (<<<grid, block>>>). Default: the source itself."},
+     "A file whose host code launches the kernel (<<<grid, block>>>). Default: the source itself. FILE:LINE, or LINE for "
+     "a line of the source, chooses one of several launches."},
     {"nvcc", 0, CLI_TEXT, FIELD(nvcc), "LINE", CLI_NOTHING, NULL,
      "The command line that compiles the source with nvcc, as one text. Its folders of headers (-I), macros (-D) and "
      "options such as -std and --use_fast_math go into the spec."},
@@ -246,7 +289,8 @@ const cli_command cli_init_command = {
         "#ifndef, and parameters of templates. The compiler gives the types of the arguments. The use of blockIdx, "
         "blockDim and threadIdx gives grid and block. kiln runs the kernel once on the simulated device to find the "
         "sizes of its arrays, and which arrays it writes.\n\n"
-        "A script in Python that calls Kernel Tuner gives a spec too: its kernel, params, restrictions, grid, arrays and "
+        "A script in Python that calls Kernel Tuner gives a spec too: its kernel, params, restrictions, grid, arrays "
+        "and "
         "answer. kiln reads the script and does not run it. This needs python3.\n\n"
         "The spec is a first guess, and its comments tell you what to check. It has no reference yet: kiln compares "
         "each answer with the answer of the default configuration.",
@@ -260,10 +304,11 @@ const cli_command cli_init_command = {
             {"kiln init saxpy.cu > saxpy.yaml && kiln tune saxpy.yaml", "From a kernel to its best "
                                                                         "configuration."},
             {"kiln init kernels.cu --kernel gemm -o gemm.yaml", "One kernel of several."},
-            {"kiln init sort.cu -p VECTOR=1,2,4 -p TYPE=uint", "Where a guess would not compile."},
-            {"kiln init sgemm.cuh --launch runner.cu -o sgemm.yaml", "Where another file launches the kernel."},
+            {"kiln init sort.cu -p VECTOR=1,2,4 -p TYPE=uint", "If the guessed values do not compile."},
+            {"kiln init sgemm.cuh --launch runner.cu -o sgemm.yaml", "If another file launches the kernel."},
+            {"kiln init sort.cu --launch 120", "If the source launches the kernel in several ways."},
             {"kiln init k.cu --nvcc 'nvcc -O3 -Iinclude -DREAL=float --use_fast_math k.cu' -o k.yaml",
-             "With the options of a build."},
+             "With the compiler options of your build."},
             {"kiln init convolution.py -o convolution.yaml", "From a script for Kernel Tuner."},
             {"kiln init gemm.cu --space gemm_cache.json -o gemm.yaml", "With the values that Kernel Tuner tried."},
             {0}},

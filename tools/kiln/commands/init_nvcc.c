@@ -135,8 +135,7 @@ static int take_define(cli *c, init_plan *plan, const char *text)
     if (text[strcspn(text, "(=")] == '(')
         return cli_usage(
             c,
-            "--nvcc: -D%s defines a macro with arguments, which a spec cannot do: write the #define into the "
-            "source",
+            "--nvcc: -D%s defines a macro with arguments. A spec cannot define one: write the #define into the source",
             text);
     add_define(plan, text);
     return 0;
@@ -185,10 +184,10 @@ int init_read_nvcc(cli *c, init_plan *plan)
             take_ptxas(plan, value);
             taken = true;
         } else if (strcmp(word, "-include") == 0 || strcmp(word, "--pre-include") == 0) {
-            return cli_usage(c,
-                             "--nvcc: %s puts a header before the source, which a spec cannot do: write the #include "
-                             "into the source",
-                             word);
+            return cli_usage(
+                c,
+                "--nvcc: %s puts a header before the source. A spec cannot do this: write the #include into the source",
+                word);
         }
         for (size_t k = 0; k < CLI_COUNT(kept) && !taken; k++)
             for (size_t n = 0; n < 2 && !taken; n++) {
@@ -228,20 +227,22 @@ int init_make_stubs(cli *c, init_plan *plan)
         const char *name = args->stubs.items[i];
         struct stat info;
         if (!*name || *name == '/' || strstr(name, "..") || name[strlen(name) - 1] == '/')
-            return cli_usage(c, "--stub needs the name behind #include, such as 'glm/glm.hpp', and got '%s'", name);
-        const char *path = cli_printf("%s/stubs/%s", plan->folder, name);
+            return cli_usage(c, "--stub needs the name that follows #include, such as 'glm/glm.hpp', not '%s'", name);
+        const char *path = strcmp(plan->folder, ".") == 0 ? cli_printf("stubs/%s", name)
+                                                          : cli_printf("%s/stubs/%s", plan->folder, name);
         if (stat(path, &info) == 0)
             continue;
-        const char *text =
-            cli_printf("#pragma once\n/* %s for kernels. It is empty: kiln init --stub %s made it. Declare "
-                       "here what a kernel needs of it. */\n",
-                       name, name);
+        const char *text = cli_printf(
+            "#pragma once\n/* %s for kernels. `kiln init --stub %s` made this file empty. Declare here the functions "
+            "and types that a kernel needs from it. */\n",
+            name, name);
         if (!make_folders(path))
             return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
         int code = cli_write_file(c, path, text, strlen(text));
         if (code)
             return code;
-        cli_complain(cli_printf("note: %s is an empty header. Declare there what a kernel needs of it", path));
+        cli_complain(cli_printf(
+            "note: %s is an empty header. Declare in it the functions and types that a kernel needs from it", path));
     }
     if (args->stubs.count)
         cli_list_add(&plan->includes, "stubs");

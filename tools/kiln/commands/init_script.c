@@ -65,10 +65,10 @@ static int read_script(cli *c, const char *script, json_t **answer)
         size_t length = fread(text, 1, (size_t)info.st_size, to);
         *answer = json_loadb(text, length, 0, NULL);
         if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-            code = cli_fail(c, KILN_ERROR_UNSUPPORTED, "%s: the script takes too long to follow", script);
+            code = cli_fail(c, KILN_ERROR_UNSUPPORTED, "%s: reading the script takes too long", script);
         else if (!json_is_object(*answer))
             code = cli_fail(c, KILN_ERROR_UNSUPPORTED,
-                            "%s: the reader of scripts ended with an error (python3, status %d)", script,
+                            "%s: the program that reads scripts (python3) ended with an error, status %d", script,
                             WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }
     const char *error = code ? NULL : json_string_value(json_object_get(*answer, "error"));
@@ -81,7 +81,18 @@ static int read_script(cli *c, const char *script, json_t **answer)
     return code;
 }
 
-/* Writes the files that belong to the spec, in its folder. Returns 0 or the exit code. */
+/* Returns true if a file has exactly this text. */
+static bool is_same_text(const char *path, const char *text, size_t length)
+{
+    FILE *file = fopen(path, "rb");
+    char *have = file ? cli_alloc(length + 1) : NULL;
+    const bool same = file && fread(have, 1, length + 1, file) == length && memcmp(have, text, length) == 0;
+    if (file)
+        fclose(file);
+    return same;
+}
+
+/* Writes the files that belong to the spec, in its folder. A file that has this text already stays. Returns 0 or the exit code. */
 static int write_files(cli *c, json_t *files, const char *folder)
 {
     const char *name;
@@ -89,9 +100,11 @@ static int write_files(cli *c, json_t *files, const char *folder)
     struct stat info;
     json_object_foreach(files, name, text)
     {
-        const char *path = strcmp(folder, ".") == 0 ? name : cli_printf("%s%s", folder, name);
+        const char *path = strcmp(folder, ".") == 0 ? name : cli_printf("%s/%s", folder, name);
         if (strchr(name, '/'))
             return cli_fail(c, KILN_ERROR_IO, "%s is no name of a file", name);
+        if (lstat(path, &info) == 0 && is_same_text(path, json_string_value(text), json_string_length(text)))
+            continue;
         if (lstat(path, &info) == 0)
             return cli_fail(c, KILN_ERROR_IO, "%s exists already, and is not overwritten", path);
         int code = cli_write_file(c, path, json_string_value(text), json_string_length(text));
@@ -101,6 +114,20 @@ static int write_files(cli *c, json_t *files, const char *folder)
             out_printf("%s is written too.\n", path);
     }
     return 0;
+}
+
+/* Returns true if one of the files is a program that makes the inputs of the spec. */
+static bool makes_inputs(json_t *files)
+{
+    const char *name;
+    json_t *text;
+    json_object_foreach(files, name, text)
+    {
+        const char *at = strstr(name, "_inputs.py");
+        if (at && !at[sizeof "_inputs.py" - 1])
+            return true;
+    }
+    return false;
 }
 
 /* Runs the default configuration with the tiny sizes, and says how that ended if it failed. */
@@ -133,7 +160,7 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     const char *source_folder = strrchr(script, '/') ? cli_strndup(script, (size_t)(strrchr(script, '/') - script))
                                                      : ".";
     if (to && realpath(source_folder, whole) && realpath(folder, base) && strcmp(whole, base) != 0)
-        return cli_usage(c, "the spec of a script belongs into the script's folder, beside the kernel: -o %s/%s",
+        return cli_usage(c, "the spec of a script must be in the script's folder, beside the kernel: -o %s/%s",
                          source_folder, strrchr(to, '/') ? strrchr(to, '/') + 1 : to);
     int code = cli_engine(c, &args->engine);
     if (!code)
@@ -155,7 +182,7 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     if (!code && to) {
         if (kiln_spec_load(c->engine, to, &spec, &error) != KILN_OK)
             code = cli_error(c, error);
-        else
+        else if (!makes_inputs(files)) /* its inputs are not there yet */
             try_spec(c, spec);
         kiln_spec_free(spec);
     }

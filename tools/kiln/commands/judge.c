@@ -85,15 +85,16 @@ static int judge_run(cli *c)
 
 static const cli_option options[] = {
     {"candidate", 'c', CLI_TEXT, FIELD(candidate), "FILE", CLI_FILES, NULL,
-     "The CUDA source to judge. It replaces the source of the variant, whose launch it gets."},
+     "The CUDA source to judge. It replaces the source of the variant, and it is launched in the same way."},
     {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_VARIANTS, NULL,
-     "The variant whose launch the candidate gets, and beside which its time is stated. Default: the first contender."},
+     "The variant whose launch the candidate gets. The verdict states the time of the candidate and of this variant. "
+     "Default: the first contender."},
     {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Set a param of the variant. Repeatable. Default: the default of the spec."},
     {"seed", 0, CLI_SEED, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of sizes, contents and orders. The same seed gives the same verdict. Default: 0."},
     {"budget", 'b', CLI_NUMBER, FIELD(budget), "SECONDS", CLI_NOTHING, NULL,
-     "Begin no further trial after this time. The verdict is then `undecided`. Default: 60."},
+     "After this time no further trial begins, and the verdict is `undecided`. Default: 60."},
     {"launch-limit", 0, CLI_NUMBER, FIELD(run.sample_timeout), "SECONDS", CLI_NOTHING, NULL,
      "The time limit of the kernels of one trial. Default: 20."},
 };
@@ -104,12 +105,14 @@ const cli_command cli_judge_command = {
     .summary = "give a verdict on a kernel that somebody else, or a program, wrote",
     .arguments = "SPEC",
     .about =
-        "Compiles a CUDA source in place of the source of a variant, runs trials, and gives a verdict: pass, or the first "
+        "Compiles a CUDA source in place of the source of a variant, runs trials, and gives a verdict: pass, or the "
+        "first "
         "fault with the smallest case in which it shows.\n\n"
         "The spec is the contract. Its `verify` has the reference. Its `judge` has what a kernel may assume: ranges of "
         "sizes, values and alignment of inputs. The trials are:\n\n"
         "  small sizes under all checks of the simulated device\n"
-        "  many sizes and contents, with guard zones, two poisons, and unchanged inputs\n"
+        "  many sizes and contents, with guard zones around the buffers; outputs hold two different patterns before "
+        "two launches, and inputs must not change\n"
         "  blocks in other orders\n"
         "  buffers at every allowed alignment\n"
         "  several calls in the same memory\n"

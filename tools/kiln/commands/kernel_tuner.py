@@ -40,6 +40,7 @@ class Number:
 class Array:
     def __init__(self, dtype, shape, fill):
         self.dtype, self.shape, self.fill, self.name = dtype, shape, fill, None
+        self.of = None  # the array of the script that TunablePrecision() converts
 
 
 class Source:
@@ -507,6 +508,10 @@ class Reader:
                         "position": len(self.trace)}
                 (self.calls if last == "tune_kernel" else self.runs).append(call)
                 return Result(call)
+            if last == "TunablePrecision" and len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], Array):
+                made = Array(args[0], args[1].shape, args[1].fill)  # a param chooses the type
+                made.of = args[1]
+                return made
             return Unknown("line %d: %s()" % (node.lineno, path))
         dtype = self.dtype(named.get("dtype"), None)
         if last in TYPES and len(args) == 1 and number(args[0]):
@@ -690,6 +695,17 @@ class Writer:
 
     # ---- parts ----
 
+    def add_file(self, name, text):
+        """Adds a file that lies beside the spec. If another file has the name already, the script's name comes first."""
+        try:
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                if file.read() != text:
+                    name = "%s_%s" % (re.sub(r"\W", "_", os.path.basename(self.reader.path)[:-3]), name)
+        except (OSError, UnicodeDecodeError):
+            pass
+        self.files[name] = text
+        return name
+
     def read_source(self, kernel, source):
         if isinstance(source, (list, tuple)) and source:
             for other in source[1:]:
@@ -703,10 +719,8 @@ class Writer:
                     return name, file.read()
             except OSError as fault:
                 raise Unreadable("the source %s cannot be read: %s" % (path, fault.strerror))
-        if isinstance(source, str) and kernel in source:
-            name = re.sub(r"\W", "_", kernel) + ".cu"
-            self.files[name] = source.strip("\n") + "\n"
-            return name, source
+        if isinstance(source, str) and re.sub(r"\W.*", "", kernel) in source:
+            return self.add_file(re.sub(r"\W.*", "", kernel) + ".cu", source.strip("\n") + "\n"), source
         if isinstance(source, (ast.Lambda, ast.FunctionDef, Bound, Unknown)):
             raise Unreadable("line %d: the source of kernel %s is made by code when Kernel Tuner asks for it (a function or a "
                              "template). Write one source with #if instead" % (self.call["line"], kernel))
@@ -781,10 +795,9 @@ class Writer:
                     self.call["line"], name, ": " + values.why if isinstance(values, Unknown) else ""))
             self.params[name] = [value_of(v) for v in values]
         source_name, text = self.read_source(kernel, self.need("kernel_source"))
-        declared, body = kernel_params(text, kernel)
+        declared, body = kernel_params(text, re.sub(r"<.*", "", kernel))
         if declared is None:
-            host = " It is a function of the host there (lang=\"C\")" if re.search(r"\b%s\s*\(" % re.escape(kernel), text) else ""
-            raise Unreadable("%s has no __global__ function %s.%s Give the kernel that it launches" % (source_name, kernel, host))
+            raise Unreadable(self.no_kernel(source_name, kernel, text))
         names = self.given.get("block_size_names") or ["block_size_x", "block_size_y", "block_size_z"]
         names = list(names) + ["block_size_x", "block_size_y", "block_size_z"][len(names):]
         wheres = self.restrictions()
@@ -793,7 +806,7 @@ class Writer:
         problem = list(problem) if isinstance(problem, (tuple, list)) else [problem]
         source_name, text = self.guard_sizes(source_name, text, problem)
         self.problem, self.text = problem, text
-        grid = self.grid(problem, names)
+        grid = self.extents = self.grid(problem, names)
         block = [n if n in self.params else ("256" if i == 0 else "1") for i, n in enumerate(names)]
         buffers, args, outputs = self.arguments(declared)
         symbols, shared = self.memories()
@@ -805,6 +818,25 @@ class Writer:
         verify, variants = self.verification(outputs, declared, names, source_name)
         return self.print(kernel, source_name, text, body, buffers, args, wheres, chosen, grid, block, shared, symbols, verify,
                           variants)
+
+    def no_kernel(self, source_name, kernel, text):
+        """The sentence for a function that is no kernel. A function of the host launches one, perhaps of another file."""
+        if not re.search(r"\b%s\s*\(" % re.escape(kernel), text):
+            return "%s has no __global__ function %s" % (source_name, kernel)
+        given = self.given.get("kernel_source")
+        for other in given if isinstance(given, (list, tuple)) else [given]:
+            name = other.path if isinstance(other, Source) else other if isinstance(other, str) and "\n" not in other else source_name
+            try:
+                with open(os.path.join(self.folder, name), encoding="utf-8", errors="replace") as file:
+                    found = re.findall(r"__global__[^;{]*?(\w+)\s*\([^;{]*\{", file.read())
+            except OSError:
+                continue
+            launched = [k for k in found if re.search(r"\b%s\s*(<[^;]*>)?\s*<<<" % k, text)]
+            if launched:
+                where = "" if name == source_name else " --launch %s" % source_name
+                return ("%s is a function of the host (lang=\"C\"), and a spec is for one kernel. It launches %s: 'kiln init %s -k %s%s' "
+                        "makes a spec of that kernel" % (kernel, launched[0], name, launched[0], where))
+        return "%s is a function of the host (lang=\"C\"), and a spec is for one kernel: give the kernel that it launches" % kernel
 
     def grid(self, problem, names):
         out = []
@@ -847,6 +879,8 @@ class Writer:
                         written or (not any_written and thing.fill == ("value", 0))))
                 buffers[name] = (thing, declaration, bool(out))
                 seen[id(thing)] = name
+                if thing.of:
+                    seen[id(thing.of)] = name
                 if out:
                     outputs.append((i, name))
                 args.append(name)
@@ -889,7 +923,8 @@ class Writer:
             size = smem["size"]
             shared = self.function_text(size) if isinstance(size, (ast.Lambda, ast.FunctionDef)) else self.number_text(size)
         if self.given.get("texmem_args"):
-            self.note("texmem_args was not read: a texture reference of CUDA before 12. Pass a texture object ({texture: BUFFER})")
+            raise Unreadable("line %d: texmem_args sets texture references, which CUDA 12 and later do not compile. Give the kernel "
+                             "a parameter of type cudaTextureObject_t, and {texture: BUFFER} in the spec" % self.call["line"])
         return symbols, shared
 
     def verification(self, outputs, declared, names, source_name):
@@ -911,7 +946,14 @@ class Writer:
             elif expected is not None and not isinstance(answer, Unknown):
                 references.append((index, name))
             elif re.search(r"%s\s*\[[^\]]*\b(gridDim|blockIdx)\b(?![^\]]*threadIdx)[^\]]*\]\s*[-+*]?=" % declared[index][1], self.text):
-                self.note("'%s' has an element for each block, so it depends on the params and is not verified" % name)
+                # the reference has the same grid and block, and the other params differ
+                same = [p for p in self.params if p in names or any(re.search(r"\b%s\b" % p, g) for g in self.extents)]
+                if len(same) == sum(len(v) > 1 for v in self.params.values()):
+                    self.note("'%s' has an element for each block, so it depends on the params and is not verified" % name)
+                    continue
+                self.note("'%s' has an element for each block, so only configurations with the same grid and block are compared" % name)
+                lines.append("  %s: {against: {variant: %s, params: {%s}}%s}" % (
+                    name, "tuned" if variants else "default", ", ".join("%s: %s" % (p, p) for p in same), tolerance))
             else:
                 same = "".join(", params: {%s}" % ", ".join("%s: %s" % (n, n) for n in self.problem_params())
                                if self.problem_params() else "")
@@ -946,14 +988,13 @@ class Writer:
             self.note("'answer' was not taken as a reference, because %s is not set by plain assignments" % fault)
             return None
         modules = self.modules()
-        name = re.sub(r"\W", "_", self.given["kernel_name"]) + "_reference.py"
-        self.files[name] = "\n".join(
+        name = re.sub(r"\W+", "_", self.given["kernel_name"]).strip("_") + "_reference.py"
+        return self.add_file(name, "\n".join(
             ["# The reference of the spec, from the statements of %s that compute 'answer'." % os.path.basename(self.reader.path),
              "import sys", "import numpy"] + [m for m in modules if m != "import numpy"] +
             ["", "folder, sizes = sys.argv[1], dict(word.split(\"=\", 1) for word in sys.argv[2:])"] + lines +
             ["answer = " + ast.unparse(wanted)] * (ast.unparse(wanted) != "answer") +
-            ["numpy.save(folder + \"/out/%s.npy\", numpy.asarray(answer[%d]))" % (n, i) for i, n in references]) + "\n"
-        return name
+            ["numpy.save(folder + \"/out/%s.npy\", numpy.asarray(answer[%d]))" % (n, i) for i, n in references]) + "\n")
 
     def slice(self, expression, before, lines, done, values):
         """Adds the statements that an expression needs. With `values` sizes have their values in the script; otherwise
@@ -971,6 +1012,8 @@ class Writer:
                 lines.append("%s = numpy.load(folder + \"/in/%s.npy\")" % (name, known))
             elif not values and isinstance(thing, Number) and thing.size == name and name in self.used:
                 lines.append("%s = int(sizes[\"%s\"])" % (name, name))
+            elif values and isinstance(thing, Number) and thing.size == name and isinstance(thing.value, int):
+                lines.append("%s = %d" % (name, thing.value))  # numpy.int32 overflows where the script's NumPy did not
             else:
                 places = [(i, s) for i, (n, s, _) in enumerate(self.reader.trace[:before]) if n == name]
                 if not places or file or any(not isinstance(s, (ast.Assign, ast.AnnAssign)) for _, s in places):
@@ -989,11 +1032,11 @@ class Writer:
                 and not str(getattr(i, "module", "")).startswith("kernel_tuner")]
 
     def write_inputs(self, kernel):
-        name = re.sub(r"\W", "_", kernel) + "_inputs.py"
-        self.files[name] = "\n".join(
+        name = re.sub(r"\W+", "_", kernel).strip("_") + "_inputs.py"
+        name = self.add_file(name, "\n".join(
             ["# The inputs of the spec, from the statements of %s that make them. Run it once." % os.path.basename(self.reader.path),
              "import numpy"] + [m for m in self.modules() if m != "import numpy"] + [""] + self.input_program +
-            ["numpy.save(\"%s.npy\", numpy.asarray(arguments[%d]))" % i for i in self.inputs.items()]) + "\n"
+            ["numpy.save(\"%s.npy\", numpy.asarray(arguments[%d]))" % i for i in self.inputs.items()]) + "\n")
         self.note("%s makes the files of %s: run 'python3 %s' once, in the folder of the spec" % (name, ", ".join(self.inputs), name))
 
     def guard_sizes(self, source_name, text, problem):
@@ -1011,8 +1054,7 @@ class Writer:
             return source_name, text
         for macro in found:
             text = re.sub(r"^([ \t]*#[ \t]*define[ \t]+%s[ \t].*)$" % macro, r"#ifndef %s\n\1\n#endif" % macro, text, flags=re.M)
-        made = re.sub(r"\.(\w+)$", r"_sizes.\1", os.path.basename(source_name))
-        self.files[made] = text
+        made = self.add_file(re.sub(r"\.(\w+)$", r"_sizes.\1", os.path.basename(source_name)), text)
         self.defines.update(found)
         self.note("%s is a copy of %s with #ifndef around %s, so that the spec can set these sizes" % (made, source_name, ", ".join(found)))
         return made, text
@@ -1039,6 +1081,9 @@ class Writer:
             while small % 2 == 0 and small // 2 >= least:
                 small //= 2
             tiny[name] = small if small <= 4096 else min(value, least)
+        for name, value in sizes.items():  # other sizes may be capacities, so only huge ones become smaller
+            if name not in problem and value > 1 << 20:
+                tiny[name] = 1 << 16
         return tiny
 
     def print(self, kernel, source_name, text, body, buffers, args, wheres, chosen, grid, block, shared, symbols, verify, variants):
@@ -1069,7 +1114,7 @@ class Writer:
         tiny = self.tiny_sizes(sizes)
         for note in self.reader.notes:
             lines.append("# check: %s." % note)
-        lines += ["kiln: 1", "name: %s" % re.sub(r"\W", "_", kernel)[:63], "source: %s" % source_name]
+        lines += ["kiln: 1", "name: %s" % re.sub(r"\W+", "_", kernel).strip("_")[:63], "source: %s" % source_name]
         options, defines = self.options()
         if options:
             lines.append("options: [%s]" % ", ".join('"%s"' % o for o in options))
@@ -1099,7 +1144,7 @@ class Writer:
             own += ["where:"] + ["  - \"%s\"" % w.replace('"', "'") for w in wheres]
         while len(grid) > 1 and grid[-1] == block[-1] == "1":
             grid, block = grid[:-1], block[:-1]
-        launch = ["launch:", "  kernel: %s" % kernel, "  grid: [%s]" % ", ".join('"%s"' % g for g in grid),
+        launch = ["launch:", "  kernel: %s" % self.kernel_text(kernel), "  grid: [%s]" % ", ".join('"%s"' % g for g in grid),
                   "  block: [%s]" % ", ".join(block)]
         if shared:
             launch.append("  shared: \"%s\"" % shared)
@@ -1111,6 +1156,12 @@ class Writer:
         else:
             lines += own + [""] + launch
         return "\n".join(lines) + "\n"
+
+    def kernel_text(self, kernel):
+        """The kernel's name in the spec: the params among its template arguments in braces."""
+        if "<" not in kernel:
+            return kernel
+        return '"%s"' % re.sub(r"\w+", lambda m: "{%s}" % m[0] if m[0] in self.params and m.start() > kernel.index("<") else m[0], kernel)
 
     def variant(self, call, buffers):
         """The kernel that the script runs for the answer, as a variant that is no contender."""
@@ -1171,8 +1222,10 @@ class Writer:
             try:
                 text = self.expression(one) if isinstance(one, str) else self.function_text(one)
                 text = re.sub(r"\btime\b", "(1000 * time)", text)
-                if re.search(r"\b(nvml|ps|core|mem)_\w+", text):
-                    raise Unreadable("it needs an observer")
+                unknown = [n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name) and
+                           n.id not in self.params and n.id not in self.used and n.id not in RESERVED and n.id != "time"]
+                if unknown:
+                    raise Unreadable("%s needs an observer" % unknown[0])
                 out[re.sub(r"\W+", "_", name).strip("_").lower()] = text
             except (Unreadable, SyntaxError, AttributeError) as fault:
                 self.note("the metric %s was not read (%s)" % (name, fault))

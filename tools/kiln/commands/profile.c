@@ -323,13 +323,13 @@ static void show_rest(const kiln_counters *c)
     }
     if (c->global_atomic_requests) {
         table_cell(&table, "global atomics");
-        table_cell(&table, "%s addresses a request, %s lanes on the most wanted one, %s at most",
+        table_cell(&table, "%s addresses per request, %s lanes on the most frequent address, %s at most",
                    cli_per(c->global_atomic_addresses, c->global_atomic_requests),
                    cli_per(c->global_atomic_serial, c->global_atomic_requests), cli_whole(c->global_atomic_most));
     }
     if (c->shared_atomic_requests) {
         table_cell(&table, "shared atomics");
-        table_cell(&table, "%s addresses a request, %s lanes on the most wanted one, %s at most",
+        table_cell(&table, "%s addresses per request, %s lanes on the most frequent address, %s at most",
                    cli_per(c->shared_atomic_addresses, c->shared_atomic_requests),
                    cli_per(c->shared_atomic_serial, c->shared_atomic_requests), cli_whole(c->shared_atomic_most));
     }
@@ -355,11 +355,11 @@ static void show_kernel(const kiln_profiled_kernel *k)
                cli_whole(k->launches), k->launches == 1 ? "" : "es", cli_whole(k->blocks), dims_text(k->block),
                threads % 32 ? cli_printf(" (the last warp %u lanes)", (unsigned)(threads % 32)) : "",
                cli_whole(k->warps));
-    out_printf("  %d registers%s, %s of shared memory, %s of local memory a thread\n", k->registers,
+    out_printf("  %d registers%s, %s of shared memory per block, %s of local memory per thread\n", k->registers,
                k->registers_exact ? "" : " (estimated)", cli_bytes(k->static_shared + k->dynamic_shared),
                cli_bytes(k->local_bytes));
     if (k->occupancy > 0)
-        out_printf("  occupancy %s %%: %d blocks an SM, limited by %s\n", cli_significant(100 * k->occupancy, 3),
+        out_printf("  occupancy %s %%: %d blocks per SM, limited by %s\n", cli_significant(100 * k->occupancy, 3),
                    k->blocks_per_sm, k->limited_by);
     if (k->flops > 0)
         out_printf("  %s floating-point operations\n", cli_whole((uint64_t)k->flops));

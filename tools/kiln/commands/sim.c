@@ -71,14 +71,18 @@ static void page(const found *f)
     out_puts("# Instructions of the simulated device\n\n"
              "Made by `kiln sim coverage --page` from `ops.def`; a test fails if it is not up to date.\n\n");
     out_printf(
-        "%zu instructions in %zu forms run. A form lists suffixes: alternatives with | between them, `?` where "
-        "they may be left out. `ops.def` has the operands, too.\n\n"
-        "PTX for any target is loaded, also for a later one than the device's compute capability. An instruction "
-        "that the device does not have is then an error, with its line and the target that it needs (with "
-        "`KILN_SIM_TARGET=strict` all of such PTX is refused, as on a GPU). *needs* says which that is, and `@90` "
-        "after a suffix or among the suffixes of a form that this one needs more: 90 is sm_90 and all later, 90a "
-        "(100f) that one and later ones of its family, with the features of their architecture (family), 90F all "
-        "from there on, with these features.\n\n",
+        "%zu instructions in %zu forms run. A form lists the suffixes of an instruction. A | separates alternatives, "
+        "and a `?` marks optional suffixes. `ops.def` shows the operands too.\n\n"
+        "The simulated device loads PTX for any target, even if the target is later than the device's compute "
+        "capability. If such PTX contains an instruction that the device does not have, loading fails, and the error "
+        "names the line and the target that the instruction needs. (With `KILN_SIM_TARGET=strict` the device refuses "
+        "all PTX for a later target, as a GPU does.) The column *needs* states the target that every form of the "
+        "instruction needs. A mark such as `@90` after a suffix, or among the suffixes of a form, states the target "
+        "that this suffix or form needs. `90` means sm_90 and all later targets. `90a` means targets from sm_90 on, "
+        "of the same family, with the features of their architecture (such as sm_90a). `100f` means targets from "
+        "sm_100 on, of the same family, with the features of their family or architecture (such as sm_100f or "
+        "sm_100a). `90F` means all targets from sm_90 on, of any family, with the features of their family or "
+        "architecture.\n\n",
         f->instructions, f->forms);
     out_puts("| instruction | needs | forms |\n| --- | --- | --- |\n");
     kiln_sim_instructions(page_row, NULL);
@@ -163,7 +167,15 @@ static const cli_option options[] = {
     {"devices", 0, CLI_WHOLE, FIELD(devices), "N", CLI_NOTHING, NULL,
      "The number of simulated devices, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},
     {"check", 0, CLI_FLAG, FIELD(check), NULL, CLI_NOTHING, NULL,
-     "Check every launch for wrong accesses, races and barriers. Findings go to standard error."},
+     "Check every launch for wrong accesses, races and barriers. When the program has ended, kiln prints the findings of all "
+     "its processes on standard error, each line of the source or pair of lines once."},
+    {"details", 0, CLI_TEXT, FIELD(details_to), "FILE", CLI_FILES, NULL,
+     "With --check: write every finding and note in full to this file. With --json it is JSON."},
+    {"sarif", 0, CLI_TEXT, FIELD(sarif_to), "FILE", CLI_FILES, NULL,
+     "With --check: write the findings to this file as SARIF 2.1.0, which code hosts show beside the source."},
+    {"suppress", 0, CLI_TEXT, FIELD(suppress), "FILE", CLI_FILES, NULL,
+     "With --check: leave out the findings that a rule of this file matches. A rule is a line: `race`, or `race scan* "
+     "scan.cu:12`."},
     {"profile", 0, CLI_FLAG, FIELD(profile), NULL, CLI_NOTHING, NULL,
      "When the program has ended, list its kernels on standard error, with the times that they would take on the "
      "device. With --json the list is JSON."},
@@ -191,9 +203,9 @@ const cli_command cli_sim_command = {
         "reason and the remedy. Write the options of kiln before the program, and the arguments of the program after "
         "it. The exit code is the program's. With --check it is 1 if there are findings other than notes. It is 125 "
         "or 127 if the program did not start.\n\n"
-        "With --profile or --trace kiln waits for the program. Then it ends with the same exit code, or by the same "
-        "signal. The profile has all processes of the program, also those that a signal ended. The times are "
-        "estimates.\n\n"
+        "With --check, --profile or --trace kiln waits for the program. Then it ends with the same exit code, or by the same "
+        "signal. It shows the findings and the profile of every process of the program, also of processes that a signal "
+        "ended. The times are estimates.\n\n"
         "env prints the shell commands that prepare a shell for such programs. With --profile, each process that "
         "uses the device writes a file kiln-profile.PID.json, and `kiln sim profile` shows such files. -o chooses "
         "another name, in which %p stands for the number of the process. With --trace FILE each process writes a "
@@ -211,6 +223,7 @@ const cli_command cli_sim_command = {
     .examples =
         (const cli_example[]){{"kiln sim run ./program --size 100", "A program that nvcc built with -cudart shared."},
                               {"kiln sim run --device a100 --check python3 test.py", "On another device, with checks."},
+                              {"kiln sim run --check --sarif kiln.sarif ./tests", "Findings for a code host."},
                               {"kiln sim run --profile ./program", "Where the time would go on an H200."},
                               {"kiln sim run --profile --counters --json -o profile.json --device t4 ./program",
                                "On a T4, with counters, for programs."},

@@ -4,7 +4,7 @@
 #include "commands.h"
 
 typedef struct sim_args {
-    const char *device, *trace_to, *output_to;
+    const char *device, *trace_to, *output_to, *details_to, *sarif_to, *suppress;
     uint64_t devices;
     bool check, profile, counters, every_launch, page;
 } sim_args;

@@ -239,8 +239,8 @@ static void show_process(const cli *c, const process *p)
     out_printf("%s (process %llu) on %s\n", cli_visible(slash ? slash + 1 : program),
                (unsigned long long)whole_of(p->head, "pid"), cli_visible(text_of(p->head, "title")));
     if (known)
-        out_printf("  estimated: kernels %s, copies %s, all of it %s on the device\n", cli_seconds(p->kernel_seconds),
-                   cli_seconds(p->copy_seconds), cli_seconds(p->end));
+        out_printf("  estimated: kernels %s, copies %s; the device had finished all work after %s\n",
+                   cli_seconds(p->kernel_seconds), cli_seconds(p->copy_seconds), cli_seconds(p->end));
     else
         out_printf("  no times: the profile '%s' has no figures for estimates; choose another with --device\n",
                    cli_visible(text_of(p->head, "device")));
@@ -254,7 +254,8 @@ static void show_process(const cli *c, const process *p)
         show_counters(p);
     if (known && p->estimated < p->launches)
         out_printf(
-            "\n  %s of %s launches were estimated, the others have the time of the one before (--every-launch)\n",
+            "\n  %s of %s launches were estimated; every other launch has the time of the last estimate before it "
+            "(--every-launch estimates all)\n",
             cli_whole(p->estimated), cli_whole(p->launches));
     if (p->failed)
         out_printf("  %s launches could not be estimated\n", cli_whole(p->failed));

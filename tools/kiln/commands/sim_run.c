@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "findings.h"
 #include "program.h"
 #include "sim.h"
 
@@ -49,12 +50,20 @@ static const char *in_front(const char *folder, const char *variable)
 typedef struct setting {
     const char *name, *value;
 } setting;
-enum { SETTINGS_MOST = 11 };
+enum { SETTINGS_MOST = 14 };
 
 static bool records(const cli *c)
 {
     const sim_args *args = c->args;
     return args->profile || args->trace_to;
+}
+
+/* Tells whether this command shows the findings itself, when the program has ended. It does not if the environment asks for
+ * another form or place. */
+static bool collects(const cli *c)
+{
+    const char *format = getenv("KILN_SIM_CHECK_FORMAT"), *file = getenv("KILN_SIM_CHECK_FILE");
+    return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
 /* With an estimate it must be a device that has figures. */
@@ -65,8 +74,12 @@ static const char *device_of(const cli *c)
     return args->device ? args->device : set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
-/* `profile` and `trace`: the files to write; NULL: none. */
-static size_t settings(const cli *c, const char *folder, const char *profile, const char *trace, setting *to)
+/* The files that the processes of a program write; NULL: none. */
+typedef struct record_files {
+    const char *profile, *trace, *findings;
+} record_files;
+
+static size_t settings(const cli *c, const char *folder, const record_files *files, setting *to)
 {
     const sim_args *args = c->args;
     size_t count = 0;
@@ -74,10 +87,10 @@ static size_t settings(const cli *c, const char *folder, const char *profile, co
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
     if (device_of(c))
         to[count++] = (setting){"KILN_SIM_DEVICE", device_of(c)};
-    if (profile)
-        to[count++] = (setting){"KILN_SIM_PROFILE", profile};
-    if (trace)
-        to[count++] = (setting){"KILN_SIM_TRACE", trace};
+    if (files->profile)
+        to[count++] = (setting){"KILN_SIM_PROFILE", files->profile};
+    if (files->trace)
+        to[count++] = (setting){"KILN_SIM_TRACE", files->trace};
     if (records(c) && args->counters)
         to[count++] = (setting){"KILN_SIM_PROFILE_COUNTERS", "1"};
     if (records(c) && args->every_launch)
@@ -86,8 +99,14 @@ static size_t settings(const cli *c, const char *folder, const char *profile, co
         to[count++] = (setting){"KILN_SIM_DEVICES", cli_printf("%u", (unsigned)args->devices)};
     if (args->check)
         to[count++] = (setting){"KILN_SIM_CHECK", "1"};
-    if (args->check && !getenv("KILN_SIM_CHECK_EXIT")) /* the exit code of `kiln check` */
+    if (args->check && args->suppress)
+        to[count++] = (setting){"KILN_SIM_CHECK_SUPPRESS", args->suppress};
+    if (files->findings) {
+        to[count++] = (setting){"KILN_SIM_CHECK_FORMAT", "json"};
+        to[count++] = (setting){"KILN_SIM_CHECK_FILE", files->findings};
+    } else if (args->check && !getenv("KILN_SIM_CHECK_EXIT")) { /* the exit code of `kiln check` */
         to[count++] = (setting){"KILN_SIM_CHECK_EXIT", "1"};
+    }
     return count;
 }
 
@@ -123,7 +142,8 @@ int sim_env(const cli *c)
     if (!folder)
         return no_libraries();
     const char *to = args->output_to ? args->output_to : "kiln-profile.%p.json";
-    size_t count = settings(c, folder, args->profile ? to : NULL, args->trace_to, all);
+    const record_files files = {.profile = args->profile ? to : NULL, .trace = args->trace_to};
+    size_t count = settings(c, folder, &files, all);
     for (size_t i = 0; i < count; i++)
         out_printf("export %s=%s\n", all[i].name, quoted(all[i].value));
     return 0;
@@ -171,16 +191,17 @@ static const char *why_not_runnable(const program *p, const char *folder)
     if (p->kind == PROGRAM_DAMAGED || p->kind == PROGRAM_FOREIGN)
         return p->wrong;
     if (p->kind == PROGRAM_NVIDIA)
-        return cli_printf("NVIDIA's static CUDA runtime is inside, which runs on NVIDIA's driver alone. Link it again "
-                          "with `-cudart shared`, or with Kiln's static runtime: `-L%s`",
-                          folder);
+        return cli_printf(
+            "it contains NVIDIA's static CUDA runtime, which works only with NVIDIA's driver. Link it again with "
+            "`-cudart shared`, or with Kiln's static runtime: `-L%s`",
+            folder);
     if (p->kind == PROGRAM_SHARED && strcmp(p->runtime, "libcudart.so.12") != 0 &&
         strcmp(p->runtime, "libcudart.so.13") != 0)
         return cli_printf("it needs %s; Kiln has libcudart.so.12 and libcudart.so.13. Build it with CUDA 12 or 13",
                           p->runtime);
     if (p->binaries > 0 && p->ptx == 0)
-        return "its kernels are machine code alone, and the simulated device runs PTX. Compile it with PTX inside: nvcc "
-               "-arch=sm_80, or -gencode arch=compute_80,code=compute_80";
+        return "it contains its kernels only as machine code, and the simulated device runs PTX. Compile it so that "
+               "it contains PTX: nvcc -arch=sm_80, or -gencode arch=compute_80,code=compute_80";
     if (p->is_static && p->kind != PROGRAM_OTHER)
         return "it is linked statically, so no other libcuda can be put in its place. Link it dynamically";
     return NULL;
@@ -190,7 +211,7 @@ static const char *describe_program(const program *p)
 {
     switch (p->kind) {
     case PROGRAM_SHARED: return cli_printf("CUDA runtime, %s", p->runtime);
-    case PROGRAM_KILN: return "CUDA runtime, Kiln's, inside";
+    case PROGRAM_KILN: return "contains Kiln's CUDA runtime";
     case PROGRAM_DRIVER: return "CUDA driver API";
     case PROGRAM_PLAIN: return "no CUDA in the program itself";
     default: return "no ELF program";
@@ -202,11 +223,15 @@ static const char *wrong_options(const cli *c)
 {
     const sim_args *args = c->args;
     if (args->counters && !args->profile)
-        return "--counters is for --profile";
+        return "--counters needs --profile";
     if (args->every_launch && !records(c))
-        return "--every-launch is for --profile and --trace";
+        return "--every-launch needs --profile or --trace";
     if (args->output_to && !args->profile)
-        return "--output is for --profile";
+        return "--output needs --profile";
+    if ((args->details_to || args->sarif_to || args->suppress) && !args->check)
+        return "--details, --sarif and --suppress need --check";
+    if ((args->details_to || args->sarif_to) && !collects(c))
+        return "--details and --sarif need findings in the format of Kiln: unset KILN_SIM_CHECK_FORMAT and KILN_SIM_CHECK_FILE";
     return NULL;
 }
 
@@ -307,40 +332,113 @@ static int open_result(const char *path)
     return fd;
 }
 
-/* Shows the result. Our standard output belongs to the program, so this output goes to `to`. */
-static void show(const cli *c, const char *folder, int to, int trace, const sim_end *end)
+/* Writes the findings in full to the file of --details. */
+static int write_details(const cli *c, const findings *found, int to)
+{
+    const int before = dup(STDOUT_FILENO);
+    if (before < 0 || dup2(to, STDOUT_FILENO) < 0)
+        return NOT_STARTED;
+    out_start();
+    if (c->output.json) {
+        json_t *object = js_object();
+        js_set(object, "findings", findings_json(found));
+        js_set(object, "suppressed", js_whole(found->suppressed));
+        js_set(object, "dropped", js_whole(found->dropped));
+        js_set(object, "starved", json_boolean(found->starved));
+        out_start_json();
+        js_print(object);
+    } else {
+        findings_text(found, true, false);
+    }
+    out_flush();
+    dup2(before, STDOUT_FILENO);
+    close(before);
+    return 0;
+}
+
+/* The places where the results of a program go: descriptors that were opened before the program began. -1: not wanted. */
+typedef struct result_places {
+    int profile, trace, details;
+    bool findings; /* the processes write findings for this command */
+} result_places;
+
+/* Shows the findings on standard error, and writes the files that the options ask for. Returns CLI_FOUND if there are
+ * findings other than notes; otherwise 0, or the code of an error. */
+static int show_findings(const cli *c, const char *folder, int details, const sim_end *end)
+{
+    const sim_args *args = c->args;
+    findings found = {0};
+    cli_list files = {0};
+    int code = 0;
+    list_files(folder, "findings.", &files);
+    for (size_t i = 0; i < files.count; i++)
+        findings_read(&found, files.items[i]);
+    remove_files(&files);
+    if (details >= 0)
+        code = write_details(c, &found, details);
+    if (args->sarif_to) {
+        const int failed = findings_write_sarif(c, &found, args->sarif_to);
+        code = failed ? failed : code;
+    }
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
+        out_start();
+        if (!files.count)
+            out_puts("kiln checks: no process used the simulated device\n");
+        else
+            findings_summary(&found);
+        if (end->signal)
+            out_printf("  The program was ended by signal %d, so leaks and the last launch may be missing.\n",
+                       end->signal);
+        out_flush();
+    }
+    return findings_severe(&found) ? CLI_FOUND : code;
+}
+
+/* Shows the results. Standard output belongs to the program, so they go elsewhere. Returns 0, or the exit code that the
+ * findings give. */
+static int show(const cli *c, const char *folder, const result_places *to, const sim_end *end)
 {
     const sim_args *args = c->args;
     cli_list profiles = {0}, traces = {0};
     list_files(folder, "profile.", &profiles);
     list_files(folder, "trace.", &traces);
-    if (args->profile && dup2(to, STDOUT_FILENO) >= 0) {
+    const int code = to->findings ? show_findings(c, folder, to->details, end) : 0;
+    if (args->profile && dup2(to->profile, STDOUT_FILENO) >= 0) {
         out_start(); /* standard output may be a terminal or not */
         if (c->output.json)
             out_start_json();
         sim_profile_show(c, &profiles, end);
         out_flush();
     }
-    if (trace >= 0)
-        sim_trace_join(&traces, trace);
+    if (to->trace >= 0)
+        sim_trace_join(&traces, to->trace);
     remove_files(&profiles);
     remove_files(&traces);
     rmdir(folder);
+    return code;
 }
 
-static int run_recorded(const cli *c, const char *folder, const char *path, char **arguments)
+static int run_recorded(const cli *c, const char *folder, bool with_findings, const char *path, char **arguments)
 {
     const sim_args *args = c->args;
-    const int to = args->output_to ? open_result(args->output_to) : STDERR_FILENO;
-    const int trace = args->trace_to ? open_result(args->trace_to) : -1;
-    if (to < 0 || (args->trace_to && trace < 0))
+    const result_places to = {.profile = args->output_to ? open_result(args->output_to) : STDERR_FILENO,
+                              .trace = args->trace_to ? open_result(args->trace_to) : -1,
+                              .details = args->details_to ? open_result(args->details_to) : -1,
+                              .findings = with_findings};
+    const int sarif = args->sarif_to ? open_result(args->sarif_to)
+                                     : STDERR_FILENO; /* an error is told before the run */
+    if (to.profile < 0 || (args->trace_to && to.trace < 0) || (args->details_to && to.details < 0) || sarif < 0)
         return NOT_STARTED;
+    if (sarif != STDERR_FILENO)
+        close(sarif);
     sim_end end = {0};
     const bool ran = run_program(path, arguments, &end);
     if (!ran)
         fprintf(stderr, "kiln sim run: no process for %s: %s\n", path, strerror(errno));
-    show(c, folder, to, trace, &end);
-    return ran ? end_as(&end) : NOT_STARTED;
+    const int code = show(c, folder, &to, &end);
+    if (!ran)
+        return NOT_STARTED;
+    return end.signal || !code ? end_as(&end) : code;
 }
 
 /* Makes a folder for the files of the program's processes. Returns NULL after a message. */
@@ -363,8 +461,8 @@ static const char *choose_program(const cli *c, const char *folder, program *p, 
         const char *dot = strrchr(word, '.');
         const bool source = dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cpp") == 0 || strcmp(dot, ".c") == 0);
         fprintf(stderr, "kiln sim run: %s: %s\n", word,
-                source ? "is a source, and not a program: compile it first, for example with nvcc"
-                       : "there is no such program in $PATH; a program here is named with its folder, ./NAME");
+                source ? "is a source and not a program: compile it first, for example with nvcc"
+                       : "there is no such program in $PATH; for a program in the current folder write ./NAME");
         return NULL;
     }
     if (!read_program(path, p))
@@ -389,12 +487,18 @@ int sim_run_program(const cli *c)
         return cli_usage(c, "%s", wrong);
     if (!folder)
         return no_libraries();
-    const char *files = records(c) ? make_folder() : NULL;
-    if (records(c) && !files)
+    findings rules = {0};
+    if (args->suppress &&
+        !findings_read_rules(&rules, args->suppress)) /* a wrong name is told before the program runs */
         return NOT_STARTED;
-    const char *profile = args->profile ? cli_printf("%s/profile.%%p.json", files) : NULL,
-               *trace = args->trace_to ? cli_printf("%s/trace.%%p.json", files) : NULL;
-    size_t count = settings(c, folder, profile, trace, all);
+    const bool recorded = records(c) || collects(c);
+    const char *files = recorded ? make_folder() : NULL;
+    if (recorded && !files)
+        return NOT_STARTED;
+    const record_files to = {.profile = args->profile ? cli_printf("%s/profile.%%p.json", files) : NULL,
+                             .trace = args->trace_to ? cli_printf("%s/trace.%%p.json", files) : NULL,
+                             .findings = collects(c) ? cli_printf("%s/findings.%%p.json", files) : NULL};
+    size_t count = settings(c, folder, &to, all);
     for (size_t i = 0; i < count; i++)
         setenv(all[i].name, all[i].value, 1);
     const char *path = choose_program(c, folder, &p, &code), *device = getenv("KILN_SIM_DEVICE");
@@ -413,7 +517,7 @@ int sim_run_program(const cli *c)
         arguments[i - 1] = cli_printf("%s", words->items[i]);
     out_release();
     if (files)
-        return run_recorded(c, files, path, arguments);
+        return run_recorded(c, files, to.findings != NULL, path, arguments);
     fflush(NULL);
     start(path, arguments);
     return errno == ENOENT ? NOT_FOUND : NOT_STARTED;

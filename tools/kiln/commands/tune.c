@@ -182,14 +182,11 @@ static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *optio
 static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, kiln_tune_options *options)
 {
     const tune_args *args = c->args;
-    const char *large = kiln_spec_size_set(c->spec, 0)->name;
     view->small = NULL;
-    if (!view->device->simulated || view->device_named || args->choice.sizes.count || args->isolate || run->flags ||
-        run->input_count || c->ranks)
+    if (args->isolate || run->flags || run->input_count || c->ranks)
         return;
-    for (size_t i = 1; i < kiln_spec_size_set_count(c->spec); i++)
-        if (strcmp(kiln_spec_size_set(c->spec, i)->name, "tiny") == 0)
-            view->small = kiln_spec_size_set(c->spec, i);
+    const char *large = cli_tuned_set(c->spec, view->device->simulated, view->device_named,
+                                      args->choice.sizes.count > 0, &view->small);
     options->verify_size_set = view->small ? view->small->name : NULL;
     options->size_set = view->chosen.choice.size_set = view->small ? large : options->size_set;
     if (view->small && args->variants.count == 0)

@@ -260,14 +260,14 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
     const char *again = cli_printf("measured again, alternating, %u rounds%s", v->rounds,
                                    v->reused ? " in an earlier sweep" : "");
     if (v->tied > 1 && v->rounds)
-        out_printf("  %s of them (=) cannot be told apart: %s\n", cli_whole(v->tied), again);
+        out_printf("  %s of them (=) cannot be distinguished: %s\n", cli_whole(v->tied), again);
     else if (v->rounds)
         out_printf("  the first is faster than the next %s, by %.1f %% or more: %s\n", cli_whole(v->finalists - 1),
                    100 * v->margin, again);
     else if (v->tied > 1)
         out_printf("  %s of them (=) have the same estimate\n", cli_whole(v->tied));
     else if (v->finalists == 1 && kiln_tuning_count(tuning) > 1)
-        out_printf("  no other is within %.0f %% of the first\n", 100 * v->near);
+        out_printf("  no other configuration is within %.0f %% of the first\n", 100 * v->near);
     else if (best->result->measured && *v->why_not)
         out_printf("  the fastest were not measured again: %s\n", v->why_not);
     if (v->refuted)
@@ -324,7 +324,8 @@ static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sampl
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         if (kiln_tuning_sample(tuning, i)->front)
             list[count++] = (ranked_sample){kiln_tuning_sample(tuning, i), i};
-    out_printf("\n%sPareto front: better in one objective is worse in another%s\n", out_bold(), out_plain());
+    out_printf("\n%sPareto front: no configuration is better than one of these in every objective%s\n", out_bold(),
+               out_plain());
     show_rows(c, tuning, best, true, list, count);
 }
 
@@ -504,7 +505,7 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
     }
     if ((t->verified || checked->sizes) && c->words.count > 0) { /* a right answer says nothing about these */
         table_cell(&table, "not looked at");
-        table_cell(&table, "races, barriers, accesses past arrays%s: %s",
+        table_cell(&table, "races, barriers, accesses out of bounds%s: %s",
                    checked->sizes ? " in all others, and at other sizes" : "", check_line(c, view));
     }
     if (t->reused) {
@@ -533,7 +534,7 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
     table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t->cache_hits), t->cache_hits == 1 ? "" : "s",
                cli_whole(t->cache_misses), t->cache_misses == 1 ? "" : "es");
     table_cell(&table, "compiling");
-    table_cell(&table, "%s of waiting, %s of work", cli_duration(t->compile_seconds),
+    table_cell(&table, "waited %s; all compiles together took %s", cli_duration(t->compile_seconds),
                cli_duration(t->compile_work_seconds));
     table_cell(&table, "running");
     table_cell(&table, "%s", cli_duration(t->run_seconds));
@@ -553,23 +554,26 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
         none += is_untimed(kiln_tuning_sample(tuning, i), true);
     out_puts("  estimated by the simulator's model, not measured\n");
     if (none)
-        out_printf("  %s could not be estimated: ranked behind the others\n", cli_whole(none));
+        out_printf("  %s could not be estimated: their ranks follow the others\n", cli_whole(none));
     if (!view->device_named && !args->arch)
-        out_puts("  there is no GPU here: --arch sm_80, or --device, chooses another one to estimate\n");
+        out_puts("  no GPU was found on this machine: --arch sm_80, or --device, chooses another GPU to estimate\n");
     const kiln_size_set *set = kiln_spec_size_set(c->spec, 0); /* a GPU's default */
     if (view->small)
-        out_printf("  for %s, a GPU's default; answers were %s\n", cli_settings_text(view->sizes, view->size_count),
+        out_printf("  for %s, the default sizes on a GPU; answers were %s\n",
+                   cli_settings_text(view->sizes, view->size_count),
                    kiln_tuning_sum(tuning)->verified
                        ? cli_printf("verified at %s, %s", cli_settings_text(view->small->settings, view->small->count),
                                     view->small->name)
                        : "not checked");
     for (size_t i = 0; i < view->unverifiable.count; i++)
-        out_printf("%s%s", i ? ", " : "  left out, as they do not take these sizes: ", view->unverifiable.items[i]);
+        out_printf("%s%s", i ? ", " : "  left out, because the sizes for verification break their constraints: ",
+                   view->unverifiable.items[i]);
     if (view->unverifiable.count > 0)
         out_printf(" (-s %s --no-verify tries them)\n", set->name);
     if (!view->small && args->choice.sizes.count == 0 && strcmp(view->size_set, set->name) != 0)
         out_printf(
-            "  for the small sizes of a simulated device: -s %s --no-verify estimates the full ones, unchecked\n",
+            "  for small sizes, as usual on a simulated device: -s %s --no-verify estimates the full sizes without "
+            "checking answers\n",
             set->name);
 }
 
@@ -584,7 +588,7 @@ static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_tot
     out_printf("\nTried %s of %s configurations", cli_whole(t->configurations), cli_whole(view->space));
     if (view->first)
         out_printf(" in %.0f s, the default limit of a simulated device", view->limit);
-    out_printf(". %s%s tries all%s.\n", args->no_store ? "" : "The same command searches on; ",
+    out_printf(". %s%s tries all%s.\n", args->no_store ? "" : "The same command continues the search; ",
                view->first ? "--all" : "a sweep without --max-seconds",
                made ? cli_printf(", in about %s more",
                                  cli_duration(t->seconds / (double)made * (double)(view->space - t->configurations)))
@@ -616,8 +620,9 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     }
     show_failures(tuning);
     if (view->instead)
-        out_printf("\nAt the small sizes, %s, which may rank otherwise than %s: %s.\n", view->size_set,
-                   kiln_spec_size_set(c->spec, 0)->name, view->instead);
+        out_printf(
+            "\nTimes are for the small sizes, %s. At %s the ranking may differ. Reason for the small sizes: %s.\n",
+            view->size_set, kiln_spec_size_set(c->spec, 0)->name, view->instead);
     show_left_out(tuning);
     show_totals(c, view, tuning);
     tune_check_text(&view->checked);
@@ -678,6 +683,9 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "device", js_device(view->device));
     js_set(object, "size_set", js_text(view->size_set));
+    js_set(object, "size_set_because",
+           js_text(cli_why_set(c->spec, view->size_set, view->device->simulated, view->small != NULL,
+                               &args->choice.sizes)));
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
     if (view->small) {
         json_t *verified = js_object();

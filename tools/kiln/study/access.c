@@ -19,7 +19,7 @@ static int block_number(cli *c, uint64_t *number)
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno)
-        return cli_usage(c, "--block wants the number of a block, from 0, not '%s'", text);
+        return cli_usage(c, "--block needs the number of a block (the first is 0), not '%s'", text);
     *number = value;
     return 0;
 }
@@ -103,7 +103,7 @@ static int trace(cli *c, const cli_choice *chosen, keeper *k)
         return cli_error(c, error);
     if (k->full)
         return cli_fail(c, KILN_ERROR_UNSUPPORTED,
-                        "the block makes more than %s accesses: choose a smaller size (--size)",
+                        "the block makes more than %s accesses to memory: choose a smaller size (--size)",
                         cli_whole(MOST_ACCESSES));
     if (k->count == 0)
         return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no block %s, or it does not access memory",
@@ -349,9 +349,10 @@ int study_transactions(cli *c)
         return cli_error(c, error);
     json_t *rows = js_array();
     if (!c->output.json)
-        out_printf("%s%s %s%s  requests to global memory: the bytes that one moves, and the share that the threads "
-                   "asked for\n",
-                   out_bold(), kiln_spec_name(c->spec), chosen.variant, out_plain());
+        out_printf(
+            "%s%s %s%s  requests to global memory: the bytes that a request moves, and the share of them that its "
+            "threads use\n",
+            out_bold(), kiln_spec_name(c->spec), chosen.variant, out_plain());
     for (size_t k = 0; k < kiln_profiling_kernel_count(p); k++) {
         cli_table table;
         size_t shown = 0;
@@ -387,7 +388,8 @@ int study_transactions(cli *c)
     kiln_profiling_free(p);
     if (!c->output.json) {
         json_decref(rows);
-        out_puts("\nsectors and lines: a request, of 32 and of 128 bytes. L1: whether the cache may serve it.\n");
+        out_puts("\nsectors and lines: the number of sectors (32 bytes) and lines (128 bytes) that a request moves.\n"
+                 "L1: whether the L1 cache may serve the request.\n");
         return 0;
     }
     json_t *object = js_object();
@@ -551,7 +553,7 @@ static void show_carve(const split *of, const kiln_profiled_kernel *kernel, cons
     }
     if (json)
         return;
-    out_printf("\n%s%s%s  a block asks for %s sectors, %s different ones\n", out_bold(), kernel->name, out_plain(),
+    out_printf("\n%s%s%s  a block requests %s sectors, %s of them different\n", out_bold(), kernel->name, out_plain(),
                cli_whole(asked), cli_whole(different));
     table_print(&table, true);
 }
@@ -586,7 +588,7 @@ int study_carveout(cli *c)
     js_set(object, "variant", js_text(chosen.variant));
     js_set(object, "rows", rows);
     if (!c->output.json)
-        out_printf("%s%s %s%s  sm_%d%d, %u KiB of L1 and shared memory an SM; to first order\n", out_bold(),
+        out_printf("%s%s %s%s  sm_%d%d, %u KiB of L1 and shared memory per SM; first-order estimate\n", out_bold(),
                    kiln_spec_name(c->spec), chosen.variant, out_plain(), device->cc_major, device->cc_minor, of->total);
     for (size_t i = 0; i < kiln_profiling_kernel_count(p); i++)
         show_carve(of, kiln_profiling_kernel(p, i), &k, c->output.json, rows);
@@ -597,7 +599,8 @@ int study_carveout(cli *c)
     }
     json_decref(object);
     out_puts(
-        "\nThe smallest split that holds a block favours L1, the largest shared memory. Where what the resident blocks read\n"
-        "fits in L1 each sector comes once a block; else, and where loads are not cached, once a request.\n");
+        "\nThe split for L1 has the smallest shared memory that holds a block, the split for shared memory has the "
+        "largest.\nIf the data that the resident blocks read fit in L1, each block reads each sector once from L2.\n"
+        "Otherwise, and if L1 does not cache the loads, each request reads its sectors from L2.\n");
     return 0;
 }

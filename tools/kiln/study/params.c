@@ -205,7 +205,9 @@ int study_occupancy(cli *c)
     out_printf("%s%s %s%s  %s, over %s\n\n", out_bold(), kiln_spec_name(c->spec), s.chosen.variant, out_plain(), arch,
                s.param->name);
     table_print(&table, true);
-    out_puts("\nThe last two: how much more of each, a thread or a block, costs a block.\n");
+    out_puts(
+        "\nA + marks the additional registers per thread, or the additional shared memory per block, with which an SM\n"
+        "has room for one block less.\n");
     for (size_t i = 0; i < refused.count; i++)
         out_printf("%s%s%s", i ? ", " : cli_printf("Outside the space: %s=", s.param->name), refused.items[i],
                    i + 1 == refused.count ? "\n" : "");
@@ -299,7 +301,7 @@ static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
 }
 
 static const char *const tile_heads[] = {
-    "", "phases", "loads", "operations", "operations a load", "shared", "blocks/SM", "pending loads an SM"};
+    "", "phases", "loads", "operations", "operations per load", "shared", "blocks/SM", "pending loads per SM"};
 
 /* The answer of the process for one value, in shared memory. A kernel may have written it, so it is only shown and
  * never trusted. */
@@ -402,7 +404,7 @@ int study_tiles(cli *c)
                s.param->name);
     table_print(&table, true);
     out_puts("\n"
-             "The figures are for a block in one phase: from loading a tile until its last use.\n"
+             "The figures are for one block in one phase. A phase lasts from the load of a tile until its last use.\n"
              "The figures 'by hand' are for square tiles of two operands in shared memory: 2 T T loads, 2 T T T "
              "operations.\n"
              "The counted figures include edges and all other loads.\n");

@@ -1,4 +1,5 @@
-/* emit.c - steps and operands, which all files of the decoder write: registers, constants, addresses, predicates. */
+/* emit.c - writes extra operations and operands for all files of the decoder: registers, constants, addresses,
+ * predicates. */
 #include "vm_decode.h"
 
 #include <string.h>

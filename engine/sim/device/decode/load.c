@@ -12,6 +12,9 @@
 #define ALLOCA_BYTES 16384u
 /* most static shared memory of a kernel on every architecture; more must be dynamic */
 #define STATIC_SHARED_MOST 0xc000u
+/* most steps of the searches from all kernels of a module, which take a few seconds */
+#define REACH_MOST ((uint64_t)1 << 28)
+#define SORT_STEPS 16u /* for sorting a shared variable that a kernel reaches */
 
 /* The best instruction set that the host supports; KILN_SIM_ISA can select a lower one, so that one host can test
  * all. */
@@ -34,79 +37,161 @@ const vm_handlers *vm_table(void)
 
 /* ---- reachable functions and variables ---- */
 
-/* The functions and symbols that a kernel can reach, found by depth-first search. The search uses a stack in memory and
- * not recursion, because a chain of calls may be as long as the text. */
+/* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a stack in
+ * memory and not recursion, because a chain of calls may be as long as the text. It is made for each kernel. Therefore
+ * the code of a function is read once before, and a search touches only what it reaches. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
-    uint32_t function, insn;
+    uint32_t function, edge; /* edge: the next one to follow */
 } reach_place;
 
+/* The code of a function names this shared variable, or calls or takes the address of this function. */
+typedef struct reach_edge {
+    uint32_t index;
+    bool function;
+} reach_edge;
+typedef struct reach_node {
+    uint32_t first, end; /* of the edges */
+    bool indirect, alloca_used;
+} reach_node;
+
 typedef struct reach_set {
-    uint8_t *functions; /* reach_state; REACH_OPEN: on the stack, so that a call to it is recursion */
-    bool *symbols;
+    const ptx_module *ptx;
+    reach_node *nodes; /* by function */
+    reach_edge *edges;
+    size_t edge_count, edge_capacity;
+    uint32_t *last_symbol, *last_function; /* the last function whose edges have it, + 1 */
+    uint64_t steps;                        /* of all searches */
+    /* of one search */
+    uint8_t *states;               /* by function; REACH_OPEN: on the stack, so that a call to it is recursion */
+    bool *named;                   /* by symbol */
+    uint32_t *functions, *symbols; /* those that were reached */
+    uint32_t function_count, symbol_count;
     bool indirect, recursive, alloca_used;
     reach_place *stack;
     uint32_t depth, next; /* next: the next function that indirect calls can reach */
 } reach_set;
 
-static void reach_open(reach_set *set, uint32_t index)
+/* Adds what the operand names to the edges of function `f`, once. Returns false if memory runs out. */
+static bool add_edge(const vm_module *module, reach_set *set, uint32_t f, const ptx_operand *o)
 {
-    if (set->functions[index] == REACH_OPEN)
-        set->recursive = true;
-    if (set->functions[index] != REACH_NEW)
-        return;
-    set->functions[index] = REACH_OPEN;
-    memset(&set->stack[set->depth], 0, sizeof *set->stack);
-    set->stack[set->depth++].function = index;
+    const bool symbol = o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL);
+    if (symbol ? set->ptx->symbols[o->index].space != PTX_SPACE_SHARED
+               : o->kind != PTX_OPERAND_FUNCTION ||
+                     set->ptx->functions[o->index].entry) /* a kernel is launched, not called */
+        return true;
+    uint32_t *last = symbol ? &set->last_symbol[o->index] : &set->last_function[o->index];
+    if (*last == f + 1)
+        return true;
+    *last = f + 1;
+    if (!kiln__grow(module->device->mem, &set->edges, &set->edge_capacity, set->edge_count + 1, sizeof *set->edges))
+        return false;
+    set->edges[set->edge_count++] = (reach_edge){o->index, !symbol};
+    return true;
 }
 
-static void reach_operand(const vm_module *module, reach_set *set, const ptx_operand *o)
+/* Reads the code of a function. Returns false if memory runs out. */
+static bool read_node(const vm_module *module, reach_set *set, uint32_t index)
 {
-    if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
-        set->symbols[o->index] = true;
-    /* a kernel is launched, not called */
-    if (o->kind == PTX_OPERAND_FUNCTION && !module->ptx->functions[o->index].entry)
-        reach_open(set, o->index);
+    const ptx_function *f = &set->ptx->functions[index];
+    reach_node *node = &set->nodes[index];
+    bool good = true;
+    node->first = (uint32_t)set->edge_count;
+    for (uint32_t k = 0; good && k < f->insn_count; k++) {
+        const ptx_insn *in = &f->insns[k];
+        node->alloca_used |= in->op == PTX_OP_ALLOCA;
+        node->indirect |= in->op == PTX_OP_CALL && in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_REG;
+        for (uint32_t n = 0; good && n < in->operand_count && n < PTX_MAX_OPERANDS; n++) {
+            const ptx_operand *o = &in->operands[n];
+            good = add_edge(module, set, index, o);
+            if (o->kind == PTX_OPERAND_VECTOR || o->kind == PTX_OPERAND_LIST)
+                for (uint32_t e = 0; good && e < o->count; e++)
+                    good = add_edge(module, set, index, &f->elements[o->index + e]);
+        }
+    }
+    node->end = (uint32_t)set->edge_count;
+    return good && set->edge_count <= UINT32_MAX;
+}
+
+/* Returns false if memory runs out. */
+static bool begin_reach(vm_module *module, reach_set *set)
+{
+    const size_t functions = (size_t)module->ptx->function_count + 1, symbols = (size_t)module->ptx->symbol_count + 1;
+    kiln__arena *arena = &module->arena;
+    *set = (reach_set){.ptx = module->ptx,
+                       .nodes = kiln__arena_alloc(arena, functions * sizeof *set->nodes),
+                       .last_symbol = kiln__arena_alloc(arena, symbols * sizeof *set->last_symbol),
+                       .last_function = kiln__arena_alloc(arena, functions * sizeof *set->last_function),
+                       .states = kiln__arena_alloc(arena, functions),
+                       .named = kiln__arena_alloc(arena, symbols),
+                       .functions = kiln__arena_alloc(arena, functions * sizeof *set->functions),
+                       .symbols = kiln__arena_alloc(arena, symbols * sizeof *set->symbols),
+                       .stack = kiln__arena_alloc(arena, functions * sizeof *set->stack)};
+    bool good = !arena->failed;
+    for (uint32_t f = 0; good && f < module->ptx->function_count; f++)
+        good = read_node(module, set, f);
+    return good;
+}
+
+static void reach_open(reach_set *set, uint32_t index)
+{
+    if (set->states[index] == REACH_OPEN)
+        set->recursive = true;
+    if (set->states[index] != REACH_NEW)
+        return;
+    set->states[index] = REACH_OPEN;
+    set->functions[set->function_count++] = index;
+    set->indirect |= set->nodes[index].indirect;
+    set->alloca_used |= set->nodes[index].alloca_used;
+    set->stack[set->depth++] = (reach_place){index, set->nodes[index].first};
 }
 
 /* One step from the function on top of the stack, which is popped when all of it was visited. */
-static void reach_step(const vm_module *module, reach_set *set)
+static void reach_step(reach_set *set)
 {
-    uint32_t top = set->depth - 1;
-    const ptx_function *f = &module->ptx->functions[set->stack[top].function];
-    if (set->stack[top].insn == f->insn_count) {
-        set->functions[set->stack[top].function] = REACH_DONE;
+    reach_place *top = &set->stack[set->depth - 1];
+    set->steps++;
+    if (top->edge == set->nodes[top->function].end) {
+        set->states[top->function] = REACH_DONE;
         set->depth--;
         return;
     }
-    const ptx_insn *in = &f->insns[set->stack[top].insn++];
-    set->alloca_used |= in->op == PTX_OP_ALLOCA;
-    set->indirect |= in->op == PTX_OP_CALL && in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_REG;
-    for (uint32_t n = 0; n < in->operand_count && n < PTX_MAX_OPERANDS; n++) {
-        const ptx_operand *o = &in->operands[n];
-        reach_operand(module, set, o);
-        if (o->kind == PTX_OPERAND_VECTOR || o->kind == PTX_OPERAND_LIST)
-            for (uint32_t k = 0; k < o->count; k++)
-                reach_operand(module, set, &f->elements[o->index + k]);
+    const reach_edge edge = set->edges[top->edge++];
+    if (edge.function) {
+        reach_open(set, edge.index);
+    } else if (!set->named[edge.index]) {
+        set->named[edge.index] = true;
+        set->symbols[set->symbol_count++] = edge.index;
+        set->steps += SORT_STEPS;
     }
 }
 
-static void find_reached(const vm_module *module, uint32_t kernel, reach_set *set)
+static int by_index(const void *a, const void *b)
 {
-    const ptx_module *ptx = module->ptx;
-    memset(set->functions, 0, ptx->function_count);
-    memset(set->symbols, 0, ptx->symbol_count);
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Finds what the kernel reaches; the shared variables are in the order of the text. */
+static void find_reached(reach_set *set, uint32_t kernel)
+{
+    for (uint32_t k = 0; k < set->function_count; k++)
+        set->states[set->functions[k]] = REACH_NEW;
+    for (uint32_t k = 0; k < set->symbol_count; k++)
+        set->named[set->symbols[k]] = false;
+    set->function_count = set->symbol_count = 0;
     set->indirect = set->recursive = set->alloca_used = false;
     set->depth = set->next = 0;
     reach_open(set, kernel);
     while (set->depth) {
-        reach_step(module, set);
-        while (set->indirect && set->depth == 0 && set->next < ptx->function_count) {
+        reach_step(set);
+        while (set->indirect && set->depth == 0 && set->next < set->ptx->function_count) {
             uint32_t other = set->next++;
-            if (!ptx->functions[other].entry && ptx->functions[other].defined)
+            if (!set->ptx->functions[other].entry && set->ptx->functions[other].defined)
                 reach_open(set, other);
         }
     }
+    qsort(set->symbols, set->symbol_count, sizeof *set->symbols, by_index);
 }
 
 static uint64_t align_up(uint64_t value, uint64_t align)
@@ -122,8 +207,8 @@ static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
     vm_function *kernel = &module->functions[f];
     const uint64_t most = vm_local_most(module->device);
     uint64_t local = 0;
-    for (uint32_t k = 0; k < module->ptx->function_count; k++)
-        local += set->functions[k] ? align_up(module->functions[k].local_bytes, 16) : 0;
+    for (uint32_t k = 0; k < set->function_count; k++)
+        local += align_up(module->functions[set->functions[k]].local_bytes, 16);
     kernel->recursive = set->recursive || set->indirect;
     if (kernel->recursive && local * STACK_FRAMES <= most)
         local *= STACK_FRAMES;
@@ -132,23 +217,62 @@ static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
     kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
 }
 
+/* Places a kernel's own shared variables behind the variables that several kernels use. Returns false after a message if they
+ * are too large. */
+static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const uint32_t *users, kiln__text *log)
+{
+    const ptx_module *ptx = module->ptx;
+    const uint64_t low = vm_shared_low(module->device);
+    uint64_t end = low, own = 0; /* own: without the variables of other kernels between */
+    for (uint32_t k = 0; k < set->symbol_count; k++) {
+        const uint32_t s = set->symbols[k];
+        if (ptx->symbols[s].bytes && users[s] != 1) {
+            own = align_up(own, ptx->symbols[s].align) + ptx->symbols[s].bytes;
+            if (module->address[s] + ptx->symbols[s].bytes > end)
+                end = module->address[s] + ptx->symbols[s].bytes;
+        }
+    }
+    for (uint32_t k = 0; k < set->symbol_count; k++) {
+        const uint32_t s = set->symbols[k];
+        const ptx_symbol *symbol = &ptx->symbols[s];
+        if (symbol->bytes == 0)
+            module->functions[f].uses_dynamic = true;
+        if (symbol->bytes == 0 || users[s] != 1)
+            continue;
+        module->address[s] = align_up(end, symbol->align);
+        end = module->address[s] + symbol->bytes;
+        own = align_up(own, symbol->align) + symbol->bytes;
+    }
+    if (own > STATIC_SHARED_MOST || end > VM_SHARED_WINDOW) {
+        kiln__text_printf(
+            log, "ptxas error   : Entry function '%s' uses too much shared data (0x%llx bytes, 0x%x max)\n",
+            ptx->functions[f].name, (unsigned long long)(own > STATIC_SHARED_MOST ? own : end), STATIC_SHARED_MOST);
+        return false;
+    }
+    module->functions[f].static_shared = end - low;
+    if (end > module->dynamic_base && module->functions[f].uses_dynamic)
+        module->dynamic_base = end;
+    return true;
+}
+
 /* Shared variables: those that several kernels use come first, at the same offset in all; a kernel's own follow. */
-static bool place_shared(vm_module *module, kiln__text *log)
+static bool place_reached(vm_module *module, reach_set *set, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
     uint32_t *users = kiln__arena_alloc(&module->arena, ((size_t)ptx->symbol_count + 1) * sizeof *users);
-    reach_set set = {.functions = kiln__arena_alloc(&module->arena, (size_t)ptx->function_count + 1),
-                     .symbols = kiln__arena_alloc(&module->arena, (size_t)ptx->symbol_count + 1),
-                     .stack = kiln__arena_alloc(&module->arena, ((size_t)ptx->function_count + 1) * sizeof *set.stack)};
-    if (module->arena.failed)
+    if (!users)
         return false;
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         if (!ptx->functions[f].entry)
             continue;
-        find_reached(module, f, &set);
-        place_frames(module, f, &set);
-        for (uint32_t s = 0; s < ptx->symbol_count; s++)
-            users[s] += set.symbols[s];
+        find_reached(set, f);
+        place_frames(module, f, set);
+        for (uint32_t k = 0; k < set->symbol_count; k++)
+            users[set->symbols[k]]++;
+        if (set->steps > REACH_MOST) {
+            kiln__text_puts(log, "ptxas error   : the kernels of the module call too many functions\n");
+            return false;
+        }
     }
     const uint64_t low = vm_shared_low(module->device);
     uint64_t common = low;
@@ -160,36 +284,9 @@ static bool place_shared(vm_module *module, kiln__text *log)
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         if (!ptx->functions[f].entry)
             continue;
-        find_reached(module, f, &set);
-        const bool *used = set.symbols;
-        uint64_t end = low, own = 0; /* own: without the variables of other kernels between */
-        for (uint32_t s = 0; s < ptx->symbol_count; s++)
-            if (used[s] && ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes && users[s] != 1) {
-                own = align_up(own, ptx->symbols[s].align) + ptx->symbols[s].bytes;
-                if (module->address[s] + ptx->symbols[s].bytes > end)
-                    end = module->address[s] + ptx->symbols[s].bytes;
-            }
-        for (uint32_t s = 0; s < ptx->symbol_count; s++) {
-            const ptx_symbol *symbol = &ptx->symbols[s];
-            if (!used[s] || symbol->space != PTX_SPACE_SHARED)
-                continue;
-            if (symbol->bytes == 0)
-                module->functions[f].uses_dynamic = true;
-            if (symbol->bytes == 0 || users[s] != 1)
-                continue;
-            module->address[s] = align_up(end, symbol->align);
-            end = module->address[s] + symbol->bytes;
-            own = align_up(own, symbol->align) + symbol->bytes;
-        }
-        if (own > STATIC_SHARED_MOST || end > VM_SHARED_WINDOW) {
-            kiln__text_printf(
-                log, "ptxas error   : Entry function '%s' uses too much shared data (0x%llx bytes, 0x%x max)\n",
-                ptx->functions[f].name, (unsigned long long)(own > STATIC_SHARED_MOST ? own : end), STATIC_SHARED_MOST);
+        find_reached(set, f);
+        if (!place_own(module, f, set, users, log))
             return false;
-        }
-        module->functions[f].static_shared = end - low;
-        if (end > module->dynamic_base && module->functions[f].uses_dynamic)
-            module->dynamic_base = end;
     }
     uint64_t align = 128;
     module->dynamic_base = module->dynamic_base > low ? module->dynamic_base : low;
@@ -203,22 +300,39 @@ static bool place_shared(vm_module *module, kiln__text *log)
     return true;
 }
 
-/* A function that takes the address of a parameter has it in local memory (vm_op_home). */
-static void find_homes(vm_module *module)
+static bool place_shared(vm_module *module, kiln__text *log)
+{
+    reach_set set;
+    const bool good = begin_reach(module, &set) && place_reached(module, &set, log);
+    kiln__free(module->device->mem, set.edges);
+    return good;
+}
+
+/* A function that takes the address of a parameter has it in local memory (vm_op_home). Returns false if memory runs
+ * out. */
+static bool find_homes(vm_module *module)
 {
     const ptx_module *ptx = module->ptx;
+    bool *taken = kiln__calloc(module->device->mem, (size_t)ptx->symbol_count + 1, sizeof *taken);
+    if (!taken)
+        return false;
     for (uint32_t n = 0; n < ptx->function_count; n++) {
         const ptx_function *f = &ptx->functions[n];
         for (uint32_t k = 0; k < f->insn_count && !f->entry; k++)
             for (uint32_t o = 0; o < f->insns[k].operand_count && o < PTX_MAX_OPERANDS; o++) {
                 const ptx_operand *operand = &f->insns[k].operands[o];
-                if (operand->kind != PTX_OPERAND_SYMBOL || ptx->symbols[operand->index].space != PTX_SPACE_PARAM)
-                    continue;
-                for (uint32_t p = f->return_count; p < f->return_count + f->param_count; p++)
-                    if (f->params[p] == operand->index)
-                        module->home[operand->index] = module->functions[n].has_homes = true;
+                if (operand->kind == PTX_OPERAND_SYMBOL)
+                    taken[operand->index] = true;
             }
     }
+    for (uint32_t n = 0; n < ptx->function_count; n++) {
+        const ptx_function *f = &ptx->functions[n];
+        for (uint32_t p = f->return_count; p < f->return_count + f->param_count && !f->entry; p++)
+            if (taken[f->params[p]])
+                module->home[f->params[p]] = module->functions[n].has_homes = true;
+    }
+    kiln__free(module->device->mem, taken);
+    return true;
 }
 
 /* The bytes of its local memory that the operand names, from the beginning of its frame. */
@@ -256,7 +370,8 @@ static bool cover_locals(vm_module *module)
 static bool place_local(vm_module *module)
 {
     const ptx_module *ptx = module->ptx;
-    find_homes(module);
+    if (!find_homes(module))
+        return false;
     for (uint32_t s = 0; s < ptx->symbol_count; s++) {
         const ptx_symbol *symbol = &ptx->symbols[s];
         if ((symbol->space != PTX_SPACE_LOCAL && !module->home[s]) || symbol->function >= ptx->function_count)
@@ -271,17 +386,21 @@ static bool place_local(vm_module *module)
     return cover_locals(module);
 }
 
-/* Uses the managed variable of that name in `twin`. */
-static bool borrow(vm_module *module, uint32_t s, const vm_module *twin)
+/* Uses the managed variable of that name in `twin`, unless it is in the memory of the module's own device: two modules
+ * of one device have each their own. `*from` is where the search begins: mostly both modules have the same variables in
+ * the same order. */
+static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_t *from)
 {
     const ptx_symbol *symbol = &module->ptx->symbols[s];
-    for (uint32_t k = 0; twin && symbol->managed && k < twin->ptx->symbol_count; k++) {
+    for (uint32_t n = 0; twin && symbol->managed && n < twin->managed_count; n++) {
+        const uint32_t at = (*from + n) % twin->managed_count, k = twin->managed[at];
         const ptx_symbol *same = &twin->ptx->symbols[k];
-        if (!same->managed || !twin->storage[k] || same->bytes != symbol->bytes ||
+        if (!twin->storage[k] || twin->storage[k]->home == module->device || same->bytes != symbol->bytes ||
             strcmp(same->name, symbol->name) != 0)
             continue;
         module->storage[s] = twin->storage[k];
         module->address[s] = twin->address[k];
+        *from = at + 1;
         return true;
     }
     return false;
@@ -290,10 +409,18 @@ static bool borrow(vm_module *module, uint32_t s, const vm_module *twin)
 static bool place_globals(vm_module *module, const vm_module *twin)
 {
     const ptx_module *ptx = module->ptx;
+    uint32_t managed = 0, from = 0;
+    for (uint32_t s = 0; s < ptx->symbol_count; s++)
+        managed += ptx->symbols[s].managed;
+    if (!(module->managed = kiln__arena_alloc(&module->arena, ((size_t)managed + 1) * sizeof *module->managed)))
+        return false;
     for (uint32_t s = 0; s < ptx->symbol_count; s++) {
         const ptx_symbol *symbol = &ptx->symbols[s];
-        if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN ||
-            borrow(module, s, twin))
+        if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN)
+            continue;
+        if (symbol->managed)
+            module->managed[module->managed_count++] = s;
+        if (borrow(module, s, twin, &from))
             continue;
         const char *name = kiln__arena_strdup(&module->arena, symbol->name);
         vm_allocation *made = !name ? NULL
@@ -309,7 +436,7 @@ static bool place_globals(vm_module *module, const vm_module *twin)
             module->const_bytes += symbol->bytes;
         if (symbol->init)
             memcpy(made->host, symbol->init, (size_t)symbol->bytes);
-        else
+        else if (!made->reserved || !vm_pages_zero(made->host, made->reserved)) /* a large variable is not touched */
             memset(made->host, 0, (size_t)made->bytes);
     }
     for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* after all variables have addresses */

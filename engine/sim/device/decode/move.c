@@ -78,7 +78,8 @@ static uint8_t bool_flags(const vm_decoder *d)
     return HAS(AND) ? VM_BOOL_AND : HAS(OR) ? VM_BOOL_OR : HAS(XOR) ? VM_BOOL_XOR : 0;
 }
 
-/* Emits p|q = (a cmp b) op c as the instruction itself or as a step. For half pairs p and q are the two halves. */
+/* Emits p|q = (a cmp b) op c as the instruction itself or as an extra operation (`step`). For half pairs p and q are
+ * the two halves. */
 static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint32_t p, uint32_t q, bool step)
 {
     unsigned mod = comparison(d->in), bytes = vm_container(type);

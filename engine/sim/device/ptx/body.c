@@ -147,24 +147,21 @@ static bool ptx_callprototype(ptx_parser *p, ptx_name *label)
 /* ".calltargets f, g;" after its label: all functions have the same parameters, so one prototype is enough. */
 static bool ptx_calltargets(ptx_parser *p, ptx_name *label)
 {
-    ptx_prototype prototype = {0};
-    const ptx_function *first = NULL;
+    uint32_t first = UINT32_MAX;
     do {
         ptx_next(p);
         const ptx_binding *binding = p->token.kind == PTX_TOKEN_NAME ? ptx_lookup(p, p->token.name) : NULL;
         if (!binding || binding->kind != PTX_BIND_FUNCTION)
             return ptx_error(p, p->token.line, "Parsing error near %s: expected a function", ptx_shown(p));
-        if (!first)
-            first = &p->functions[binding->index];
+        if (first == UINT32_MAX)
+            first = binding->index;
         ptx_next(p);
     } while (ptx_is(p, ','));
-    uint32_t count = first->return_count + first->param_count;
-    uint64_t *sizes = ptx_sizes(p, NULL, 0);
-    if (!sizes || !(sizes = kiln__arena_alloc(&p->module->arena, count * sizeof *sizes)))
-        return ptx_out_of_memory(p);
-    for (uint32_t i = 0; i < count; i++)
-        sizes[i] = p->symbols[first->params[i]].bytes;
-    prototype = (ptx_prototype){first->param_count, first->return_count, sizes + first->return_count, sizes};
+    const uint64_t *sizes = ptx_param_sizes(p, first);
+    if (!sizes)
+        return false;
+    const ptx_function *f = &p->functions[first];
+    const ptx_prototype prototype = {f->param_count, f->return_count, sizes + f->return_count, sizes};
     return ptx_expect(p, ';') && ptx_prototype_add(p, label, prototype);
 }
 

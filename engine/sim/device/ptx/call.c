@@ -137,16 +137,13 @@ bool ptx_call(ptx_parser *p, ptx_insn *insn)
     ptx_mark end = ptx_here(p);
     const uint64_t *ret_bytes, *arg_bytes;
     uint32_t ret_count, arg_count;
-    uint64_t *sizes = NULL;
     if (target->kind == PTX_OPERAND_FUNCTION) {
+        const uint64_t *sizes = ptx_param_sizes(p, target->index);
+        if (!sizes)
+            return false;
         const ptx_function *function = &p->functions[target->index];
         ret_count = function->return_count;
         arg_count = function->param_count;
-        sizes = kiln__alloc(p->mem, ((size_t)ret_count + arg_count) * sizeof *sizes);
-        if (!sizes)
-            return ptx_out_of_memory(p);
-        for (uint32_t i = 0; i < ret_count + arg_count; i++)
-            sizes[i] = p->symbols[function->params[i]].bytes;
         ret_bytes = sizes;
         arg_bytes = sizes + ret_count;
     } else if (prototype) {
@@ -169,7 +166,6 @@ bool ptx_call(ptx_parser *p, ptx_insn *insn)
             p->token = nothing;
         good = ptx_call_list(p, false, arg_bytes, arg_count, &insn->operands[2]);
     }
-    kiln__free(p->mem, sizes);
     if (p->memory)
         return false;
     ptx_go(p, end);

@@ -233,14 +233,17 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         !ptx_sort_edges(&arena, &graph, graph.from, graph.to, &graph.out_start, &graph.out_edges) ||
         !ptx_dominators(&arena, &graph, &d))
         goto done;
+    /* A list of targets is not a place: lanes meet at its own post-dominator. That has a lower number, so it is a place
+     * already, though several lists may follow each other. */
+    for (uint32_t w = 1; w < d.count; w++)
+        if (d.node[d.idom[w]] > graph.exit)
+            d.idom[w] = d.idom[d.idom[w]];
     for (uint32_t i = 0; i < count; i++) {
         if (!is_branch(&insns[i]))
             continue;
         uint32_t number = d.number[block[i]];
         /* if it never exits, it has no reconvergence point */
         uint32_t node = number ? d.node[d.idom[number - 1]] : graph.exit;
-        while (node > graph.exit) /* a list of targets: the next post-dominator may be another list */
-            node = d.node[d.idom[d.number[node] - 1]];
         insns[i].reconverge = start[node];
     }
     good = true;

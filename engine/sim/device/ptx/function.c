@@ -200,6 +200,22 @@ void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size)
     return copy;
 }
 
+const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t index)
+{
+    ptx_function *function = &p->functions[index];
+    const size_t count = (size_t)function->return_count + function->param_count;
+    if (function->param_sizes)
+        return function->param_sizes;
+    uint64_t *sizes = kiln__arena_alloc(&p->module->arena, (count + 1) * sizeof *sizes);
+    if (!sizes) {
+        ptx_out_of_memory(p);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        sizes[i] = p->symbols[function->params[i]].bytes;
+    return function->param_sizes = sizes;
+}
+
 /* After the body is read: moves its parts into the module. */
 static bool ptx_function_finish(ptx_parser *p)
 {
@@ -317,7 +333,6 @@ bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage)
     p->insn_count = p->element_count = p->reg_count = p->prototype_count = 0;
     p->frame_bytes = 0;
     p->loc = 0;
-    p->brx_count = 0;
     bool good = ptx_function_header(p, &made);
     bool body = good && ptx_is(p, '{');
     if (good) {
@@ -363,6 +378,9 @@ bool ptx_alias(ptx_parser *p)
     const ptx_function *real = &p->functions[b->index];
     if (function->defined || !real->defined || !ptx_same_formals(p, function, real))
         return ptx_error(p, line, ".alias needs a declared function and a defined one with the same parameters");
+    if (!ptx_repeat(p, line, &p->repeated, (uint64_t)real->insn_count + real->element_count + real->reg_count, 1,
+                    "the aliases repeat too many instructions"))
+        return false;
     const char *alias = function->name;
     uint8_t linkage = function->linkage;
     *function = *real;

@@ -5,6 +5,9 @@
 
 bool ptx_append(ptx_parser *p, const ptx_insn *insn, ptx_name *label)
 {
+    if (insn->op == PTX_OP_BRX && !ptx_repeat(p, insn->line, &p->targets, insn->operands[1].count, 16,
+                                              "the branches to lists of targets have too many targets"))
+        return false;
     if (!ptx_grow(p, &p->insns, &p->insn_capacity, p->insn_count + 1, sizeof *insn))
         return false;
     if (label) {

@@ -10,10 +10,19 @@
 
 /* ---- the log ---- */
 
-static void ptx_report(ptx_parser *p, uint32_t line, const char *format, va_list arguments)
+/* Ends the text here: every later token is the end, also after a return to an earlier place. */
+static void ptx_stop(ptx_parser *p)
+{
+    p->cursor = p->end = p->start;
+    p->token.kind = PTX_TOKEN_END;
+}
+
+/* Adds an error to the log. The last error that is shown ends the text, because the time for the rest would not be
+ * bounded: each wrong statement may be compared with a long list of parameters. Returns false if the text had ended. */
+static bool ptx_report(ptx_parser *p, uint32_t line, const char *format, va_list arguments)
 {
     if (p->errors++ >= PTX_ERROR_LIMIT)
-        return;
+        return false;
     kiln__text_printf(p->log, "ptxas application ptx input, line %" PRIu32 "; error   : ", line);
     kiln__text_vprintf(p->log, format, arguments);
     if (p->function != UINT32_MAX) {
@@ -21,17 +30,19 @@ static void ptx_report(ptx_parser *p, uint32_t line, const char *format, va_list
         kiln__text_printf(p->log, " (%s '%s')", function->entry ? "kernel" : "function", function->name);
     }
     kiln__text_puts(p->log, "\n");
-    if (p->errors == PTX_ERROR_LIMIT)
+    if (p->errors == PTX_ERROR_LIMIT) {
         kiln__text_puts(p->log, "ptxas fatal   : too many errors, the rest is not shown\n");
+        ptx_stop(p);
+    }
+    return true;
 }
 
 bool(ptx_error)(ptx_parser *p, uint32_t line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    ptx_report(p, line, format, arguments);
+    p->invalid |= ptx_report(p, line, format, arguments);
     va_end(arguments);
-    p->invalid = true;
     return false;
 }
 
@@ -47,9 +58,15 @@ bool(ptx_unsupported)(ptx_parser *p, uint32_t line, const char *format, ...)
 bool ptx_out_of_memory(ptx_parser *p)
 {
     p->memory = true;
-    p->cursor = p->end; /* nothing more is read */
-    p->token.kind = PTX_TOKEN_END;
+    ptx_stop(p);
     return false;
+}
+
+bool ptx_repeat(ptx_parser *p, uint32_t line, uint64_t *so_far, uint64_t more, unsigned each, const char *what)
+{
+    enum { LEAST = 4096 };
+    *so_far += more;
+    return *so_far <= LEAST + (uint64_t)(p->end - p->start) * each || ptx_error(p, line, "%s", what);
 }
 
 bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size)
@@ -77,12 +94,6 @@ const char *ptx_shown(ptx_parser *p)
 
 /* ---- names ---- */
 
-static uint32_t ptx_hash(const char *text, size_t length)
-{
-    uint32_t hash = kiln__hash_short(text, length);
-    return hash ^ hash >> 15;
-}
-
 static bool ptx_names_widen(ptx_parser *p)
 {
     size_t capacity = p->name_capacity ? p->name_capacity * 2 : 1024;
@@ -107,7 +118,7 @@ ptx_name *ptx_intern(ptx_parser *p, const char *text, size_t length)
 {
     if (p->name_count * 2 >= p->name_capacity && !ptx_names_widen(p))
         return NULL;
-    uint32_t hash = ptx_hash(text, length);
+    uint32_t hash = ptx_hash(p, text, length);
     size_t at = hash & (p->name_capacity - 1);
     for (; p->names[at]; at = (at + 1) & (p->name_capacity - 1)) {
         ptx_name *name = p->names[at];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ptx.h"
+#include "random.h"
 
 #define ERRORS_MOST 50u
 #define GONE UINT32_MAX
@@ -30,6 +31,7 @@ typedef struct linker {
     bool (*builtin)(const char *name);
     meaning *table;
     size_t mask;
+    uint64_t seed;       /* odd */
     provider *providers; /* of all libraries, sorted by name */
     size_t provider_count;
     uint32_t *missing;               /* by module: how many names it defines that are so far declared but not defined */
@@ -56,9 +58,10 @@ static void complain(linker *l, const char *format, ...)
 
 /* ---- the table ---- */
 
+/* The seed differs from link to link, so that nobody can write many names that begin at one slot. */
 static meaning *slot_of(const linker *l, const char *name)
 {
-    size_t at = (size_t)kiln__hash(name, strlen(name)).low & l->mask;
+    size_t at = (size_t)(kiln__hash(name, strlen(name)).low * l->seed >> 32) & l->mask;
     while (l->table[at].name && strcmp(l->table[at].name, name) != 0)
         at = (at + 1) & l->mask;
     return &l->table[at];
@@ -518,7 +521,12 @@ static bool build(linker *l, ptx_module *out)
 ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count, bool (*builtin)(const char *name),
                     ptx_module **module, kiln__text *log)
 {
-    linker l = {.mem = mem, .log = log, .inputs = inputs, .count = count, .builtin = builtin};
+    linker l = {.mem = mem,
+                .log = log,
+                .inputs = inputs,
+                .count = count,
+                .builtin = builtin,
+                .seed = kiln__random_mix(kiln__now_ns() ^ (uintptr_t)inputs) | 1};
     ptx_module *out = kiln__calloc(mem, 1, sizeof *out);
     l.functions = kiln__calloc(mem, (size_t)count + 1, sizeof *l.functions);
     l.symbols = kiln__calloc(mem, (size_t)count + 1, sizeof *l.symbols);

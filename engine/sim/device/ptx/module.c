@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ptx_internal.h"
+#include "random.h"
 
 /* For error recovery, and for directives without effect here: skips to after the next ';', or the block that starts
  * before it. */
@@ -200,6 +201,7 @@ ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text
     }
     made->arena.mem = mem;
     p->mem = p->scratch.mem = mem; /* single assignments, because the rest (10 KB) is zero already */
+    p->seed = (uint32_t)kiln__random_mix(kiln__now_ns() ^ (uintptr_t)p);
     p->module = made;
     p->log = log;
     p->device = device;

@@ -344,7 +344,8 @@ static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, c
         !ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + 1 + wanted, sizeof *p->elements))
         return false;
     if (binding->kind != PTX_BIND_REG || !ptx_reg_fits(PTX_B64, (ptx_type)binding->type, false))
-        return ptx_mismatch(p, "'%.100s' is not a register of 64 bits with an object's handle", raw->name->text);
+        return ptx_mismatch(p, "'%.100s' is not a 64-bit register, which could hold the handle of an object",
+                            raw->name->text);
     *operand = (ptx_operand){
         .kind = PTX_OPERAND_VECTOR, .type = (uint8_t)type, .index = (uint32_t)p->element_count, .count = 1 + wanted};
     p->elements[operand->index] = (ptx_operand){.kind = PTX_OPERAND_REG, .type = PTX_B64, .index = binding->index};

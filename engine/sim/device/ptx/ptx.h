@@ -582,6 +582,7 @@ typedef struct ptx_function {
     uint32_t param_count, return_count; /* returns first in `params` */
     const uint32_t *params;             /* symbol indices; offsets laid out by natural alignment: entry: the launch
                                ABI */
+    const uint64_t *param_sizes;        /* bytes of each of `params`; NULL: the parser did not need them */
     uint64_t param_bytes;               /* size of the parameter block; for an entry at most 32764 */
     uint64_t frame_bytes;               /* size of the .param variables that it declares for its calls */
     uint32_t reg_count;
@@ -620,7 +621,7 @@ typedef struct ptx_module {
 
 /* Parses a text into *module. On failure sets *module to NULL and appends lines in the form of a driver's JIT log to
  * `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' (kernel 'k')". All errors up to a
- * limit are reported, not only the first one. The text need not be NUL-terminated. It may be any bytes, because it is
+ * limit are reported, not only the first one; the text after the last of them is not read. The text need not be NUL-terminated. It may be any bytes, because it is
  * untrusted input.
  *
  * PTX_UNSUPPORTED means that all errors are about PTX that no simulated device runs. PTX_INVALID means that at

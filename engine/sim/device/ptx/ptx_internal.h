@@ -206,6 +206,7 @@ typedef struct ptx_loc_note {
 
 typedef struct ptx_parser {
     const kiln_allocator *mem;
+    uint32_t seed; /* of ptx_hash() and ptx_loc_hash() */
     ptx_module *module;
     kiln__arena scratch;
     kiln__text *log;
@@ -237,6 +238,8 @@ typedef struct ptx_parser {
     const char **files;
     size_t file_count, file_capacity;
     uint64_t init_bytes; /* allocated for initialisers */
+    uint64_t targets;    /* of all brx.idx: several may have one list */
+    uint64_t repeated;   /* instructions, operands and registers of functions that have an alias, once for each alias */
 
     /* of the function being read; function: index, or UINT32_MAX */
     uint32_t function, loc;
@@ -249,7 +252,6 @@ typedef struct ptx_parser {
     ptx_prototype *prototypes;
     size_t prototype_count, prototype_capacity;
     uint64_t frame_bytes;
-    uint32_t brx_count;
 
     ptx_raw parts[PTX_MAX_PARTS];
     uint32_t part_count; /* elements of the vectors of the instruction being read */
@@ -277,6 +279,15 @@ bool ptx_out_of_memory(ptx_parser *p);
 const char *ptx_shown(ptx_parser *p); /* the current token for a message */
 /* kiln__grow(); a failure sets p->memory. */
 bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size);
+/* FNV-1a with a seed that differs from parse to parse. Without it, a text could have many names of one hash, and each
+ * look-up would compare them all. */
+static inline uint32_t ptx_hash(const ptx_parser *p, const char *text, size_t length)
+{
+    uint32_t hash = p->seed;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    return hash ^ hash >> 15;
+}
 
 /* Returns true if a device of this compute capability has it. A device has the features of its family and of its
  * architecture. */
@@ -304,6 +315,9 @@ static inline bool ptx_target_has(int target, char letter, ptx_since since)
 }
 /* Returns true if both the device and the module's .target have it. */
 bool ptx_is_there(const ptx_parser *p, ptx_since since);
+/* Counts what a text uses again by its name. The module has a copy for each use, so a short text could take any amount of
+ * memory. An error if there are more than 4096 and `each` for each byte of the text. */
+bool ptx_repeat(ptx_parser *p, uint32_t line, uint64_t *so_far, uint64_t more, unsigned each, const char *what);
 /* An error if the device or the module's .target does not have what is named, such as "directive .explicitcluster". */
 bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length);
 
@@ -342,6 +356,9 @@ typedef struct ptx_declarator {
 bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator); /* ".param .align 8 .b8 name[16]" */
 bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage);
 bool ptx_alias(ptx_parser *p);
+/* The bytes of the function's return values and parameters. All calls of a function and all lists of targets share one
+ * array. NULL: out of memory. */
+const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t function);
 void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size); /* a copy that lives with the module */
 
 /* source lines */

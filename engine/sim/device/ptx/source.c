@@ -3,10 +3,12 @@
 
 #include "ptx_internal.h"
 
-static uint32_t ptx_loc_hash(const ptx_loc *loc)
+static uint32_t ptx_loc_hash(const ptx_parser *p, const ptx_loc *loc)
 {
-    uint32_t hash = loc->file * 0x9E3779B1u ^ loc->line * 0x85EBCA77u ^ loc->column * 0xC2B2AE3Du;
-    return hash ^ hash >> 15;
+    uint32_t hash = (p->seed ^ loc->file) * 0x9E3779B1u;
+    hash = (hash ^ hash >> 15 ^ loc->line) * 0x85EBCA77u;
+    hash = (hash ^ hash >> 13 ^ loc->column) * 0xC2B2AE3Du;
+    return hash ^ hash >> 16;
 }
 
 static bool ptx_same_place(const ptx_loc *a, const ptx_loc *b)
@@ -26,7 +28,7 @@ static uint32_t *ptx_loc_find(ptx_parser *p, const ptx_loc *loc)
         for (size_t i = 0; i < p->loc_index_capacity; i++) {
             if (!p->loc_index[i])
                 continue;
-            size_t at = ptx_loc_hash(&p->locs[p->loc_index[i]]) & (capacity - 1);
+            size_t at = ptx_loc_hash(p, &p->locs[p->loc_index[i]]) & (capacity - 1);
             while (wider[at])
                 at = (at + 1) & (capacity - 1);
             wider[at] = p->loc_index[i];
@@ -35,7 +37,7 @@ static uint32_t *ptx_loc_find(ptx_parser *p, const ptx_loc *loc)
         p->loc_index = wider;
         p->loc_index_capacity = capacity;
     }
-    size_t at = ptx_loc_hash(loc) & (p->loc_index_capacity - 1);
+    size_t at = ptx_loc_hash(p, loc) & (p->loc_index_capacity - 1);
     while (p->loc_index[at] && !ptx_same_place(&p->locs[p->loc_index[at]], loc))
         at = (at + 1) & (p->loc_index_capacity - 1);
     return &p->loc_index[at];

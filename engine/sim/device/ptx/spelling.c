@@ -226,8 +226,7 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
 {
     if (p->spelling_count * 2 >= p->spelling_capacity && !ptx_spellings_widen(p))
         return NULL;
-    uint32_t hash = kiln__hash_short(text, length);
-    hash ^= hash >> 15;
+    uint32_t hash = ptx_hash(p, text, length);
     size_t at = hash & (p->spelling_capacity - 1);
     for (; p->spellings[at]; at = (at + 1) & (p->spelling_capacity - 1)) {
         ptx_spelling *spelling = p->spellings[at];

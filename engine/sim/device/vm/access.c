@@ -38,7 +38,7 @@ void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, s
         snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory", vm_shared_bytes(run));
 }
 
-/* Is [address, address + bytes) a part of [low, end)? No sum can overflow. A range of 0 bytes is a part of nothing. */
+/* Tells whether [address, address + bytes) lies in [low, end). No sum can overflow. The result for 0 bytes is false. */
 static bool is_within(uint64_t address, uint64_t bytes, uint64_t low, uint64_t end)
 {
     return bytes > 0 && address >= low && address < end && bytes <= end - address;
@@ -47,7 +47,8 @@ static bool is_within(uint64_t address, uint64_t bytes, uint64_t low, uint64_t e
 /* The only function that turns an address of a kernel into a host pointer for a range of any length. It first finds the
  * window that a generic address names. Then it compares the whole range with the only object that may contain it: the
  * shared memory of a block, the local memory of a thread, the parameters of the kernel, or an allocation. It never
- * tests the two ends separately. A write needs memory that kernels may write. `asked` is the address of the message. */
+ * tests the two ends separately. A write needs memory that kernels may write. `asked` is the address that a message
+ * shows. */
 unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                              uint64_t bytes, uint32_t align, vm_reach_kind kind)
 {
@@ -122,7 +123,7 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     return vm_reach_span(w, i, lane, space, address, bytes, bytes, write ? VM_REACH_WRITE : VM_REACH_READ);
 }
 
-/* Reads one element. An ordered access is a single atomic of the host. A b128 is two halves. */
+/* Reads one element. An ordered access is a single atomic of the host. A b128 is read as two halves. */
 VM_RACY static uint64_t load_element(const unsigned char *p, unsigned size, bool strong)
 {
     if (strong) {
@@ -169,8 +170,8 @@ static uint64_t extend_value(uint64_t value, unsigned size, uint8_t flags)
     return flags & VM_REG16 ? (uint16_t)value : value;
 }
 
-/* Counts ordered reads: a spin loop reads a value that another path or block writes, so after some reads the warp
- * yields. */
+/* Reports an ordered read to vm_poll(), because a spin loop reads a value that another path or block writes. After some
+ * equal reads the warp yields. */
 static void count_spin(vm_warp *w, const vm_code *i)
 {
     if (i->flags & VM_STRONG && (++w->spins & 63) == 0)
@@ -252,7 +253,8 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Returns true if the offset is in the block's own shared memory. `other`: in any block of the cluster. */
+/* Returns true if the offset is in the block's own shared memory. If `other` is set, it may be in the shared memory of
+ * any block of the cluster. */
 static bool is_shared(const vm_warp *w, uint64_t offset, bool other)
 {
     const uint64_t window = offset / VM_SHARED_WINDOW;

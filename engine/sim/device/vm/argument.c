@@ -16,7 +16,7 @@ uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t in
     return value;
 }
 
-/* An argument that was passed as an array of bytes; zeros if it was not. */
+/* Copies an argument that was passed as an array of bytes. If it was passed in another way, gives zeros. */
 void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes)
 {
     const vm_transfer *t = &call->arguments[index];

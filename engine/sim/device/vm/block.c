@@ -52,7 +52,8 @@ void vm_block_drop_paths(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
-        /* After a fault paths may still be inside calls: frames form a tree, and paths hold its leaves. */
+        /* Frees the frames of calls. After a fault, paths may still be inside calls. The frames form a tree, whose
+         * leaves are the frames of the paths. */
         for (uint32_t p = 0; p < w->path_count; p++) {
             vm_frame *frame = w->paths[p].frame;
             while (frame && frame->caller) {
@@ -60,7 +61,7 @@ void vm_block_drop_paths(vm_block *block)
                 for (uint32_t q = p + 1; q < w->path_count; q++)
                     for (vm_frame *f = w->paths[q].frame; f; f = f->caller)
                         if (f == frame)
-                            goto shared; /* the last path that is inside the frame frees it */
+                            goto shared; /* another path is inside this frame too; the last such path frees it */
                 vm_frame_free(w, frame);
                 frame = caller;
                 continue;
@@ -112,7 +113,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     if (block->barred)
         memset(block->barriers, 0, sizeof block->barriers);
     block->barred = false;
-    if (run->shared_reach > run->shared_low) /* even an empty memset() is slow where it begins at a guard page */
+    if (run->shared_reach > run->shared_low) /* a memset() that begins at a guard page is slow, even for 0 bytes */
         memset(block->shared + run->shared_low, VM_POISON, (size_t)(run->shared_reach - run->shared_low));
     if (run->shared_system)
         memset(block->shared + run->shared_system, 0, VM_SYSTEM_SHARED);
@@ -148,7 +149,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
 
 /* ---- barriers ---- */
 
-/* Opens a barrier: all paths that wait at it continue, with the result of bar.red. The barrier is then empty. */
+/* Opens a barrier: all paths that wait at it continue, with the result of bar.red. The barrier is reset then. */
 void vm_barrier_open(vm_block *block, uint32_t id)
 {
     vm_barrier *barrier = &block->barriers[id];
@@ -246,8 +247,8 @@ bool vm_block_ready(const vm_block *block)
     return false;
 }
 
-/* Lanes that wait at a reconvergence point continue alone: the lanes that they wait for may be at a barrier that needs
- * them. */
+/* Lets lanes that wait at a reconvergence point continue alone. The lanes for which they wait may be at a barrier at
+ * which these lanes must arrive first. */
 bool vm_block_release_waiting(vm_block *block)
 {
     bool any = false;
@@ -259,8 +260,8 @@ bool vm_block_release_waiting(vm_block *block)
 }
 
 /* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
- * launch was asked to stop. A warp that has ended cannot raise it: the next call looks again, which is at the latest the
- * one at the start of the next block. */
+ * launch was asked to stop. A warp that has ended cannot raise a fault. Then the next call tests the limits again, at
+ * the latest at the start of the next block. */
 void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;

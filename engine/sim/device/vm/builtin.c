@@ -24,7 +24,7 @@ uint32_t vm_builtin_find(const char *name)
 
 bool vm_is_builtin(const char *function) { return vm_builtin_find(function) != 0; }
 
-/* The thread that prints, as vm_print_format() reads its memory. */
+/* The thread that prints, for vm_print_format(), which reads its memory. */
 typedef struct print_thread {
     vm_warp *w;
     const vm_code *i;
@@ -101,7 +101,7 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
         w->event |= VM_EVENT_SWITCH; /* freed memory is released once this warp has refreshed its caches */
         VM_EACH(lane, m) {
             uint64_t address = vm_argument(w, call, lane, 0);
-            if (address && !vm_free_from_kernel(device, address)) {
+            if (address && !vm_free_from_kernel(w, address)) {
                 vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 0,
                                "free of 0x%" PRIx64 ", which is not from malloc", address);
                 return;

@@ -41,7 +41,7 @@ static void enter_call(vm_warp *w, const vm_code *i, const vm_call *call, const 
     vm_warp_select(w, &w->paths[w->current]);
 }
 
-/* Lanes return. They wait at the return until all lanes of the call have come. A return of the kernel is an exit. */
+/* ret: the lanes wait at the return until all lanes of the call have arrived. A return from the kernel is an exit. */
 void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_frame *frame = w->frame;
@@ -53,7 +53,7 @@ void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
     frame->join.waiting |= m;
     w->mask &= ~m;
     bool complete = frame->join.waiting == frame->join.expected;
-    if (w->mask) /* some lanes of the path go on inside */
+    if (w->mask) /* some lanes of the path continue inside the function */
         return;
     if (complete)
         vm_frame_finish(w, frame, true);
@@ -75,7 +75,7 @@ static bool matches_prototype(const vm_function *callee, const vm_call *call)
     return true;
 }
 
-/* A direct or indirect call. Lanes of an indirect call with another target call in another path. */
+/* call: a direct or an indirect call. If lanes of an indirect call have different targets, each target gets a path. */
 void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
@@ -110,7 +110,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
                 lanes &= ~(1u << lane);
     }
     const vm_code *back = w->pc;
-    if (lanes != w->mask) { /* the instruction after such a call is a reconvergence point */
+    if (lanes != w->mask) { /* then the instruction after the call is a reconvergence point */
         uint32_t others = m & ~lanes, passed = w->mask & ~m;
         w->sync = vm_diverge(w, back);
         w->mask = lanes;
@@ -122,7 +122,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
     enter_call(w, i, call, callee, lanes, back);
 }
 
-/* At the start of a function: copies parameters whose address it takes into its local memory. */
+/* Runs at the start of a function: copies the parameters whose address the function takes into its local memory. */
 void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;

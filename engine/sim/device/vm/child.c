@@ -1,8 +1,8 @@
 /* child.c - work that kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
  *
  * Work of a block goes into the block's list. It runs in the order of the calls when the block has ended, or when it
- * synchronises. Streams and events allow other orders too; this one is the same in every run. Work in a grid's tail
- * stream goes into the grid's list. It runs when all blocks of the grid, with the work that they launched, have
+ * synchronises. Streams and events allow other orders too, but this order is the same in every run. Work in a grid's
+ * tail stream goes into the grid's list. It runs when all blocks of the grid, with the work that they launched, have
  * ended. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ typedef struct vm_buffer {
     uint64_t address;
     uint32_t bytes; /* size of the buffer */
     bool taken;
-    bool shaped;                     /* cudaGetParameterBufferV2: the kernel and shape are known already */
+    /* cudaGetParameterBufferV2: the kernel and the shape of the launch are already known */
+    bool shaped;
     uint32_t wanted, kernel, shared; /* wanted: requested bytes */
     uint32_t grid[3], block[3];
 } vm_buffer;
@@ -33,7 +34,7 @@ typedef struct vm_buffer {
 struct vm_children {
     vm_task *first, **last;
     uint32_t pending; /* tasks in the list */
-    uint32_t taken;   /* number of buffers whose launch has not come yet */
+    uint32_t taken;   /* number of buffers that have not been used for a launch yet */
     vm_buffer *buffers;
     size_t buffer_count, buffer_capacity;
     uint64_t *handles;
@@ -42,7 +43,7 @@ struct vm_children {
     uint32_t *errors; /* cudaGetLastError, by thread; NULL: no errors so far */
 };
 
-/* Returns the block's list, which is made at the first use. Returns NULL if memory runs out. */
+/* Returns the block's list. Makes it at the first call. Returns NULL if memory runs out. */
 static struct vm_children *open_children(vm_block *block)
 {
     struct vm_children *c = block->children;
@@ -85,7 +86,8 @@ void vm_children_free(vm_block *block)
     if (!c)
         return;
     vm_children_reset(block);
-    for (size_t k = 0; k < c->buffer_count; k++)
+    for (size_t k = c->buffer_count;
+         k-- > 0;) /* the newest first: few allocations are behind it in the device's list */
         vm_free(device, c->buffers[k].address);
     kiln__free(device->mem, c->buffers);
     kiln__free(device->mem, c->handles);
@@ -200,7 +202,7 @@ uint64_t vm_child_buffer(vm_warp *w, uint32_t lane, uint64_t bytes)
     return 0;
 }
 
-/* The same with kernel and shape, for cudaGetParameterBufferV2(). */
+/* Returns a buffer for a given kernel and shape, for cudaGetParameterBufferV2(). */
 uint64_t vm_child_buffer_for(vm_warp *w, uint32_t lane, uint64_t pointer, const uint32_t grid[3],
                              const uint32_t block[3], uint32_t shared)
 {
@@ -275,7 +277,7 @@ static uint32_t check_stream(vm_warp *w, uint64_t stream)
     for (size_t k = 0; c && k < c->handle_count; k++)
         if (c->handles[k] == stream && vm_is_stream(stream))
             return VM_CUDA_SUCCESS;
-    return VM_CUDA_INVALID_VALUE; /* an H200 gives this error, and not an invalid handle */
+    return VM_CUDA_INVALID_VALUE; /* on an H200 this is the error, not an invalid handle */
 }
 
 /* Checks a launch and enqueues it with a copy of its parameters. Returns the error. */
@@ -464,12 +466,35 @@ static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_ki
     atomic_store(&family->stop, 1);
 }
 
-/* Performs a copy or fill row by row. Each row is found again and compared with its allocation, because kernels may
- * free memory in between. Counts steps, and asks for the limits every MOVE_LOOK steps. */
+/* Moves a row, whose memory was found, in pieces. Counts steps, and tests the limits of the launch every MOVE_LOOK
+ * steps: a row may be as large as the device's memory. Returns false after a fault. */
+static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned char *target,
+                     const unsigned char *source, uint64_t *unlooked)
+{
+    enum { MOVE_LOOK = 256, STEP_BYTES = 4096, PIECE = MOVE_LOOK * STEP_BYTES };
+    for (uint64_t at = 0; at < t->width; at += PIECE) {
+        const uint64_t bytes = t->width - at < PIECE ? t->width - at : PIECE, steps = 1 + bytes / STEP_BYTES;
+        const bool spent = atomic_fetch_add(&run->family->steps, steps) > vm_budget(run->device);
+        *unlooked += steps;
+        const vm_fault_kind late = spent ? VM_FAULT_STEPS : *unlooked >= MOVE_LOOK ? vm_limit_ask(run->family) : VM_OK;
+        if (late != VM_OK) {
+            raise_move_fault(run, t, late, to);
+            return false;
+        }
+        *unlooked = *unlooked < MOVE_LOOK ? *unlooked : 0;
+        if (source)
+            memmove(target + at, source + at, (size_t)bytes);
+        else
+            memset(target + at, t->value, (size_t)bytes);
+    }
+    return true;
+}
+
+/* Performs a copy or fill row by row. It searches the allocation of each row again, because kernels may free memory in
+ * between. */
 static void move_rows(vm_run_state *run, const vm_task *t)
 {
-    enum { MOVE_LOOK = 256 };
-    uint64_t budget = vm_budget(run->device), unlooked = MOVE_LOOK;
+    uint64_t unlooked = 0;
     for (uint64_t z = 0; z < t->depth; z++)
         for (uint64_t y = 0; y < t->height; y++) {
             uint64_t to = t->target + z * t->target_slice + y * t->target_pitch;
@@ -480,34 +505,21 @@ static void move_rows(vm_run_state *run, const vm_task *t)
                 raise_move_fault(run, t, VM_FAULT_ADDRESS, to);
                 return;
             }
-            unsigned char *target = span.host + (to - span.base);
-            const void *source = t->source ? vm_pointer(run->device, from, t->width) : NULL;
+            if (run->device->hooks) /* the memory counts as written */
+                vm_pointer(run->device, to, t->width);
+            const void *source = t->source ? vm_pointer_read(run->device, from, t->width) : NULL;
             if (t->source && !source) {
                 raise_move_fault(run, t, VM_FAULT_ADDRESS, from);
                 return;
             }
-            if (source)
-                memmove(target, source, (size_t)t->width);
-            else
-                memset(target, t->value, (size_t)t->width);
-            uint64_t steps = 1 + (t->width >> 12);
-            if (atomic_fetch_add(&run->family->steps, steps) > budget) {
-                raise_move_fault(run, t, VM_FAULT_STEPS, to);
+            if (!move_row(run, t, to, span.host + (to - span.base), source, &unlooked))
                 return;
-            }
-            if ((unlooked += steps) < MOVE_LOOK)
-                continue;
-            unlooked = 0;
-            vm_fault_kind late = vm_limit_ask(run->family);
-            if (late != VM_OK) {
-                raise_move_fault(run, t, late, to);
-                return;
-            }
         }
 }
 
-/* Performs a copy or fill. A kernel on another host thread may free the memory meanwhile. So an empty runner enters
- * first: vm_bury() keeps freed memory for all runners that were there at the time of the free. */
+/* Performs a copy or fill. A kernel on another host thread may free the memory meanwhile. So the function first
+ * registers an empty runner: vm_bury() keeps freed memory as long as a runner exists that was registered at the time of
+ * the free. */
 void vm_task_move(vm_run_state *run, const vm_task *t)
 {
     vm_runner keeper;
@@ -534,7 +546,7 @@ static void run_task(vm_run_state *run, const vm_task *task)
                           .depth = run->depth + 1,
                           .launcher = run->kernel->ptx->name};
     vm_fault fault;
-    if (vm_launch_prepare(&child, &fault) == VM_OK) /* checked already at its launch */
+    if (vm_launch_prepare(&child, &fault) == VM_OK) /* it was checked already when it was launched */
         vm_grid_run(&child);
 }
 

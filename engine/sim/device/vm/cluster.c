@@ -82,7 +82,7 @@ void vm_cluster_check(vm_cluster *cluster)
 
 /* ---- deadlocks ---- */
 
-/* The message of a deadlock while it is written: the first waiting warp, and a list of all. */
+/* The message of a deadlock while it is written, with the first waiting warp and a list of all waiting warps. */
 typedef struct waiting_list {
     vm_warp *warp; /* the first warp; NULL: none yet */
     const vm_path *path;
@@ -123,7 +123,7 @@ void vm_cluster_deadlock(vm_cluster *cluster)
             for (uint32_t p = 0; p < block->warps[k].path_count; p++)
                 add_waiting(&s, &block->warps[k], &block->warps[k].paths[p]);
     }
-    /* no path waits, which should not happen; any live warp is reported, because the launch must end */
+    /* no path waits, which should not happen; the launch must end, so the message names any live warp */
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t k = 0; !s.warp && k < cluster->blocks[b]->warp_count; k++)
             if (cluster->blocks[b]->warps[k].root && cluster->blocks[b]->warps[k].dead != VM_ALL)

@@ -1,9 +1,9 @@
 /* collective.c - operations between lanes of a warp (shfl, vote, match, redux, elect, bar.warp.sync).
  *
- * The member mask of each lane names the lanes of its group. It waits until the live lanes among them have arrived at
- * the same operation with the same mask. They may be at another instruction or in another call: PTX asks for "the same
- * qualifiers and the same membermask". So lanes of one path may belong to several groups, some of which run while
- * others wait. */
+ * The member mask of each lane names the lanes of its group. A lane waits until all live lanes of its group have
+ * arrived at the same operation with the same mask. They may be at different instructions, and in different calls: PTX
+ * asks for "the same qualifiers and the same membermask". So lanes of one path may belong to several groups, some of
+ * which run while others wait. */
 #include <stddef.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ static uint32_t get_mask_slot(const vm_code *i)
                                                                       : i->b;
 }
 
-/* Returns true for the same operation with the same qualifiers. The negation of a vote's predicate is not a
- * qualifier. */
+/* Returns true if two instructions are the same operation with the same qualifiers. The negation of a vote's predicate
+ * is not a qualifier. */
 static bool is_same_operation(const vm_code *i, const vm_code *j)
 {
     return i == j || (i->masked == j->masked && i->size == j->size && i->space == j->space && i->count == j->count &&
@@ -41,9 +41,9 @@ static uint32_t find_complete(const vm_u32 *masks, uint32_t arrived, uint32_t de
         ready |= (mask & ~dead & ~same) == 0 ? same : 0;
         left &= ~same;
     }
-    /* Lanes whose masks contradict each other would wait for ever. So a set of waiting lanes runs if their masks name
-     * no live lane outside the set. To find the set, the loop removes lanes whose masks name such a lane, until none
-     * is left to remove. */
+    /* Finds waiting lanes that can run although their masks contradict each other. Such lanes would wait for ever. So a
+     * set of waiting lanes runs if their masks name no live lane outside of the set. To find the set, the loop removes
+     * lanes whose masks name a lane outside of it, until no such lane is left. */
     uint32_t rest = arrived & ~ready, before;
     do {
         before = rest;
@@ -64,8 +64,8 @@ static void add_share(vm_meeting *t, const vm_code *code, vm_frame *frame, uint3
     t->shares[t->count++] = (vm_share){code, frame, lanes};
 }
 
-/* Lets waiting lanes that take part now continue: in the running path if they are at the same place, otherwise in paths
- * of their own. */
+/* Lets waiting lanes continue that take part now. If they are at the same place as the running path, they join it.
+ * Otherwise they become separate paths. */
 static void release_waiting(vm_warp *w, const vm_code *i, vm_meeting *t)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -388,7 +388,7 @@ static bool select_group_frames(vm_warp *w, const vm_code *i, uint32_t id)
     return true;
 }
 
-/* The warpgroup's threads wait at a barrier of their own number. The lanes that come last do the work for all. */
+/* The threads of a warpgroup wait at the barrier of their warpgroup. The lanes that arrive last do the work for all. */
 bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m)
 {
     enum { THREADS = 4 * VM_LANES };

@@ -1,16 +1,17 @@
-/* describe.c - describes addresses for messages: the allocation that holds the address or lies nearest to it, by the
- * name that the caller gave it. */
+/* describe.c - describes addresses for messages. The description has the name of the allocation that contains the
+ * address or is nearest to it. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "vm_hooks.h"
 #include "vm_memory.h"
 
-/* Returns the allocation that holds the address, or the nearest one within 1 MiB. Skips fillers. Returns NULL if there
- * is none. The caller holds the lock. */
+/* Returns the allocation that holds the address, or the nearest one within 1 MiB. Skips fillers. Returns NULL if no
+ * allocation is found. The caller holds the lock. */
 static const vm_allocation *find_nearest(const vm_device *device, uint64_t address)
 {
-    /* Programs run past an end more often than before a beginning, so the allocation behind has to be much nearer. */
+    /* Programs run past an end more often than before a beginning, so an allocation after the address is chosen only if
+     * it is much nearer. */
     enum { FAR = 1 << 20, MUCH_NEARER = 4 };
     size_t at = vm_search(device, address), past_fillers = at;
     while (at > 0 && device->live[at - 1]->filler)

@@ -1,9 +1,9 @@
-/* endless.c - ends a launch in which everything that is left waits, and nothing can change any more. The message says who
- * waits where.
+/* endless.c - ends a launch in which all remaining warps wait, and nothing can change any more. The message tells which
+ * warps wait, and where.
  *
  *    vm_poll_all_wait() a vote of all runners, after a round in which all clusters of a runner have waited in vain
  *    vm_poll_repeats()  follows each path of a runner once around its loop
- *    vm_poll_endless()  ends the launch as a deadlock if that shows for all runners that nothing changes */
+ *    vm_poll_endless()  ends the launch as a deadlock, if vm_poll_repeats() is true for all runners */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@
 #define LOOP_MOST 4096u  /* the longest loop that a proof follows, in instructions */
 #define WAITERS_LISTED 3 /* number of waiting warps that a message lists */
 
-/* Votes in a ballot. Returns true if all runners have voted since the last move of any of them. */
+/* Votes in a ballot. Returns true if all runners have voted since the last time that one of them made progress. */
 static bool cast_vote(vm_run_state *run, vm_ballot *ballot, uint64_t *mine, uint64_t moves)
 {
     pthread_mutex_lock(&run->family->lock);
@@ -68,16 +68,15 @@ static bool reads_time(const ptx_insn *insn)
     return false;
 }
 
-/* Returns true if the next instruction is harmless: it changes nothing but registers, and reads only memory that this
- * launch itself can change. *atomic: it is an atomic, which is harmless only if memory turns out to be the same
- * afterwards. */
+/* Returns true if the next instruction is harmless: it changes only registers, and reads only memory that nothing but
+ * this launch can change. *atomic is set for an atomic, which is harmless only if it leaves the memory unchanged. */
 static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
 {
     const ptx_insn *insn = &w->frame->function->ptx->insns[i->insn];
     *atomic = false;
     if (i->insn >= w->frame->function->ptx->insn_count || reads_time(insn))
         return false;
-    if (i->guard & 2) /* a step of an instruction */
+    if (i->guard & 2) /* an extra operation of the decoder */
         return true;
     switch (ptx_effect_of(insn)) {
     case PTX_EFFECT_NONE:
@@ -107,7 +106,7 @@ static void read_lanes(vm_warp *w, const vm_code *i, uint32_t m, uint64_t values
     }
 }
 
-/* Runs one instruction of the selected path. Returns false if it has changed something, or may have. */
+/* Runs one instruction of the selected path. Returns false if the instruction has, or may have, changed something. */
 static bool step_harmless(vm_warp *w)
 {
     const vm_code *i = w->pc;
@@ -208,7 +207,7 @@ static void list_warp(waiters *all, vm_warp *w)
                                all->used ? "; " : "", w->block->id[0], w->block->id[1], w->block->id[2], w->index,
                                where, what);
     all->used += wrote > 0 && (size_t)wrote < sizeof all->text - all->used ? (size_t)wrote : 0;
-    all->text[all->used] = '\0'; /* a warp that does not fit is left out */
+    all->text[all->used] = '\0'; /* if the text is full, the warp is left out */
 }
 
 /* Raises the fault of a launch in which all warps wait for ever. */
@@ -236,7 +235,7 @@ bool vm_poll_endless(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
     const uint64_t moves = atomic_load(&run->moves);
-    /* Grids that others of the same launch wait for, or that run beside it, may change memory. */
+    /* Other grids of the same launch, for which a grid waits or which run at the same time, may change memory. */
     if (run->depth || run->chosen)
         return false;
     if (runner->repeats_since != moves + 1 && !vm_poll_repeats(runner))

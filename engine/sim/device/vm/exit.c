@@ -1,9 +1,10 @@
-/* exit.c - the end of threads. Barriers and lanes that wait for them may continue. */
+/* exit.c - the end of threads. Barriers and lanes that wait for an ended thread may continue. */
 #include "vm_block.h"
 #include "vm_hooks.h"
 #include "vm_path.h"
 
-/* Lanes exit. Reconvergence points, warp operations and barriers no longer expect them, so others may continue. */
+/* exit: reconvergence points, warp operations and barriers no longer expect these lanes, so other lanes may continue.
+ */
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_block *block = w->block;
@@ -23,7 +24,7 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     vm_leave(w, sync, NULL, m);
     for (uint32_t k = 0; k < w->path_count; k++)
         if (w->paths[k].state == VM_PATH_WARP && k != w->current)
-            w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them check again */
+            w->paths[k].state = VM_PATH_READY; /* its group may be complete now, so it tests again */
     vm_barriers_check(block);
     vm_cluster_check(block->cluster);
 }

@@ -1,9 +1,8 @@
-/* explain.c - describes the loop in which a launch was that has not ended, and the memory for which it waited. */
+/* explain.c - describes a launch that did not end: the loop in which it was, and the memory for which it waited. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "vm_access.h"
 #include "vm_fault.h"
 #include "vm_limit.h"
 #include "vm_machine.h"
@@ -68,13 +67,23 @@ const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t 
     if (waits > 1 || (waits == 0 && reads != 1))
         return NULL;
     const vm_code *code = &function->code[function->start[*at]], *end = &function->code[function->start[*at + 1]];
-    while (code < end && code->guard & 2) /* skip its steps */
+    while (code < end && code->guard & 2) /* skip the extra operations of the instruction */
         code++;
     return code < end ? code : NULL;
 }
 
-/* Describes what the path waits for in the loop. w->frame must be the path's. If its address was not computed yet, the
- * text has the address of an earlier round, or zero. */
+/* Returns the address of the first lane of a path, from the registers of the path's frame. Another path may have run last,
+ * so w->base[] may point to the registers of another function, or to a frame that has been freed. */
+static uint64_t get_address(const vm_path *path, const vm_code *code)
+{
+    const uint32_t lane = (uint32_t)__builtin_ctz(path->mask);
+    const vm_u32 *row = vm_row_of(path->frame, code->a);
+    return code->flags & VM_ADDR32 ? (uint32_t)(row[lane] + (uint32_t)code->imm)
+                                   : ((const vm_u64 *)(const void *)row)[lane] + code->imm;
+}
+
+/* Describes what the path waits for in the loop. If its address was not computed yet, the text has the address of an
+ * earlier round, or zero. */
 static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, char *text, size_t size)
 {
     const vm_function *function = path->frame->function;
@@ -85,7 +94,7 @@ static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, 
     text[0] = '\0';
     if (!code)
         return;
-    uint64_t address = vm_lane_address(w, code, code->a, (uint32_t)__builtin_ctz(path->mask));
+    uint64_t address = get_address(path, code);
     unsigned space = function->ptx->insns[at].space;
     if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE < VM_CLUSTER_WINDOW)
         space = PTX_SPACE_SHARED, address -= VM_SHARED_BASE;
@@ -128,7 +137,7 @@ void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size,
     describe_wait(w, path, &loop, what, room);
 }
 
-/* Remembers the loop of the warp for vm_limit_explain(), then raises the fault. */
+/* Stores the loop of the warp for vm_limit_explain(), then raises the fault. */
 void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
 {
     vm_family *family = w->runner->run->family;
@@ -152,7 +161,7 @@ void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
         vm_fault_raise(w, path->pc, lane, kind, 0, 0, "the launch has not ended within its time limit");
     else
         vm_fault_raise(w, path->pc, lane, kind, 0, 0,
-                       "the launch has run %llu instructions of warps, its budget: an endless loop?",
+                       "the launch has used up its budget of %llu warp instructions, so it may have an endless loop",
                        (unsigned long long)vm_budget(w->runner->run->device));
 }
 

@@ -7,8 +7,8 @@
 #include "vm_path.h"
 
 /* The pool of frames. Paths of one warp take turns, so frames are allocated and freed in any order. The pool keeps free
- * chunks by powers of two. Large chunks are not kept: most of their pages are never touched, and fresh pages from the
- * system are zero. */
+ * chunks by powers of two. It does not keep large chunks: most of their pages are never touched, and new pages from the
+ * system are already zero. */
 struct vm_chunk {
     struct vm_chunk *next;
 };
@@ -74,8 +74,8 @@ void vm_pool_clear(vm_runner *runner)
     runner->pool.bytes = 0;
 }
 
-/* Allocates a frame and lays out registers, parameters and variables in it. Registers are zero, so that runs repeat.
- * Returns NULL if memory runs out. */
+/* Allocates a frame and lays out registers, parameters and variables in it. Registers are zero, so that every run gives
+ * the same results. Returns NULL if memory runs out. */
 vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller)
 {
     enum { ALIGN = 64 };
@@ -101,9 +101,9 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     return frame;
 }
 
-/* Makes the kernel's frame of a warp ready for its next block: takes a frame for the first block, and resets it for the
- * later ones. Registers are zero, unless the compiler has found that the kernel reads none that it has not written
- * (vm_compiled.blank). Clearing them takes longer than a short kernel. Returns false if memory runs out. */
+/* Makes the kernel's frame of a warp ready for its next block: takes a frame for the first block, and resets it for
+ * later blocks. Registers are set to zero, unless the compiler has found that the kernel writes each register before it
+ * reads it (vm_compiled.blank). Clearing them takes longer than a short kernel. Returns false if memory runs out. */
 bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
 {
     vm_frame *frame = w->root;
@@ -114,15 +114,16 @@ bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
         memset(frame->regs, 0, (size_t)(frame->vars - frame->regs) + vars);
     memset(frame->regs, 0xff, 4);
     frame->join = (vm_sync){0};
-    frame->local_top = frame->local_base + kernel->local_bytes; /* frees what alloca has taken in the block before */
+    /* frees the memory that alloca has taken in the previous block */
+    frame->local_top = frame->local_base + kernel->local_bytes;
     vm_charge(w, frame->bytes >> 14);
     return true;
 }
 
 void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }
 
-/* Copies values between the variables of a frame's call and the callee's parameter block. `in`: arguments; otherwise
- * results. */
+/* Copies values between the variables of a frame's call and the callee's parameter block. If `in` is set, copies the
+ * arguments, otherwise the results. */
 void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
 {
     size_t vars = (size_t)caller->function->ptx->frame_bytes, block = (size_t)callee->function->ptx->param_bytes;
@@ -132,7 +133,7 @@ void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call
     w->base[1] = caller->function->constants;
     for (uint32_t k = 0; k < count; k++) {
         const vm_transfer *t = (in ? call->arguments : call->results) + k;
-        const ptx_function *f = callee->function->ptx; /* the results are the first of its parameters */
+        const ptx_function *f = callee->function->ptx; /* the results come first in its list of parameters */
         size_t to = (size_t)callee->function->module->ptx->symbols[f->params[in ? f->return_count + k : k]].offset;
         VM_EACH(lane, lanes) {
             unsigned char *there = callee->params + lane * block + to;

@@ -1,6 +1,6 @@
-/* group.c - the devices of one process (vm_group): the memory of another device that a kernel may use. The driver never
- * lets kernels of two devices run at the same time. So memory that is found in another device stays while a kernel
- * runs. */
+/* group.c - the devices of one process (vm_group), and the memory of another device that a kernel may use. The driver
+ * never lets kernels of two devices run at the same time. So memory of another device that a kernel has found stays
+ * valid while the kernel runs. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -46,7 +46,7 @@ void vm_allow(vm_device *device, const vm_device *other, bool may)
         return;
     pthread_rwlock_wrlock(&group->lock);
     device->peers = may ? device->peers | other->place : device->peers & ~other->place;
-    atomic_fetch_add(&device->generation, 1); /* earlier results in caches are invalid */
+    atomic_fetch_add(&device->generation, 1); /* invalidates the results in caches */
     pthread_rwlock_unlock(&group->lock);
 }
 

@@ -1,14 +1,14 @@
 /* guard.c - host memory of kernels, between pages that nothing may touch. Every access of a kernel is compared with its
- * bounds first (vm_reach_span()). If such a comparison is wrong one day, a guard page turns the access into a signal
- * that ends the process, instead of an access to the host's own memory.
+ * bounds first (vm_reach_span()). If such a comparison has a bug, the access meets a guard page, and a signal ends the
+ * process. Without the guard page the access would reach the host's own memory.
  *
  * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Small memory shares an arena:
- * one mapping of slots of one size between two guards. A process may have only a limited number of mappings, so small
- * memory cannot have regions. Beside a slot lies other memory of kernels, but nothing of the host. In both kinds the
- * memory ends where its region or slot ends.
+ * one mapping of slots of one size between two guards. The number of mappings of a process is limited, so small memory
+ * cannot have separate regions. The neighbours of a slot are other memory of kernels, never memory of the host. In both
+ * kinds the memory ends where its region or slot ends.
  *
- * Sizes are rounded to classes, four for each power of two, so that returned memory serves the next request. Launches
- * take and give the memory of their blocks without a system call. */
+ * Sizes are rounded up to size classes, four for each power of two, so that freed memory can serve the next request.
+ * Launches take and give the memory of their blocks without a system call. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,15 +16,15 @@
 #include "vm_guard.h"
 
 enum {
-    UNIT = 64,         /* memory begins and ends at multiples: at least what the widest access needs */
+    UNIT = 64,         /* memory begins and ends at multiples of this; at least the alignment of the widest access */
     PAGE_CLASS = 3,    /* the class of 4096 bytes */
-    CLASS_PAGE = 4096, /* classes above are multiples */
+    CLASS_PAGE = 4096, /* sizes of larger classes are multiples of this */
     BEFORE = 1 << 16,  /* bytes of the guards before and behind a region */
     BEHIND = 1 << 20,
     ARENA = 1 << 20,      /* bytes of an arena, unless eight slots need more */
-    KEPT_MOST = 64 << 20, /* bytes of regions that are kept for the next ones */
+    KEPT_MOST = 64 << 20, /* bytes of free regions that are kept for later use */
 };
-/* Under the address sanitizer all memory is in separate regions: slots would hide a small overrun. */
+/* Under the address sanitizer all memory is in separate regions: with slots a small overrun would not be detected. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SLOT_MOST 0u
 #elif defined(__has_feature)
@@ -88,7 +88,8 @@ static unsigned char *map_between_guards(size_t bytes)
         munmap(base, all);
         return NULL;
     }
-    return base + BEFORE + size - bytes; /* if a page is larger than the class, the memory still ends at the guard */
+    /* the memory ends at the guard even if a page of the system is larger than the class */
+    return base + BEFORE + size - bytes;
 }
 
 static void unmap_with_guards(unsigned char *at, size_t bytes)
@@ -118,7 +119,8 @@ void vm_guard_unmap(void *at, size_t bytes)
     munmap((unsigned char *)at - BEFORE, BEFORE + round_up(bytes, get_page_size()) + BEHIND);
 }
 
-/* Makes room in a list for `more` regions or slots, so that giving one back cannot fail. The caller holds the lock. */
+/* Makes room in a list for `more` regions or slots, so that freeing one of them cannot fail. The caller holds the lock.
+ */
 static bool make_room(vm_guards *g, vm_guard_list *list, size_t more)
 {
     if (!kiln__grow(g->mem, &list->at, &list->capacity, list->made + more, sizeof *list->at))
@@ -127,7 +129,7 @@ static bool make_room(vm_guards *g, vm_guard_list *list, size_t more)
     return true;
 }
 
-/* Makes the slots of one more arena. Under the lock. */
+/* Makes an arena and adds its slots to the list. The caller holds the lock. */
 static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
 {
     enum { LEAST = 8 };
@@ -146,8 +148,8 @@ static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
     return true;
 }
 
-/* Takes a region or slot that was given back, or makes one. The system calls are made without the lock. Memory that was
- * used before has to be cleared where zeros are wanted; a fresh mapping is zero. */
+/* Takes a free region or slot, or makes a new one. It makes system calls without the lock. It clears memory that was
+ * used before, if the caller needs zeros; a new mapping is already zero. */
 void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
 {
     if (bytes > SIZE_MAX / 4)
@@ -189,7 +191,7 @@ void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind)
     vm_guard_list *list = own ? &g->regions[number] : &g->slots[number];
     unsigned char *at = (unsigned char *)memory + bytes - size;
     pthread_mutex_lock(&g->lock);
-    /* A region that another device has made has no room here (vm_hand_over). */
+    /* The list may have no room for a region that another device has made (vm_hand_over). */
     const bool kept = !own || (size <= KEPT_MOST - g->kept && list->count < list->capacity);
     if (kept)
         list->at[list->count++] = at;

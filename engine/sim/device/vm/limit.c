@@ -3,8 +3,8 @@
 #include "vm_limit.h"
 #include "vm_machine.h"
 
-#define LOOK 32768u   /* instructions of a host thread between two checks of the clock, about 0.1 ms */
-#define TURN_COST 32u /* extra steps per turn: warps that only wait for each other have very short turns */
+#define LOOK 32768u   /* steps of a host thread between two tests of the clock, about 0.1 ms */
+#define TURN_COST 32u /* extra steps for each turn, because warps that only wait for each other have very short turns */
 #define HOLD_LEAST ((uint64_t)1 << 30)
 
 /* ---- host memory ---- */
@@ -30,7 +30,7 @@ void vm_let_go(vm_family *family, uint64_t bytes) { atomic_fetch_sub(&family->he
 
 /* ---- time ---- */
 
-/* Makes the next turn check the clock at once: a chain of short grids may be endless. */
+/* Makes the next turn test the clock at once. Without this, an endless chain of short grids would never test it. */
 void vm_limit_begin(vm_runner *runner) { runner->unlooked = LOOK; }
 
 vm_fault_kind vm_limit_ask(const vm_family *family)

@@ -1,7 +1,7 @@
 /* memory.c - global memory: allocations with their own host memory, found by address. Most have an address in the
  * device's address space; memory that host and device share has the host's address (vm_alloc_host, vm_adopt).
  *
- * Long: all of it shares the sorted list of live allocations, and the lock on it. */
+ * The file is long because all its functions share the sorted list of live allocations and its lock. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 #include "vm_memory.h"
 
 #define RED_ZONE 512u
-#define CHECKED_ZONE (1u << 26) /* addresses only: a wrong index, even a large one, does not reach a neighbour */
+#define CHECKED_ZONE (1u << 26) /* red zone of a checked device; it takes addresses but no memory */
 #define ADDRESS_ALIGN 512u
-#define GRANULE 512u /* kernels can access all of the last one, as on a GPU; below the red zone's size */
+#define GRANULE 512u /* unit of allocations; kernels can access the whole last unit, as on a GPU */
 #define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
 #define LARGE_BYTES (2u << 20)
-#define FILLER 65536u /* bytes of a page that come at once when kernels access them */
+#define FILLER 65536u /* size of the piece that is added when a kernel accesses the unused part of a page */
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
 {
@@ -57,7 +57,7 @@ static vm_guard_kind get_kind(const vm_allocation *allocation)
     return allocation->shared ? VM_GUARD_OWN : VM_GUARD_ANY;
 }
 
-/* Gives back the memory of an allocation, and the allocation. */
+/* Frees the memory of an allocation, and the allocation itself. */
 static void free_allocation(vm_device *device, vm_allocation *allocation)
 {
     if (allocation->reserved)
@@ -121,15 +121,15 @@ static vm_allocation *find_live(const vm_device *device, uint64_t address, uint6
                                                                                                             : NULL;
 }
 
-/* Returns addresses that were never used before, or 0 if none are left. Skips memory of the host that happens to lie
- * there. The caller holds the lock. */
+/* Returns addresses that were never used before, or 0 if none are left. Skips addresses at which the host has memory.
+ * The caller holds the lock. */
 static uint64_t claim_addresses(vm_device *device, uint64_t bytes, uint64_t align)
 {
     uint64_t base = device->next_address, zone = device->hooks ? CHECKED_ZONE : RED_ZONE, past;
     const uint64_t end = device->limits.end_address;
     if (bytes > end - device->limits.first_address)
         return 0;
-    do { /* skip host memory that happens to be there */
+    do { /* skip addresses at which the host has memory */
         base = (base + align - 1) & ~(align - 1);
         if (base >= end || bytes + zone > end - base)
             return 0;
@@ -141,7 +141,8 @@ static uint64_t claim_addresses(vm_device *device, uint64_t bytes, uint64_t alig
     return base;
 }
 
-/* True if [base, base + bytes) is free and not in a window of another address space. Under the lock. */
+/* Returns true if [base, base + bytes) is free and not in a window of another address space. The caller holds the lock.
+ */
 static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
 {
     uint64_t end;
@@ -169,8 +170,8 @@ static bool insert_live(vm_device *device, vm_allocation *made)
     return true;
 }
 
-/* Moves live[at] to the graveyard. Running kernels may use it until they see the new generation. The caller holds the
- * lock. */
+/* Moves live[at] to the graveyard. Running kernels may use this memory until they see the new generation. The caller
+ * holds the lock. */
 static void remove_live(vm_device *device, size_t at)
 {
     vm_allocation *gone = device->live[at];
@@ -223,7 +224,7 @@ bool vm_fill(vm_device *device, uint64_t address)
     uint64_t past = at > 0 ? device->live[at - 1]->base + device->live[at - 1]->reach : 0;
     there = there && !is_freed(device, address);
     vm_allocation *made = there && past <= address ? kiln__calloc(device->mem, 1, sizeof *made) : NULL;
-    bool done = there && past > address; /* another thread has done it first */
+    bool done = there && past > address; /* another thread has already added it */
     if (made) {
         low = past > low ? past : low;
         high = at < device->live_count && device->live[at]->base < high ? device->live[at]->base : high;
@@ -247,8 +248,8 @@ bool vm_fill(vm_device *device, uint64_t address)
 /* The source of an allocation's address: a new address, the given address, or the host pointer. */
 typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
 
-/* Allocates memory of any kind. Memory first, then an address, then the shadow of the observers, then the list; if one
- * step fails, everything is undone. The memory is filled outside the lock. */
+/* Allocates memory of any kind, in this order: the memory, an address, the shadow of the observers, the entry in the
+ * list. If one of these fails, the earlier ones are undone. The memory is filled without the lock. */
 static vm_allocation *allocate_placed(vm_device *device, placing how, uint64_t address, uint64_t bytes, bool counts,
                                       const char *name)
 {
@@ -259,7 +260,7 @@ static vm_allocation *allocate_placed(vm_device *device, placing how, uint64_t a
         return NULL;
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
-    /* it shares its pages with nothing */
+    /* no other memory shares its pages */
     const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach;
     const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
@@ -320,7 +321,7 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
     return allocate_placed(device, PLACE_NEW, 0, bytes, true, name);
 }
 
-/* malloc()'s own overhead is not counted; no program can depend on the exact limit. */
+/* The overhead of malloc() itself is not counted, because no program can depend on the exact limit. */
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit)
 {
     enum { GRAIN = 16 };
@@ -409,7 +410,7 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
                             .read_only = read_only,
                             .shared = address == (uintptr_t)host};
     pthread_rwlock_wrlock(&device->lock);
-    if (device->hooks) /* the contents were written by others */
+    if (device->hooks) /* the memory counts as written */
         made->shadow = device->hooks->shadow_new(device, bytes, true);
     /* Addresses in the device's own range must have been reserved; host pointers must be outside it. */
     bool clear = !made->shared || address >= device->next_address || address < device->limits.first_address;
@@ -481,7 +482,7 @@ int vm_share_memory(vm_device *device, uint64_t address)
             a->outside = true;
             if (a->shadow)
                 device->hooks->shadow_write(a->shadow, 0, a->bytes);
-            atomic_fetch_add(&device->generation, 1); /* spans that were found before are wrong */
+            atomic_fetch_add(&device->generation, 1); /* invalidates the spans in caches */
         } else if (file >= 0) {
             close(file);
             file = -1;
@@ -525,9 +526,11 @@ void vm_give(vm_device *device, uint64_t bytes)
     pthread_rwlock_unlock(&device->lock);
 }
 
-/* Takes the allocation that begins at the address out of the list. `kernel`: only if a kernel has allocated it. */
-static bool free_at(vm_device *device, uint64_t address, bool kernel)
+/* Removes the allocation that begins at the address from the list. If `kernel` is set, does so only if a kernel has
+ * allocated it. Sets *moved to the number of allocations behind it, which move in the list. */
+static bool free_at(vm_device *device, uint64_t address, bool kernel, size_t *moved)
 {
+    *moved = 0;
     pthread_rwlock_wrlock(&device->lock);
     vm_allocation *found = find_live(device, address, 1);
     bool right = found && found->base == address && (!kernel || found->from_kernel);
@@ -535,7 +538,9 @@ static bool free_at(vm_device *device, uint64_t address, bool kernel)
         device->heap -= found->heap;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
         device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
-        remove_live(device, vm_search(device, address) - 1);
+        const size_t at = vm_search(device, address) - 1;
+        *moved = device->live_count - at;
+        remove_live(device, at);
         drop_fillers(device, found->base, found->bytes);
         vm_bury(device);
     }
@@ -545,8 +550,19 @@ static bool free_at(vm_device *device, uint64_t address, bool kernel)
     return right;
 }
 
-bool vm_free(vm_device *device, uint64_t address) { return free_at(device, address, false); }
-bool vm_free_from_kernel(vm_device *device, uint64_t address) { return free_at(device, address, true); }
+bool vm_free(vm_device *device, uint64_t address)
+{
+    size_t moved;
+    return free_at(device, address, false, &moved);
+}
+
+bool vm_free_from_kernel(vm_warp *w, uint64_t address)
+{
+    size_t moved;
+    const bool right = free_at(w->runner->run->device, address, true, &moved);
+    vm_charge(w, 1 + (moved >> 4)); /* a step takes as long as moving 16 pointers */
+    return right;
+}
 
 void vm_runner_enter(vm_device *device, vm_runner *runner)
 {
@@ -577,8 +593,8 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
     pthread_rwlock_unlock(&device->lock);
 }
 
-/* True if [address, address + bytes) lies in `first` and following allocations without a gap, on the device and on the
- * host: memory that was mapped in parts is copied as one. */
+/* Returns true if [address, address + bytes) lies in `first` and following allocations without a gap, on the device and
+ * on the host. Such memory, which was mapped in parts, can be copied at once. */
 static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes)
 {
     size_t at = vm_search(device, first->base);

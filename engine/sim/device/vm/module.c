@@ -12,8 +12,8 @@ void vm_module_unload(vm_device *device, vm_module *module)
     if (module->device->jit)
         module->device->jit->drop(module->device->jit, module);
     if (module->storage)
-        /* The last variable first: the list of allocations is sorted, and each address was above the one before, so
-         * that no free moves the variables that are left. */
+        /* Frees the last variable first. The list of allocations is sorted and the variables have rising addresses, so
+         * removing one does not move the entries of the remaining variables. */
         for (uint32_t s = module->ptx->symbol_count; s-- > 0;)
             /* variables of another device are not freed and not read, because they may not exist any more */
             if (module->storage[s])
@@ -25,13 +25,27 @@ void vm_module_unload(vm_device *device, vm_module *module)
     kiln__free(device->mem, module);
 }
 
-void vm_module_give(vm_module *module, const vm_module *heir)
+/* Both modules mostly have the same variables in the same order, so a search begins behind the last find. */
+void vm_module_give(vm_module *module, vm_module *heir)
 {
-    for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
-        for (uint32_t k = 0; module->ptx->symbols[s].managed && k < heir->ptx->symbol_count; k++)
-            if (heir->storage[k] && heir->storage[k] == module->storage[s] &&
-                module->storage[s]->home == module->device)
-                vm_hand_over(module->storage[s], heir->device);
+    uint32_t from = 0;
+    for (uint32_t k = 0; k < module->managed_count; k++) {
+        const uint32_t s = module->managed[k];
+        vm_allocation *given = module->storage[s];
+        for (uint32_t n = 0; given && n < heir->managed_count; n++) {
+            const uint32_t at = (from + n) % heir->managed_count;
+            if (heir->storage[heir->managed[at]] != given)
+                continue;
+            from = at + 1;
+            if (given->home != module->device)
+                break;
+            if (heir->device == module->device || vm_hand_over(given, heir->device))
+                module->storage[s] = NULL;
+            else
+                heir->storage[heir->managed[at]] = NULL; /* out of memory: the variable is lost */
+            break;
+        }
+    }
 }
 
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes)
@@ -55,7 +69,8 @@ int vm_module_kernel(const vm_module *module, const char *name)
     return -1;
 }
 
-/* The most registers that are live at once, if each is live from its first to its last occurrence. */
+/* Returns the largest number of registers that are live at the same time, if each is live from its first to its last
+ * occurrence. */
 static uint32_t estimate_registers(const vm_module *module, const ptx_function *f)
 {
     enum { BASE = 8, LEAST = 16, MOST = 255 };
@@ -91,8 +106,8 @@ static uint32_t estimate_registers(const vm_module *module, const ptx_function *
     return most < LEAST ? LEAST : most > MOST ? MOST : most;
 }
 
-/* The limit that ptxas derives from .minnctapersm: it spills registers so that this many blocks fit. All SMs since 5.0
- * have the same number of registers. */
+/* Returns the limit that ptxas derives from .minnctapersm: ptxas spills registers so that this number of blocks fits.
+ * All SMs since 5.0 have the same number of registers. */
 static uint32_t registers_for_blocks(const ptx_function *f, uint32_t registers)
 {
     enum { OF_SM = 65536, UNIT = 8, LEAST = 16 };
@@ -109,7 +124,7 @@ uint32_t vm_max_threads(const ptx_function *f)
     enum { MOST = 1024 };
     const uint32_t *limit = f->req_threads[0] ? f->req_threads : f->max_threads;
     uint64_t threads = limit[0] ? 1 : MOST;
-    for (unsigned axis = 0; axis < 3 && threads < MOST; axis++) /* no product overflows: it would be 0 */
+    for (unsigned axis = 0; axis < 3 && threads < MOST; axis++) /* ends before the product can overflow */
         threads *= limit[axis] ? limit[axis] : 1;
     return threads < MOST ? (uint32_t)threads : MOST;
 }

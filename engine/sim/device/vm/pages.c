@@ -1,5 +1,5 @@
-/* pages.c - memory of large allocations: addresses of the host whose pages take memory once they are written. Until
- * then all of them are pages of one file, mapped privately again and again. */
+/* pages.c - memory of large allocations: a range of host addresses in which a page takes memory only after the first
+ * write to it. Before that, all pages are private mappings of the same file. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,7 +14,7 @@ uint64_t vm_file_most(void)
     return getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < INT64_MAX ? most.rlim_cur : INT64_MAX;
 }
 
-/* Maps the file over `bytes` at `host`, again and again: a page is the file's until it is written. */
+/* Maps the file repeatedly over `bytes` at `host`. A page shows the content of the file until it is written. */
 static bool map_repeatedly(unsigned char *host, uint64_t bytes, int file, uint64_t period)
 {
     for (uint64_t at = 0; at < bytes; at += period) {
@@ -26,8 +26,8 @@ static bool map_repeatedly(unsigned char *host, uint64_t bytes, int file, uint64
     return true;
 }
 
-/* A file without a name of `period` bytes with the content of `pattern`; NULL: poison. -1: none. It is written, as a
- * sandbox does not let a process change the length of a file. */
+/* Makes a file without a name, of `period` bytes with the content of `pattern`, or with poison if `pattern` is NULL.
+ * Returns -1 on failure. It writes all bytes, because in a sandbox a process may not change the length of a file. */
 static int pattern_file(const void *pattern, uint64_t period)
 {
     unsigned char poison[1 << 16];
@@ -57,6 +57,12 @@ void *vm_pages_reserve(int *poison, uint64_t bytes)
         return host;
     vm_guard_unmap(host, (size_t)bytes);
     return NULL;
+}
+
+bool vm_pages_zero(void *host, uint64_t bytes)
+{
+    return mmap(host, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
+                -1, 0) != MAP_FAILED;
 }
 
 void vm_pages_free(void *host, uint64_t bytes) { vm_guard_unmap(host, (size_t)bytes); }

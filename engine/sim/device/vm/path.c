@@ -3,8 +3,8 @@
  * A path is a set of lanes that run together: one pc, one mask. When lanes diverge at a branch, a vm_sync holds the
  * reconvergence point (the branch's immediate post-dominator) and the lanes expected there. The lanes become two paths.
  * A path that reaches the reconvergence point waits there until all expected lanes have arrived or exited. The syncs
- * are the reconvergence stack of older GPUs. As since Volta, paths take turns, so lanes that spin on other lanes let
- * them run. Lanes that wait too long at a reconvergence point continue without the others.
+ * correspond to the reconvergence stack of older GPUs. As on GPUs since Volta, paths take turns, so lanes that spin let
+ * the other lanes run. Lanes that wait too long at a reconvergence point continue without the others.
  *
  * The states of a path, and the functions that change them:
  *    new       -> READY    vm_path_add(): at the start, after a branch, a call, or a reconvergence
@@ -14,8 +14,8 @@
  *    BARRIER   -> READY    vm_barrier_open(), vm_warpgroup_open()
  *    READY     -> gone     vm_op_meet(), vm_op_ret(): its lanes wait at a vm_sync; vm_op_exit(): its lanes have exited
  *
- * The lanes that wait at a vm_sync become a path again when all expected lanes have arrived: continue_if_complete(). Or
- * they do when the interpreter gives up waiting: vm_warp_release_waiting(). */
+ * The lanes that wait at a vm_sync become a path again when all expected lanes have arrived: continue_if_complete().
+ * They also become a path when the interpreter gives up waiting: vm_warp_release_waiting(). */
 #include "vm_collective.h"
 #include "vm_fault.h"
 #include "vm_hooks.h"
@@ -91,7 +91,7 @@ static void free_sync(vm_warp *w, vm_sync *sync)
         w->sync_used &= ~(1u << (sync - w->syncs));
 }
 
-/* Lets lanes that wait at the return continue without the others. */
+/* Lets lanes that wait at the return of a call continue without the others. */
 void vm_frame_return(vm_warp *w, vm_frame *frame)
 {
     uint32_t lanes = frame->join.waiting;
@@ -136,8 +136,8 @@ static void continue_if_complete(vm_warp *w, vm_sync *sync)
     free_sync(w, sync);
 }
 
-/* The lanes will not arrive at `sync` nor at its parents up to `until` (exclusive): they have exited or returned. Other
- * lanes that wait there may continue now. */
+/* Removes lanes from `sync` and its parents up to `until` (exclusive), because they have exited or returned and will
+ * not arrive there. Other lanes that wait at these points may continue now. */
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
 {
     while (sync && sync != until) {
@@ -148,8 +148,8 @@ void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
     }
 }
 
-/* The handler of a reconvergence point. The path's lanes wait unless they are the last. Several points may lie at one
- * place, so this repeats. Not counted as an instruction. */
+/* The handler of a reconvergence point. The path's lanes wait unless they are the last. Several points may be at the
+ * same instruction, so the handler tests all of them. It is an extra operation and not an instruction of PTX. */
 void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)m;
@@ -159,7 +159,7 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
             at = at->parent;
         if (!at || at->frame != w->frame || at->pc != i)
             return;
-        /* has an effect only if control flow has skipped an inner reconvergence point */
+        /* this has an effect only if control flow has skipped an inner reconvergence point */
         vm_leave(w, w->sync, at, w->mask);
         at->waiting |= w->mask;
         if (at->waiting != at->expected) {
@@ -176,21 +176,22 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
 vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
 {
     if (!meet || (w->sync && w->sync->pc == meet && w->sync->frame == w->frame))
-        return w->sync; /* lanes leave a loop at the same branch again and again: one point for all */
+        return w->sync; /* lanes leave a loop at the same branch in different iterations, and share one point */
     vm_sync *sync = take_sync(w);
     if (!sync)
-        return w->sync; /* the lanes stay divergent: correct, only slower */
+        return w->sync; /* no point is free, so the lanes stay divergent, which is slower but correct */
     *sync = (vm_sync){.pc = meet, .expected = w->mask, .parent = w->sync, .frame = w->frame};
     return sync;
 }
 
-/* Counts how often whole warps have executed the code from `first` to `i`: a loop, or a kernel. Its last instruction, a
- * branch or an exit, holds the counter. Several host threads may lose a count. At the threshold the compiler gets the
- * code (vm_jit.h); shortly before, it gets to see how the code runs. */
-/* how often the compiler looks at the code before it compiles it, during the second half of the count */
+/* Counts how often whole warps have executed the code from `first` to `i`, which is a loop or a kernel. The counter is
+ * in its last instruction, a branch or an exit. Counts may be lost if several host threads count at the same time. At
+ * the threshold the compiler compiles the code (vm_jit.h). In the second half of the count it observes how the code
+ * runs. */
+/* how often the compiler observes the code before it compiles it, during the second half of the count */
 #define LOOKS 16u
-#define LONG 512 /* instructions: longer code takes seconds to compile */
-#define SHORT 24 /* instructions: compiling even the shortest code costs as much as compiling this many */
+#define LONG 512 /* instructions; longer code would take seconds to compile */
+#define SHORT 24 /* compiling the shortest code takes as long as compiling this number of instructions */
 void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
 {
     struct vm_jit *jit = w->runner->jit;
@@ -207,8 +208,9 @@ void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
         jit->hot(jit, w, first, i, now >= most);
 }
 
-/* Counts how often lanes diverge at a branch, in a field that branches do not use. Several host threads may lose a count.
- * At a share of the threshold the compiler makes code for the paths, once. */
+/* Counts how often lanes diverge at a branch, in a field that branches do not use otherwise. Counts may be lost if
+ * several host threads count at the same time. At a part of the threshold, the compiler makes code for the paths. It
+ * does this only once. */
 static void count_split(vm_warp *w, const vm_code *i)
 {
     enum { SHARE = 4 };
@@ -232,7 +234,8 @@ static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
         w->event |= VM_EVENT_YIELD;
 }
 
-/* Sends lanes to `target`. If `target` is the reconvergence point, they wait there; otherwise they become a path. */
+/* Sends lanes of the running path to `target`. If `target` is the reconvergence point, the lanes wait there. Otherwise
+ * they become a path. */
 void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync)
 {
     if (sync && sync->pc == target && sync->frame == w->frame)
@@ -241,7 +244,7 @@ void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *s
         vm_path_add(w, target, lanes, sync, w->frame);
 }
 
-/* A branch. If all lanes of the path take it, only the pc changes. Otherwise the lanes diverge. */
+/* bra: if all lanes of the path take the branch, only the pc changes. Otherwise the lanes diverge. */
 void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (VM_LIKELY(m == w->mask)) {
@@ -263,11 +266,11 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         count_spin(w, i, i->target);
         return;
     }
-    w->mask = rest; /* set before the other path is created, because a lane is in one path only */
+    w->mask = rest; /* set before the other path is created, because a lane may be in only one path */
     vm_send_lanes(w, i->target, m, sync);
 }
 
-/* An indexed branch. Lanes with the same target become one path. */
+/* brx.idx: lanes with the same target become one path. */
 void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *targets = i->extra; /* b entries, then the reconvergence point or UINT32_MAX */
@@ -303,11 +306,12 @@ void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
     if (rest)
         vm_send_lanes(w, next, rest, sync);
     if (sync && sync->frame == w->frame && sync->pc == meet)
-        continue_if_complete(w, sync); /* every target may be the reconvergence point */
+        /* the lanes of all targets may have arrived at the reconvergence point already */
+        continue_if_complete(w, sync);
 }
 
-/* If another path waits at the same instruction in the same frame, the lanes join it. Otherwise they become a path of
- * their own, unless they are the whole running path. */
+/* Makes lanes wait at an instruction. If another path waits at the same instruction in the same frame, the lanes join
+ * it. Otherwise they become a new path, unless they are the whole running path. */
 void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t others = w->mask & ~m;
@@ -340,8 +344,8 @@ void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
     w->paths[at].state = VM_PATH_WARP;
 }
 
-/* If all live lanes are at the instruction, in this path and in waiting ones, the waiting paths become ready and the
- * lanes are returned. Otherwise the whole path waits. */
+/* Waits until all live lanes of the warp are at the instruction. If they are, in this path and in waiting paths, the
+ * waiting paths become ready, and the lanes are returned. Otherwise the whole running path waits. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -352,7 +356,8 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
             have |= path->arrived;
     }
     if (VM_UNLIKELY((have | w->dead) != VM_ALL)) {
-        vm_path *path = &w->paths[w->current]; /* with all its lanes, because a lane whose guard is false never comes */
+        /* all its lanes wait, because a lane whose guard is false does not arrive later */
+        vm_path *path = &w->paths[w->current];
         vm_warp_save(w);
         path->pc = i;
         path->arrived = m;
@@ -379,8 +384,8 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
     return have;
 }
 
-/* Lets all lanes that wait at reconvergence points or returns continue without the others. The others no longer expect
- * them and continue alone later. Returns false if no lanes wait there. */
+/* Lets all lanes that wait at reconvergence points or returns continue without the others. The other lanes no longer
+ * expect them, and continue separately later. Returns false if no lanes wait there. */
 bool vm_warp_release_waiting(vm_warp *w)
 {
     uint32_t before = w->path_count;

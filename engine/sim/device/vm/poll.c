@@ -1,11 +1,11 @@
-/* poll.c - warps that wait for other threads in a loop (polling). They are recognised and give way: vm_poll() counts equal
- * reads, and marks lanes as waiting. endless.c ends a launch in which everything waits. */
+/* poll.c - recognises warps that wait for other threads in a loop (polling). vm_poll() counts equal reads, and marks
+ * lanes as waiting, so that their path gives way to others. endless.c ends a launch in which all warps wait. */
 #include "vm_hooks.h"
 #include "vm_poll.h"
 
-#define SAME 4u /* repeats of an equal read by one instruction, after which its lanes count as waiting */
+#define SAME 4u /* an instruction repeats an equal read this often before its lanes count as waiting */
 
-/* Two instructions are kept for each first lane of a path, because a loop may poll two places. */
+/* The last two polling instructions are kept for each first lane of a path, because a loop may poll two places. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)
 {
     vm_polling *ways = w->polls[__builtin_ctz(m)];
@@ -34,8 +34,8 @@ void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool chang
 
 void vm_poll_changed(vm_warp *w, const vm_code *i) { vm_poll(w, i, VM_ALL, 0, true); }
 
-/* The step after a load that may poll but has the handler of ordinary loads. a: the value; b: the address, which has 64
- * bits in global memory. */
+/* The extra operation after a load that may poll but has the handler of ordinary loads. a is the value. b is the
+ * address, which has 64 bits in global memory. */
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t seen = 0;

@@ -9,7 +9,7 @@
 
 typedef enum print_size { SIZE_INT, SIZE_CHAR, SIZE_SHORT, SIZE_LONG } print_size;
 
-/* One conversion. Every field has a bound, whatever the format string says. */
+/* One conversion. Every field has a bound that does not depend on the format string. */
 typedef struct print_spec {
     bool left, plus, space, alternative, zero; /* the flags - + blank # 0 */
     bool width_is_argument, precision_is_argument;
@@ -76,7 +76,7 @@ static int add_digit(int number, char c)
     return number < VM_PRINT_FIELD_MOST ? number : VM_PRINT_FIELD_MOST;
 }
 
-/* Takes one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA, the parser
+/* Reads one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA, the parser
  * accepts any size for any type, but only integers use the size. Returns false if `c` cannot follow. */
 static bool add_size(print_spec *spec, unsigned *letters, char *last, char c)
 {
@@ -137,8 +137,8 @@ static bool parse_spec(const print_call *p, uint64_t address, print_spec *spec)
     return true;
 }
 
-/* A width or precision that is an argument: a negative width means the flag '-' and its magnitude, a negative precision
- * means that there is none (C11 7.21.6.1). */
+/* Reads a width or a precision from an argument. A negative width means the flag '-' and the magnitude as width. A
+ * negative precision means that no precision is given (C11 7.21.6.1). */
 static bool fetch_fields(print_call *p, print_spec *spec)
 {
     uint64_t value;
@@ -160,8 +160,8 @@ static bool fetch_fields(print_call *p, print_spec *spec)
 
 /* ---- writing ---- */
 
-/* A number: blanks, `prefix` (a sign, 0x), zeros, `digits`, blanks. `is_filled`: a wide field gets zeros, not
- * blanks. */
+/* Writes a number: blanks, `prefix` (a sign, 0x), zeros, `digits`, blanks. If `is_filled` is set, a wide field gets
+ * zeros instead of blanks. */
 static void write_number(kiln__text *out, const print_spec *spec, const char *prefix, size_t zeros, bool is_filled,
                          const char *digits, size_t length)
 {
@@ -185,7 +185,7 @@ static const char *sign_of(const print_spec *spec, bool is_negative)
     return is_negative ? "-" : spec->plus ? "+" : spec->space ? " " : "";
 }
 
-/* An integer or a pointer. Only as many bits of `value` as the size says are used. */
+/* Writes an integer or a pointer. The size gives the number of bits of `value` that are used. */
 static void write_integer(kiln__text *out, const print_spec *spec, uint64_t value)
 {
     const unsigned bits = spec->size == SIZE_CHAR    ? 8
@@ -250,7 +250,7 @@ static void write_real(kiln__text *out, const print_spec *spec, uint64_t bits)
     const bool is_hex = isfinite(value) && (spec->type == 'a' || spec->type == 'A');
     if (*sign)
         prefix[n++] = *sign;
-    for (; is_hex && skip < 2 && skip < length; skip++) /* zeros that fill come behind the 0x */
+    for (; is_hex && skip < 2 && skip < length; skip++) /* filling zeros come after the 0x */
         prefix[n++] = digits[skip];
     prefix[n] = '\0';
     write_number(out, spec, prefix, 0, spec->zero && isfinite(value), digits + skip, length - skip);
@@ -281,8 +281,8 @@ static bool add_string(print_call *p, uint64_t address, size_t most, size_t *len
     return true;
 }
 
-/* Adds the string first, because its length is unknown before, and then moves it behind its blanks. If `text` is not
- * NULL, writes that string of the host and not the string at `address`. */
+/* Writes a string in a field. It adds the string first, because its length is unknown before, and then moves it behind
+ * the blanks. If `text` is not NULL, it writes this string of the host instead of the string at `address`. */
 static bool write_string(print_call *p, const print_spec *spec, uint64_t address, const char *text, size_t length)
 {
     const size_t begin = p->out->length;
@@ -299,8 +299,8 @@ static bool write_string(print_call *p, const print_spec *spec, uint64_t address
     return true;
 }
 
-/* A pointer is a hexadecimal number with 0x. NULL pointers and NULL strings are written like glibc's, because a
- * GPU's driver formats on the host. */
+/* Writes one argument by its conversion. A pointer is a hexadecimal number with 0x. NULL pointers and NULL strings are
+ * written as by glibc, because a GPU's driver also formats on the host. */
 static bool write_pointer(print_call *p, print_spec spec, uint64_t value)
 {
     if (!value)

@@ -16,9 +16,10 @@
 #include "vm_runtime.h"
 
 #define QUANTUM (1u << 20) /* warp instructions of a cluster before the turn of the next resident cluster */
-#define RESIDENT 8u        /* blocks that take turns on one host thread, unless all must be resident */
+#define RESIDENT 8u        /* most blocks that take turns on one host thread, unless all must be resident */
 #define CLUSTERS_LEAST 2u  /* the least number of large clusters that take turns */
-/* turns without an end of a cluster, after which clusters may be waiting for one that has not started */
+/* after this number of turns without an end of a cluster, the clusters may be waiting for a cluster that has not
+ * started */
 #define PATIENCE 16u
 
 /* Returns false if memory runs out. */
@@ -38,7 +39,7 @@ static bool start_runner(vm_runner *runner, vm_run_state *run)
         kiln__free(run->device->mem, runner->cache);
         return false;
     }
-    vm_runner_enter(run->device, runner); /* the first turn of a warp clears the caches */
+    vm_runner_enter(run->device, runner); /* the runner's caches are cleared at the first turn of a warp */
     return true;
 }
 
@@ -75,8 +76,8 @@ static void raise_out_of_memory(vm_run_state *run)
     atomic_store(&run->family->stop, 1);
 }
 
-/* Allocates a cluster, or reuses the spare one. Returns NULL if memory runs out. A runner that has clusters then
- * continues with those. It is an error only if no runner has one, or if all blocks must be resident. */
+/* Allocates a cluster, or reuses the spare one. Returns NULL if memory runs out. In this case a runner continues with
+ * the clusters that it has. It is an error only if no runner has a cluster, or if all blocks must be resident. */
 static vm_cluster *take_cluster(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
@@ -117,7 +118,8 @@ static uint64_t get_chosen_cluster(const vm_run_state *run, uint64_t index)
     return (z * (grid[1] / blocks[1]) + y) * (grid[0] / blocks[0]) + x;
 }
 
-/* Returns true if an earlier chosen block is in the same cluster. There are few chosen blocks. */
+/* Returns true if an earlier chosen block is in the same cluster. The function compares with all earlier blocks,
+ * because only few blocks are chosen. */
 static bool was_chosen(const vm_run_state *run, uint64_t index)
 {
     for (uint64_t k = 0; run->cluster_size > 1 && k < index; k++)
@@ -208,15 +210,15 @@ static size_t get_room(const vm_run_state *run)
     return (blocks + share - 1) / share;
 }
 
-/* Called when all clusters of the runner have waited in vain for a whole round. There are four explanations, which are
- * tried in this order. Another runner does what they wait for. A block that has not started does it. Lanes at a
- * reconvergence point do it. Nobody ever does it. */
+/* Called when all clusters of the runner have waited in vain for a whole round. The clusters wait for an action of
+ * other threads. It tries four explanations in this order. Another runner will take the action. A block that has not
+ * started will. Lanes at a reconvergence point will. Or no thread will ever take it. */
 static void wait_round(vm_runner *runner, size_t *most)
 {
     enum { PROVE = 64, PROVE_CHECKED = 4096, BUSY = 16, PAUSE_NS = 20000 };
     vm_run_state *run = runner->run;
     if (!runner->rounds++)
-        /* the checks report a wait for an mbarrier in more detail, and need more rounds */
+        /* with checks more rounds are needed, because they report a wait for an mbarrier in more detail */
         runner->prove_at = run->hooks ? PROVE_CHECKED : PROVE;
     if (atomic_load(&run->working) > 1 && runner->rounds < BUSY)
         sched_yield();
@@ -231,8 +233,8 @@ static void wait_round(vm_runner *runner, size_t *most)
             return;
         }
     }
-    /* Not at the first look. A loop that ends by its own limit also reads the same value a few times, and lanes that
-     * are released are not brought together again. */
+    /* The lanes are not released in the first rounds. A loop that ends by its own limit also reads the same value a few
+     * times, and released lanes do not reconverge at this point. */
     if ((runner->rounds >= PROVE || (!run->hooks && vm_poll_repeats(runner))) && release_all_waiting(runner)) {
         vm_poll_moved(runner);
         return;
@@ -263,8 +265,8 @@ static void *run_clusters(void *argument)
             vm_poll_moved(runner);
         if (!ended) {
             at++;
-            /* Starts no more clusters than needed. A cluster that starts here is not there for host threads that finish
-             * theirs. */
+            /* It starts no more clusters than needed, because host threads that finish their clusters could not run
+             * them any more. */
             if (target < most && target == runner->cluster_count && (!moved || ++turns % PATIENCE == 0)) {
                 target++;
             } else if (still >= runner->cluster_count) {
@@ -273,7 +275,7 @@ static void *run_clusters(void *argument)
             }
             continue;
         }
-        turns = 0; /* the other clusters may have waited for this one */
+        turns = 0; /* the other clusters may have waited for the one that ended */
         memmove(runner->clusters + at, runner->clusters + at + 1,
                 (--runner->cluster_count - at) * sizeof *runner->clusters);
         keep_or_free(runner, cluster);
@@ -284,7 +286,7 @@ static void *run_clusters(void *argument)
     return NULL;
 }
 
-/* The same on a helper thread, which is free for another grid afterwards. */
+/* The main loop on a helper thread. Afterwards the thread is free for another grid. */
 static void *run_helper(void *argument)
 {
     vm_family *family = ((vm_runner *)argument)->run->family;
@@ -293,7 +295,7 @@ static void *run_helper(void *argument)
     return NULL;
 }
 
-/* Reserves up to `most` free host threads of the launch. Returns how many. */
+/* Reserves up to `most` free host threads of the launch. Returns their number. */
 static unsigned borrow_threads(vm_family *family, uint64_t most)
 {
     int spare = atomic_load(&family->spare), take;
@@ -420,7 +422,7 @@ void vm_grid_run(vm_run_state *run)
         vm_task_free(run->device->mem, task);
         if (!next.tails)
             continue;
-        vm_task **last = &next.tails; /* its own tail launches run before the older ones */
+        vm_task **last = &next.tails; /* the tail launches of this grid run before the older tail launches */
         while (*last)
             last = &(*last)->next;
         *last = run->tails;

@@ -1,5 +1,5 @@
-/* runtime.c - the functions of the device runtime (libcudadevrt) by name. Both generations, cuda* and __cudaCDP2*, are
- * the same here. */
+/* runtime.c - the functions of the device runtime (libcudadevrt) by name. The functions of both generations, cuda* and
+ * __cudaCDP2*, have the same implementation. */
 #include <string.h>
 
 #include "vm_access.h"
@@ -35,7 +35,7 @@ uint32_t vm_runtime_find(const char *name)
     name += generation_2 ? sizeof second - 1 : 4;
     size_t length = strlen(name);
     if (length > sizeof per_thread && strcmp(name + length - (sizeof per_thread - 1), per_thread) == 0)
-        length -= sizeof per_thread - 1; /* the thread's default stream, which is the block's default stream */
+        length -= sizeof per_thread - 1; /* the default stream of a thread is the default stream of its block */
     for (uint32_t k = 0; k < KILN__COUNT(functions); k++)
         if (strncmp(functions[k].name, name, length) == 0 && functions[k].name[length] == '\0')
             return k + 1;
@@ -125,7 +125,7 @@ static uint32_t set_error(const call_state *s, uint32_t error)
     return error == VM_CUDA_SUCCESS ? error : vm_child_fail(s->w, s->lane, error);
 }
 
-/* Writes a result through a pointer argument; a bad pointer raises a fault in the kernel, as on a GPU. */
+/* Writes a result through a pointer argument. An invalid pointer raises a fault in the kernel, as on a GPU. */
 static uint32_t write_result(const call_state *s, uint32_t index, const void *value, uint32_t bytes)
 {
     const uint32_t align = bytes > 8 ? 8 : bytes; /* the alignment of a structure's widest member */
@@ -213,7 +213,7 @@ static uint32_t get_occupancy(const call_state *s)
 
 static uint32_t create_handle(const call_state *s, bool stream)
 {
-    /* The manual allows only non-blocking streams in a kernel; but a GPU also accepts streams without a flag. */
+    /* The manual allows only non-blocking streams in a kernel, but a GPU also accepts streams without a flag. */
     enum { STREAM_DEFAULT = 0, STREAM_NON_BLOCKING = 1, DISABLE_TIMING = 2 };
     uint32_t flags = get_argument32(s, 1);
     if (stream ? flags != STREAM_NON_BLOCKING && flags != STREAM_DEFAULT : flags != DISABLE_TIMING)
@@ -251,7 +251,7 @@ static uint32_t free_memory(const call_state *s)
 {
     const uint64_t address = get_argument(s, 0);
     s->w->event |= VM_EVENT_SWITCH; /* freed memory is given back once this warp has refreshed its caches */
-    const bool good = !address || vm_free_from_kernel(s->w->runner->run->device, address);
+    const bool good = !address || vm_free_from_kernel(s->w, address);
     return set_error(s, good ? VM_CUDA_SUCCESS : VM_CUDA_INVALID_VALUE);
 }
 
@@ -376,7 +376,7 @@ static uint64_t call_one(const call_state *s, vm_runtime function)
     case VM_RUNTIME_BUFFER_V2: return get_buffer_for(s);
     case VM_RUNTIME_LAUNCH: return launch_as(s);
     case VM_RUNTIME_LAUNCH_V2: return vm_child_launch(s->w, s->i, s->lane, get_argument(s, 0), get_argument(s, 1));
-    case VM_RUNTIME_SYNCHRONIZE: break; /* done for all lanes together in vm_runtime_run() */
+    case VM_RUNTIME_SYNCHRONIZE: break; /* vm_runtime_run() does this for all lanes together */
     case VM_RUNTIME_LAST_ERROR: return vm_child_error(s->w, s->lane, true);
     case VM_RUNTIME_PEEK_ERROR: return vm_child_error(s->w, s->lane, false);
     case VM_RUNTIME_ERROR_NAME: return text_of(module, get_argument32(s, 0), true);

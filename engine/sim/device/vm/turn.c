@@ -5,7 +5,7 @@
 #include "vm_limit.h"
 #include "vm_path.h"
 
-#define SLICE 32768u /* instructions that a warp runs before the next one's turn */
+#define SLICE 32768u /* instructions that a warp runs before the turn of the next warp */
 
 /* Returns how many steps of the launch's budget are left, without the steps that other host threads have not reported
  * yet. */
@@ -16,16 +16,16 @@ static uint64_t get_budget_left(const vm_runner *runner)
     return spent < budget ? budget - spent : 0;
 }
 
-/* Runs the warps of a block that has just started by vm_warp_begin(), as long as each ends in its first turn. Returns the
- * number of instructions that the first of the others has run in its turn, which is not over; 0: no turn has begun. Adds
- * the instructions of the warps that have ended to *spent. */
+/* Runs the warps of a block that has just started by vm_warp_begin(), as long as each warp ends in its first turn. Adds
+ * the instructions of the warps that have ended to *spent. If the next warp has begun its turn without ending, returns
+ * the number of instructions that it has run. Otherwise returns 0. */
 static uint64_t run_fresh(vm_block *block, uint64_t *spent)
 {
     vm_runner *runner = block->runner;
     const vm_run_state *run = runner->run;
     uint64_t begun = 0, ran = 0;
     block->fresh = false;
-    /* near the end of the budget, and in clusters, turns are taken one by one */
+    /* near the end of the budget, and in clusters, warps run only in ordinary turns */
     if (run->hooks || !runner->jit || run->cluster_size > 1 || get_budget_left(runner) < (uint64_t)64 * SLICE)
         return 0;
     for (; block->next_warp < block->warp_count && ran < SLICE; block->next_warp++) {
@@ -50,7 +50,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     vm_runner *runner = block->runner;
     vm_run_state *run = runner->run;
     const struct vm_hooks *hooks = run->hooks;
-    const bool alone = run->cluster_size == 1; /* otherwise other blocks may wait for it, and it runs to its end */
+    /* in a cluster other blocks may wait for this block, so it runs to its end */
+    const bool alone = run->cluster_size == 1;
     uint64_t spent = 0;
     /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
     uint32_t blocked = 0, still = 0;
@@ -105,8 +106,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     return VM_TURN_ENDED;
 }
 
-/* Runs the blocks in turn until one uses up its quantum, all have ended, or the launch stops. If every block only waits
- * for another one, the turn starts again. */
+/* Runs the blocks of a cluster in turn, until one of them uses up its quantum, all have ended, or the launch stops. If
+ * every block only waits for another block, the turn starts again. */
 bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved)
 {
     const vm_family *family = cluster->runner->run->family;

@@ -1,5 +1,5 @@
-/* vm.h - the back half of the simulated device: memory, module images, kernels executed warp by warp.
- * sim/driver/objects and sim/driver/work build the CUDA Driver API on it.
+/* vm.h - the interface of the interpreter: device memory, module images, and kernels, which are executed warp by warp.
+ * sim/driver/objects and sim/driver/work implement the CUDA Driver API with it.
  *
  * Device memory is separate from the host's: a device address is a number in the device's own 64-bit space and not a
  * host pointer, except for memory that both share explicitly (vm_alloc_host, vm_adopt). Every access of a kernel is
@@ -12,8 +12,8 @@
 #include "ptx.h"
 
 /* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END); memory that is
- * shared with the host has its host address: above, below or between the windows, in a part that the device does not
- * use yet. */
+ * shared with the host has its host address. That address is above, below or between the windows, in a part that the
+ * device does not use yet. */
 #define VM_SHARED_BASE 0x0100000000ull /* 17 windows of 16 MiB; generic address of shared offset 0 */
 #define VM_LOCAL_BASE 0x0200000000ull  /* 4 GiB window */
 #define VM_CONST_BASE 0x0400000000ull
@@ -39,7 +39,7 @@ typedef struct vm_limits {
     unsigned threads;          /* host threads that a launch may use; 0: one per core */
     uint64_t step_budget;      /* warp instructions a launch may execute; 0: 2^40 */
     uint32_t local_bytes;      /* local memory of a thread; 0: 512 KiB, as on a GPU */
-    uint64_t page;    /* kernels can access all of a page that holds an allocation, as on a GPU; a power of two,
+    uint64_t page;    /* kernels can access a whole page if it contains an allocation, as on a GPU; a power of two,
                                   0: the rest of an allocation's last granule alone. Not where checks shadow memory */
     bool zeroed;      /* new global memory is zero, as in a fresh process on a GPU */
     int sm_count, cc; /* %nsmid; 90 */
@@ -56,7 +56,7 @@ enum { VM_DEVICES_MOST = 16 };
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits);
 void vm_device_free(vm_device *device);
-/* Kernels of `device` may use the memory of `other`, or no longer. Nothing runs on either. */
+/* Allows or forbids kernels of `device` to use the memory of `other`. No kernel may run on either device. */
 void vm_allow(vm_device *device, const vm_device *other, bool may);
 bool vm_allowed(const vm_device *device, const vm_device *other);
 /* Sets which devices of the group may use an allocation of `device` without vm_allow(). Bit n of `numbers` stands for
@@ -65,48 +65,51 @@ void vm_open(vm_device *device, uint64_t address, uint32_t numbers);
 void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers); /* opens all allocations of this owner */
 
 /* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. New memory
- * is filled with a poison pattern (0xA5...), never with zeros (but see vm_limits.zeroed). 0 on failure. */
+ * is filled with a poison pattern (0xA5...), unless vm_limits.zeroed is set. Returns 0 on failure. */
 uint64_t vm_alloc(vm_device *device, uint64_t bytes);
 bool vm_free(vm_device *device, uint64_t address); /* false: not the start of a live allocation */
-/* Memory that kernels access by the host's own pointer; it is zeroed. counts: it counts as device memory. NULL on
- * failure. */
+/* Allocates memory that kernels access by the host's own pointer. The memory is zero. If `counts` is set, it counts as
+ * device memory. Returns NULL on failure. */
 void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
 /* Makes memory of the caller, which must stay alive, an allocation at `address`: the host's pointer itself, or an
- * address within a range from vm_reserve(). vm_free() ends it. False: out of memory, or the addresses are in use. */
+ * address within a range from vm_reserve(). vm_free() ends this. Returns false if memory runs out, or if the addresses
+ * are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
 /* Fills a large allocation, from its start, with the `period` bytes of `pattern`, repeated. A page takes memory only
- * once it is written, so an allocation of which little is used costs little. Returns false if the allocation has fewer
- * than VM_RESERVED bytes, or if memory runs out; then the content is undefined. Nothing may run on the device. */
+ * after the first write to it, so an allocation takes little memory if little of it is used. Returns false if the
+ * allocation has fewer than VM_RESERVED bytes, or if memory runs out; then the content is undefined. No kernel may run
+ * on the device. */
 bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *pattern, uint64_t period);
 /* an allocation of this size or more takes memory page by page, as it is used */
 #define VM_RESERVED ((uint64_t)64 << 20)
 #define VM_PERIOD ((uint64_t)16 << 20) /* the period of the content of fresh pages */
-/* Reserves addresses for vm_alloc_at() and vm_adopt(); no other allocation gets them. 0 on failure. */
+/* Reserves addresses for vm_alloc_at() and vm_adopt(). No other allocation gets them. Returns 0 on failure. */
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
 /* Skips all addresses below `address` in the device's own range: no later allocation gets them. */
 void vm_pass(vm_device *device, uint64_t address);
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
-/* Puts the memory of an allocation into a file without a name, and returns the file, which is closed with the
- * allocation. -1: this cannot be done, or there is no memory. Nothing runs on the device. */
+/* Moves the memory of an allocation into a file without a name, and returns the file, which is closed with the
+ * allocation. Returns -1 if this is impossible, or if memory runs out. No kernel may run on the device. */
 int vm_share_memory(vm_device *device, uint64_t address);
 /* The seals of files that hold memory: no process can shorten a file that another process has mapped. */
 #define VM_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 /* Makes such a file. Returns -1 if there is no memory, or if the file would be longer than vm_file_most(). */
 int vm_file_new(const char *name, uint64_t bytes);
 uint64_t vm_file_most(void); /* bytes: RLIMIT_FSIZE, beyond which a signal ends the process */
-/* Another process may write the allocation at any time. */
+/* Marks an allocation that another process may write at any time. */
 void vm_set_outside(vm_device *device, uint64_t address);
-/* The device has `bytes` of memory from now on, if that is more than it has: beyond the host's, if little of it is
- * used. */
+/* Raises the memory of the device to `bytes`. This may be more than the host has, if only little of it is used. */
 void vm_enlarge(vm_device *device, uint64_t bytes);
-/* Counts device memory that the caller has allocated itself, until it is given back. False: not enough is left. */
+/* Counts device memory that the caller has allocated itself, until the caller returns it. Returns false if not enough
+ * is left. */
 bool vm_take(vm_device *device, uint64_t bytes);
 void vm_give(vm_device *device, uint64_t bytes);
 /* Returns the host pointer to [address, address + bytes), for copies by the driver. The range must lie in one
  * allocation, or in several without a gap; otherwise returns NULL. The pointer is valid until such an allocation is
  * freed. */
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
-/* The same for reading. The checks treat memory from vm_pointer() as written. */
+/* Returns a host pointer for reading only. The checks treat memory from vm_pointer() as written, and memory from this
+ * function as unchanged. */
 const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes);
 bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes);
 typedef struct vm_info {
@@ -116,21 +119,22 @@ typedef struct vm_info {
     bool shared;    /* shared with the host: base is the host's pointer */
 } vm_info;
 bool vm_about(vm_device *device, uint64_t address, vm_info *info);
-/* The device's first managed variable at or above the address; the next is above its base. False: there is none. */
+/* Finds the device's first managed variable at or above the address. Call it again with a greater address for the next
+ * one. Returns false if there is none. */
 bool vm_managed_variable(vm_device *device, uint64_t address, vm_info *info);
 /* returns whether the range overlaps an allocation */
 bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes);
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
-/* The allocation is the driver's own: never reported as leaked. */
+/* Marks an allocation of the driver itself, which is never reported as leaked. */
 void vm_set_internal(vm_device *device, uint64_t address);
-/* Names the allocation [address, address + bytes) in messages, and says what it is for ("an input"). Copies both texts.
+/* Gives the allocation [address, address + bytes) a name and a purpose ("an input") for messages. Copies both texts.
  * NULL removes the name. Returns false if there is no such allocation, or no memory. */
 bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const char *name, const char *role);
 uint64_t vm_memory_used(const vm_device *device);
 bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
 
-/* A tensor map as kernels have it in memory: these bytes, in the 128 that cuda.h gives it. Kernels can write any bytes
- * there, so that each use checks it. */
+/* A tensor map in the memory of kernels: these members, in the 128 bytes of cuda.h's type. Kernels can write any bytes
+ * there, so each use checks the members. */
 typedef struct vm_tensor_map {
     uint32_t mark; /* VM_TENSOR_MAP */
     /* type: as in cuda.h; swizzle: 16 << swizzle bytes, or 0 for none; fill: outside elements are NaN */
@@ -139,16 +143,16 @@ typedef struct vm_tensor_map {
     uint64_t stride[4];      /* bytes, of the dimensions after the first */
     uint32_t last[5];        /* the greatest coordinate */
     uint16_t box[5];         /* elements */
-    uint8_t step[5], im2col; /* im2col: below instead of `box` */
+    uint8_t step[5], im2col; /* im2col: the members below hold instead of `box` */
     int16_t lower[3], upper[3];
     uint16_t channels, pixels;
 } vm_tensor_map;
 enum { VM_TENSOR_MAP = 0x70616d74, VM_TENSOR_TYPES = 13, VM_TENSOR_BYTES = 128, VM_TENSOR_RANK = 5 };
 _Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits where it is kept");
 
-/* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are small (the index in a
- * table), and a handle is never reused, so that a stale one is recognised. They, and the memory that they show, may
- * only change while nothing runs on the device. */
+/* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are the index in a table,
+ * so they must be small. A handle is never reused, so that the handle of a destroyed object is recognised. Textures,
+ * surfaces and their memory may only change while no kernel runs on the device. */
 typedef enum vm_format { VM_U8, VM_U16, VM_U32, VM_S8, VM_S16, VM_S32, VM_F16, VM_F32, VM_FORMATS } vm_format;
 typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* like CUaddress_mode */
 enum { VM_LEVELS_MAX = 18 }; /* most levels of a mipmap: a side has at most 2^17 texels */
@@ -161,42 +165,43 @@ typedef struct vm_image { /* texels in memory */
     uint64_t address;
     vm_format format;
     unsigned channels, dims; /* 1, 2 or 4; 1, 2 or 3 */
-    uint32_t layers;         /* 0: not layered; of cubemaps six for each cube */
+    uint32_t layers;         /* 0: not layered; a cubemap has six for each cube */
     bool cube, surface;      /* surface: its array allows loads and stores */
     unsigned level_count;
     vm_level levels[VM_LEVELS_MAX];
 } vm_image;
 typedef struct vm_texture {
     vm_image image;
-    bool surface, stale;                                          /* stale: its array is gone */
+    bool surface, stale;                                          /* stale: its array was destroyed */
     bool linear, mip_linear, normalized, integer, srgb, seamless; /* integer: 8 and 16 bits are not read as fractions */
     vm_edge edge[3];
     float bias, least, most, border[4]; /* bias, least and most: level of detail */
 } vm_texture;
 unsigned vm_format_bytes(vm_format format);
-bool vm_format_is_float(const vm_texture *texture); /* whether it reads floats, or integers as fractions */
+bool vm_format_is_float(const vm_texture *texture); /* tells whether it reads floats, or integers as fractions */
 bool vm_texture_add(vm_device *device, uint64_t handle, const vm_texture *what); /* copied; false: out of memory */
 void vm_texture_remove(vm_device *device, uint64_t handle);
 void vm_texture_lose(vm_device *device, uint64_t handle); /* makes the handle stale */
-/* Memory of arrays: counts as device memory, but has no address. */
+/* Allocates memory for an array. It counts as device memory, but has no device address. */
 void *vm_storage_new(vm_device *device, uint64_t bytes);
 void vm_storage_free(vm_device *device, void *storage, uint64_t bytes);
 
 /* Decodes a parsed module (takes ownership, also on failure) and lays out its globals. Failures go to `log`. */
 ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module, kiln__text *log);
-/* The same for a module that is loaded on another device of the group already: managed variables are `twin`'s. */
+/* Loads a module that is already loaded on another device of the group. The module uses the managed variables of
+ * `twin`. */
 ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **module,
                                  kiln__text *log);
 void vm_module_unload(vm_device *device, vm_module *module);
-/* Before that: gives the managed variables to `heir`, which uses them too. */
-void vm_module_give(vm_module *module, const vm_module *heir);
+/* Before that: gives the managed variables to `heir`, as far as it uses them too. */
+void vm_module_give(vm_module *module, vm_module *heir);
 /* A .global or .const variable of the module: its device address and size. */
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes);
 const ptx_module *vm_module_ptx(const vm_module *module);
 bool vm_is_builtin(const char *function); /* a function that modules may call without defining it */
-/* Index of a kernel (.entry) in ptx->functions, or -1. */
+/* Returns the index of a kernel (.entry) in ptx->functions, or -1. */
 int vm_module_kernel(const vm_module *module, const char *name);
-/* Resources of a kernel, as far as PTX gives them. */
+/* The resources of a kernel, as far as PTX gives them. */
 typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
     uint32_t max_threads;       /* the limit from directives, otherwise 1024 */
@@ -235,11 +240,12 @@ typedef struct vm_launch {
     const vm_module *module;
     int kernel;
     uint32_t grid[3], block[3];
-    uint32_t cluster[3]; /* blocks of a cluster; 0: as the kernel's directives say */
+    uint32_t cluster[3]; /* blocks of a cluster; 0: the kernel's directives give them */
     uint64_t dynamic_shared;
-    const void *params;           /* the kernel's parameter block, of param_bytes bytes */
-    bool cooperative;             /* all blocks are resident together */
-    uint64_t order;               /* in which clusters start. 0: ascending, 1: descending, others: a shuffle's seed */
+    const void *params; /* the kernel's parameter block, of param_bytes bytes */
+    bool cooperative;   /* all blocks are resident together */
+    /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle */
+    uint64_t order;
     const volatile int *stop;     /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
     uint64_t deadline;            /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
                                          and `deadline` also end the grids that its kernels launch */
@@ -251,7 +257,7 @@ typedef struct vm_launch {
     void *user;
 } vm_launch;
 
-/* Exact and repeatable; sums over the launch. */
+/* Counts of the launch. They are exact and the same in every run. */
 typedef struct vm_counters {
     uint64_t warp_instructions, lane_instructions;
     uint64_t blocks, warps;

@@ -6,15 +6,15 @@
 
 void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_barriers_check(vm_block *block);
-void vm_barrier_open(vm_block *block, uint32_t id); /* the paths that wait at it continue */
+void vm_barrier_open(vm_block *block, uint32_t id); /* lets the paths that wait at it continue */
 vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank);
 bool vm_block_start(vm_block *block, uint64_t number);
 void vm_block_free(vm_block *block);
-bool vm_block_ready(const vm_block *block); /* a warp can continue */
+bool vm_block_ready(const vm_block *block); /* tells whether a warp can continue */
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
 bool vm_block_release_waiting(vm_block *block);
-/* How the turn of a block ended. OVER: its quantum is used up. WAITS: it can only continue after another block of its
- * cluster. ENDED: the block has ended. */
+/* How the turn of a block ended. OVER: its quantum is used up. WAITS: it cannot continue before another block of its
+ * cluster runs. ENDED: the block has ended. */
 typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
 vm_turn vm_block_run(vm_block *block, uint64_t quantum);
 /* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
@@ -27,7 +27,8 @@ void vm_block_drop_paths(vm_block *block);
 vm_cluster *vm_cluster_new(vm_runner *runner);
 bool vm_cluster_start(vm_cluster *cluster, uint64_t number);
 void vm_cluster_free(vm_cluster *cluster);
-/* Runs the cluster's blocks in turn. Returns true if all have ended. *moved: it did more than wait in vain. */
+/* Runs the cluster's blocks in turn. Returns true if all have ended. *moved tells whether the cluster did more than
+ * wait in vain. */
 bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved);
 void vm_cluster_check(vm_cluster *cluster); /* opens its barrier if all threads have arrived */
 bool vm_cluster_ready(const vm_cluster *cluster);
@@ -36,7 +37,8 @@ void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
-/* Returns the shared address of the block of that rank which corresponds to `address` in the own block. */
+/* Converts `address`, a shared address in the own block, to the corresponding shared address in the block of that rank.
+ */
 static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
 {
     return (rank + 1) * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;

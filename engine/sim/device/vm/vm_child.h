@@ -10,12 +10,12 @@ uint32_t vm_runtime_find(const char *name); /* returns the index + 1; 0: no such
 bool vm_runtime_texts(vm_module *module, uint32_t function);
 bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
 void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
-void vm_children_run(vm_block *block);   /* runs what the block has launched so far, to its end */
+void vm_children_run(vm_block *block);   /* runs all work that the block has launched so far, to its end */
 void vm_children_reset(vm_block *block); /* for the next block; discards work that has not run */
 void vm_children_free(vm_block *block);
 void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
-uint32_t vm_max_threads(const ptx_function *f); /* threads of a block according to the directives */
-/* Checks a launch's requirements, and fills in `run`. `fault` names the violated requirement. */
+uint32_t vm_max_threads(const ptx_function *f); /* returns the largest number of threads of a block by the directives */
+/* Checks a launch's requirements, and fills in `run`. If a requirement is violated, `fault` names it. */
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
 /* Sets the message of a launch that cannot run. */
 vm_fault_kind vm_launch_refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...) KILN__PRINTF(3, 4);

@@ -31,22 +31,22 @@ typedef struct vm_guards {
     size_t kept; /* bytes of regions that wait to be used again */
 } vm_guards;
 
-/* OWN: a separate region, however small. ANY: the memory may share an arena with other memory of kernels. */
+/* OWN: a separate region, even for little memory. ANY: the memory may share an arena with other memory of kernels. */
 typedef enum vm_guard_kind { VM_GUARD_ANY, VM_GUARD_OWN } vm_guard_kind;
 
-/* Opens a structure that is all zero. Returns false if the lock cannot be made. */
+/* Initialises a structure that is all zero. Returns false if the lock cannot be made. */
 bool vm_guards_open(vm_guards *g, const kiln_allocator *mem);
-/* Unmaps everything. All memory must have been given back. */
+/* Unmaps all regions and arenas. All memory must have been freed. */
 void vm_guards_close(vm_guards *g);
-/* Returns memory that begins at a multiple of 64 bytes, or of 4096 if `bytes` is one. Less than 64 bytes behind its end
- * there is a guard or the next slot. If `zeroed`, the memory is zero; otherwise it may hold old bytes of kernels.
- * Returns NULL if memory runs out. */
+/* Returns memory that begins at a multiple of 64 bytes, or of 4096 if `bytes` is a multiple of 4096. Less than 64 bytes
+ * after its end, a guard or the next slot begins. If `zeroed` is set, the memory is zero. Otherwise it may contain old
+ * bytes of kernels. Returns NULL if memory runs out. */
 void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed);
-/* Gives memory back, with the arguments with which it was taken. NULL is allowed. */
+/* Frees memory. The arguments must be those of vm_guards_take(). NULL is allowed. */
 void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind);
 
-/* Maps `bytes` of a file between guards, to be read and written; file -1: only addresses, of which the caller maps
- * parts. NULL: the system refuses. */
+/* Maps `bytes` of a file between guards, for reading and writing. If `file` is -1, only reserves the addresses, and the
+ * caller maps parts of them. Returns NULL if the system refuses. */
 void *vm_guard_map(size_t bytes, int file, off_t offset);
 void vm_guard_unmap(void *at, size_t bytes);
 

@@ -11,14 +11,15 @@
 
 struct vm_hooks {
     /* ---- a launch by the host (vm_launch.hooks) ---- */
-    /* May set run->serial: the launch uses one host thread only. False: out of memory. */
+    /* May set run->serial, so that the launch uses only one host thread. Returns false if memory runs out. */
     bool (*begin)(vm_run_state *run);
     void (*end)(vm_run_state *run);
-    /* A grid is about to run. May set run->block_count and run->chosen, so that only some of its blocks run. */
+    /* Called before a grid runs. May set run->block_count and run->chosen, so that only some of its blocks run. */
     void (*grid)(vm_run_state *run);
-    uint64_t (*chosen)(const vm_run_state *run, uint64_t index); /* the block that runs as number `index`, ascending */
-    bool (*runner_begin)(vm_runner *runner);                     /* false: out of memory */
-    /* called under the family's lock when all blocks of the runner have run */
+    /* returns the number of the block that runs as number `index`; the numbers ascend */
+    uint64_t (*chosen)(const vm_run_state *run, uint64_t index);
+    bool (*runner_begin)(vm_runner *runner); /* false: out of memory */
+    /* called under the lock of the launch's family, when all blocks of the runner have run */
     void (*runner_end)(vm_runner *runner);
     void (*runner_free)(vm_runner *runner);
 
@@ -28,26 +29,28 @@ struct vm_hooks {
     void (*block_start)(vm_block *block);
     void (*block_end)(vm_block *block);
     bool (*enough)(const vm_block *block); /* returns whether the block need not continue */
-    /* called when the barrier is complete, while the paths still wait */
+    /* called when a barrier is complete, while the paths still wait */
     void (*barrier)(vm_block *block, uint32_t barrier);
     void (*stuck)(vm_block *block);    /* no warp can continue, lanes wait at reconvergence points */
     void (*deadlock)(vm_block *block); /* no warp will ever continue */
-    void (*children)(vm_block *block); /* the work that it launched has run */
+    void (*children)(vm_block *block); /* called when the work that the block launched has run */
 
     /* ---- a warp ---- */
-    bool (*wants)(const vm_warp *w);                    /* whether to call insn() in its next turn */
-    uint64_t (*slice)(const vm_warp *w, uint64_t most); /* instructions of its next turn */
-    /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. */
+    bool (*wants)(const vm_warp *w);                    /* tells whether insn() is called in the warp's next turn */
+    uint64_t (*slice)(const vm_warp *w, uint64_t most); /* returns the number of instructions of the warp's next turn */
+    /* Called before an instruction executes; m may be 0. Returns the lanes that may execute it. */
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *(*shown)(const vm_runner *runner); /* for vm_runner.shown; NULL: insn() is called everywhere */
     /* Called for lanes that must wait for other lanes in a warp operation. `lanes` are among those that were shown.
      * `all`: no lane executes the operation now. */
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t lanes, bool all);
-    /* Lanes that had waited execute it with those that came last; more: at another instruction, or in another call. */
+    /* Called for lanes that had waited and execute the operation now, together with the lanes that arrived last.
+     * `more`: they wait at another instruction, or in another call. */
     void (*late)(vm_warp *w, const vm_share *share, bool more);
-    /* All lanes of a warp operation have arrived; m: those that came last, some of which may still have to wait. */
+    /* Called when all lanes of a warp operation have arrived. `m` are the lanes that arrived last. Some of them may
+     * still have to wait. */
     void (*met)(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
-    /* A texture is fetched by whole numbers, of which `at` is outside of `size` texels. */
+    /* Called for a texture fetch by integer coordinates, if the coordinate `at` is outside of `size` texels. */
     void (*outside)(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
     void (*malloced)(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 

@@ -2,8 +2,8 @@
  * interpreter's files, the handlers (sim/device/ops), the decoder and the observers share it. README.md of this folder
  * explains the parts.
  *
- * Threads: a runner is one host thread of a launch. It owns its clusters, blocks and warps, and nobody else touches
- * them. Runners share vm_run_state, vm_family and vm_device through atomics and locks. */
+ * Threads: a runner is one host thread of a launch. It owns its clusters, blocks and warps, and no other thread
+ * accesses them. Runners share vm_run_state, vm_family and vm_device through atomics and locks. */
 #ifndef KILN_SIM_VM_MACHINE_H
 #define KILN_SIM_VM_MACHINE_H
 
@@ -30,7 +30,8 @@
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* A kernel may have data races, which are not errors of ours, so accesses for kernels are not instrumented. */
+/* A kernel may have data races, which are not errors of the simulator. So accesses on behalf of kernels are not
+ * instrumented. */
 #if defined(__SANITIZE_THREAD__)
 #define VM_RACY __attribute__((no_sanitize_thread))
 #define VM_TSAN 1
@@ -44,7 +45,7 @@
 #define VM_RACY
 #endif
 
-/* Registers and device memory are bytes that each instruction reads as the type that it names. */
+/* Registers and device memory are bytes. Each instruction reads them as the type that it names. */
 #define VM_VIEW __attribute__((may_alias))
 typedef uint8_t VM_VIEW vm_u8;
 typedef uint16_t VM_VIEW vm_u16;
@@ -67,8 +68,9 @@ typedef struct vm_frame vm_frame;
 
 /* The handler of an instruction: executes it for the lanes of the mask, which is never empty. */
 typedef void (*vm_handler)(vm_warp *, const vm_code *, uint32_t);
-/* The two handlers of an instruction. `full` may compute all 32 lanes: lanes that are not in its mask have exited, and
- * nobody reads their registers again. `masked` computes only the lanes of the mask. */
+/* The two handlers of an instruction. `full` may compute all 32 lanes: it is called only if the lanes outside of its
+ * mask have exited, and then the values in their registers do not matter. `masked` computes only the lanes of the mask.
+ */
 typedef struct vm_handlers {
     vm_handler full, masked;
 } vm_handlers;
@@ -95,8 +97,9 @@ enum {
     VM_COMBINE_NOT = 16 /* comparison */
 };
 
-/* One executable instruction. Operand slots are byte offsets: bit 0 clear, into the frame's registers; set, into the
- * function's constants, which are broadcast to 32 lanes so that handlers need only one form. */
+/* One executable instruction. Operand slots are byte offsets: if bit 0 is clear, into the frame's registers; if it is
+ * set, into the function's constants. A constant is stored for each of the 32 lanes, so that handlers need only one
+ * form. */
 struct vm_code {
     vm_handler full, masked;
     uint32_t guard; /* slot of the predicate; bit 0: negated */
@@ -113,7 +116,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(vm_code) == 64, "an instruction is 
 
 /* A reconvergence point that some lanes of a warp still have to reach: the immediate post-dominator of the branch at
  * which they diverged. `expected` are the lanes that will come, `waiting` those that have arrived. When both are equal,
- * the lanes continue as one path. Syncs nest by `parent`. */
+ * the lanes continue as one path. `parent` is the enclosing reconvergence point. */
 typedef struct vm_sync {
     const vm_code *pc; /* NULL: the point is the return of `frame` */
     uint32_t expected, waiting;
@@ -127,7 +130,7 @@ struct vm_frame {
     vm_frame *caller;
     const vm_function *function;
     const vm_code *back;        /* the place where the caller continues */
-    const struct vm_call *call; /* tells how results are passed */
+    const struct vm_call *call; /* the call, which tells how results are passed */
     vm_sync join;
     uint32_t local_base, local_top; /* bounds of the frame in each lane's local memory */
     uint32_t depth;
@@ -159,8 +162,8 @@ typedef struct vm_polling {
     uint32_t mask, same;
 } vm_polling;
 
-/* A warp. The fields at the top are the path that runs, in a form that handlers reach fast. vm_warp_select() loads them
- * from `paths`, and vm_warp_save() stores them there. */
+/* A warp. The first fields are the state of the running path, so that handlers access it quickly. vm_warp_select()
+ * loads them from `paths`, and vm_warp_save() stores them there. */
 struct vm_warp {
     /* the path that runs */
     const vm_code *pc;
@@ -173,13 +176,13 @@ struct vm_warp {
     vm_frame *frame, *root; /* root: the kernel's; it stays for the next block */
     vm_block *block;
     vm_runner *runner;
-    uint64_t issued, lanes, idle; /* counters; idle: instructions since lanes last reconverged */
+    uint64_t issued, lanes, idle; /* counters; idle: operations since lanes last reconverged */
     uint64_t charge;              /* extra work of instructions, in steps: see vm_charge() */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
     bool gave_way; /* its last turn ended because it waits for other warps */
-    bool in_vain;  /* in that turn it did nothing but wait */
-    bool waits;    /* it reads the same value again and again (vm_poll()) */
-    bool moved;    /* it has seen a new value, or changed one, since the turn of its path began */
+    bool in_vain;  /* in its last turn it did nothing but wait */
+    bool waits;    /* it reads the same value repeatedly, as vm_poll() has found */
+    bool moved;    /* it has read a new value, or changed memory, since the turn of its path began */
     bool polled;   /* polls[] has entries */
     uint32_t poll_next;
     vm_polling polls[VM_LANES][2]; /* indexed by the path's first lane */
@@ -188,7 +191,7 @@ struct vm_warp {
     uint32_t tid[3][VM_LANES];
 };
 
-/* A barrier. It collects arrivals until `need` threads have come, then opens and is all zero again. */
+/* A barrier. It collects arrivals until `need` threads have arrived. Then it opens, and its members become zero. */
 typedef struct vm_barrier {
     uint32_t arrived, need; /* numbers of threads; `need` 0 means all live threads */
     uint32_t count;         /* for bar.red: number of threads whose predicate is true */
@@ -220,15 +223,15 @@ struct vm_block {
     uint64_t held; /* host memory taken of the launch's limit */
     uint64_t number;
     uint32_t next_warp;
-    /* By number: the barriers of the block, then the cluster's, which only uses the number, then one for each
-     * warpgroup. */
+    /* Indexed by number: first the barriers of the block, then the number of the cluster's barrier, whose element is
+     * unused, then one barrier for each warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
-    bool barred;                     /* a thread has come to one of them */
-    struct vm_children *children;    /* child.c; NULL until it launches something */
-    struct vm_tensor_memory *tensor; /* tensor_memory.c; NULL until a block allocates some */
+    bool barred;                     /* a thread has arrived at one of them */
+    struct vm_children *children;    /* for child.c; NULL until the block launches work */
+    struct vm_tensor_memory *tensor; /* for tensor_memory.c; NULL until the block allocates columns */
     /* Data of the observers. */
-    struct vm_trace_warp *trace;  /* one per warp; NULL: not traced */
-    struct vm_check_block *check; /* NULL: not checked */
+    struct vm_trace_warp *trace;  /* one for each warp; NULL: the block is not traced */
+    struct vm_check_block *check; /* NULL: the launch has no checks */
 };
 
 /* A range of device memory that an instruction accessed last, kept so that the next access needs no search. */
@@ -250,17 +253,17 @@ typedef struct vm_loop {
     uint32_t first, last;
 } vm_loop;
 
-/* If all host threads wrote one counter of steps, they would wait for each other's cache lines. So each runner counts
- * for itself, and adds its count to the family's at VM_KEEP steps. It adds at once if the steps that all runners may
- * keep could reach the budget. */
+/* If all host threads wrote the same counter of steps, they would wait for its cache line. So each runner counts its
+ * own steps, and adds them to the family's counter when it has VM_KEEP of them. Near the end of the budget, when the
+ * uncounted steps of all runners could exceed it, a runner adds its steps at once. */
 enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that wait for their children */ };
 
 /* A launch by the host, with all grids that its kernels launch. */
 typedef struct vm_family {
     atomic_ullong steps;       /* steps of all grids of the launch, against one budget */
-    atomic_int stop;           /* a fault was recorded, or the launch ended */
+    atomic_int stop;           /* nonzero: a fault was recorded, or the launch has ended */
     atomic_int spare;          /* host threads that may still be started */
-    atomic_uint grids;         /* grids so far: for %gridid */
+    atomic_uint grids;         /* number of grids so far, for %gridid */
     const volatile int *asked; /* vm_launch.stop and .deadline of the launch by the host */
     uint64_t deadline;
     uint64_t hold_most; /* limit of host memory for frames and blocks' local memory: vm_hold() */
@@ -274,7 +277,7 @@ typedef struct vm_family {
     vm_counters counters;
 } vm_family;
 
-/* A vote of the runners. It is void after the next move of any of them. */
+/* A vote of the runners. A vote loses its validity when any runner makes progress. */
 typedef struct vm_ballot {
     uint64_t moves;
     unsigned votes;
@@ -297,9 +300,9 @@ typedef struct vm_run_state {
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
     uint32_t cluster[3], cluster_size; /* blocks; 1 where there are no clusters */
-    bool clustered;                    /* clusters were asked for, if only of one block */
+    bool clustered;                    /* the launch asks for clusters, possibly of one block */
     uint64_t cluster_count;            /* clusters that run */
-    /* number of clusters that a host thread may hold; it may hold more when all of them wait */
+    /* the number of clusters that a host thread may hold; if all of them wait, it may hold more */
     size_t resident;
     bool cooperative;
     uint32_t grid_id, depth; /* depth: 0 if the host launched it */
@@ -313,7 +316,7 @@ typedef struct vm_run_state {
     /* keeps the fields above two cache lines away from the fields below, which all host threads write */
     char apart[128];
     atomic_ullong next_cluster;
-    atomic_ullong moves;          /* turns of clusters that did more than wait in vain */
+    atomic_ullong moves;          /* number of turns in which a cluster did more than wait in vain */
     atomic_uint working;          /* runners that have not ended */
     atomic_uint holders;          /* host threads that have a cluster, or are getting their first */
     vm_ballot waiting, repeating; /* endless.c; under the family's lock */
@@ -332,13 +335,13 @@ struct vm_runner {
     size_t cluster_count, cluster_capacity;
     vm_cluster *spare;
     bool holds; /* it has or had a cluster */
-    /* rounds in which all its clusters waited in vain, and the round at which to look for a proof that they always
-     * will */
+    /* the number of rounds in which all its clusters waited in vain, and the round at which endless.c tests whether
+     * they will wait for ever */
     uint64_t rounds, prove_at;
     uint64_t waits_since, repeats_since; /* votes of the runner: the number of moves at that time, + 1 */
     uint64_t clock;
     uint64_t unlooked; /* instructions since it last checked the time */
-    uint64_t kept;     /* steps that are not in the family's yet */
+    uint64_t kept;     /* steps that are not yet in the family's count */
     vm_counters counters;
     bool met; /* calls hooks->met(), malloced() and outside() */
     /* The function that sees instructions before they execute, or NULL. `shown` selects them by first_tally +
@@ -346,11 +349,12 @@ struct vm_runner {
      * instruction. */
     uint32_t (*show)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *shown;
-    /* Of the observers. */
-    struct vm_jit *jit;     /* the device's compiler; NULL: there is none, or there are observers */
-    unsigned entries;       /* entries of compiled regions, for sampling */
-    struct vm_tally *tally; /* its counts by instruction, summed when the launch ends; NULL: not counted */
-    kiln_counters *sites;   /* its counts by access and branch */
+    /* Data of the observers. */
+    struct vm_jit *jit; /* the device's compiler; NULL if there is no compiler, or if the launch has observers */
+    unsigned entries;   /* entries of compiled regions, for sampling */
+    /* the runner's counts by instruction, which are added up when the launch ends; NULL: the launch is not counted */
+    struct vm_tally *tally;
+    kiln_counters *sites; /* its counts by access and branch */
     const uint32_t *site_of;
     const bool *joined; /* indexed by site */
     char apart[128];    /* keeps the next runner two cache lines away, because another host thread writes it */
@@ -373,7 +377,7 @@ typedef struct vm_allocation {
     bool outside;     /* another process may write it */
     uint64_t mapped;  /* bytes of `file` that are mapped at `host`; 0: no file */
     int file;
-    /* bytes of address space at `host` whose pages are taken when they are used; 0: `raw` holds the memory */
+    /* bytes of address space at `host` whose pages take memory when they are used; 0: the memory is at `raw` */
     uint64_t reserved;
     uint64_t counted; /* bytes that count as device memory */
     uint64_t heap;    /* bytes that count in the heap of kernels' malloc() */
@@ -384,7 +388,7 @@ typedef struct vm_allocation {
     bool filler;
     uint32_t open;              /* bit n: the device with the number n may use it; see vm_open() */
     struct vm_shadow *shadow;   /* made by the device's hooks; may be NULL */
-    uint64_t freed;             /* the generation since which it is freed */
+    uint64_t freed;             /* the generation at which it was freed */
     struct vm_allocation *next; /* the next one in the graveyard */
 } vm_allocation;
 
@@ -402,8 +406,9 @@ struct vm_device {
     vm_guards guards;     /* free host memory for allocations and blocks */
     vm_allocation **live; /* sorted by address */
     size_t live_count, live_capacity;
-    /* A queue of allocations that were freed while kernels run. Generations rise, so the allocations that no runner uses any
-     * more are at its head, and vm_bury() looks at no other. last_buried: its end, if the queue is not empty. */
+    /* A queue of allocations that were freed while kernels run. Generations rise, so the allocations that no runner
+     * uses any more are at its head, and vm_bury() examines only these. last_buried: its end, if the queue is not
+     * empty. */
     vm_allocation *graveyard, *last_buried;
     struct {
         uint64_t base, bytes;
@@ -422,7 +427,7 @@ struct vm_device {
     atomic_ullong generation; /* incremented when an allocation is freed */
     /* In a group, under its lock: */
     vm_device *next;
-    /* place: the device's own bit, or 0 if all were in use. peers: the bits of the devices that it may use */
+    /* place: the device's own bit, or 0 if no bit was free. peers: the bits of the devices whose memory it may use */
     uint64_t place, peers;
 };
 
@@ -456,7 +461,7 @@ struct vm_function {
     uint64_t static_shared; /* only for kernels: bytes of shared variables, from vm_shared_low() on */
     bool uses_dynamic, recursive;
     size_t first_tally;           /* index of its first instruction among the module's */
-    uint32_t temp_base, sink;     /* slots for values that are in no register of the kernel (decode.c) */
+    uint32_t temp_base, sink;     /* slots for intermediate values of the decoder (decode.c) */
     struct vm_compiled *compiled; /* vm_jit.h */
 };
 
@@ -466,11 +471,13 @@ struct vm_module {
     ptx_module *ptx;
     kiln__arena arena;
     vm_function *functions;
-    /* By symbol: the device address of a global or constant variable, or the offset of a shared or local one in its
-     * block's shared memory or its frame. */
+    /* Indexed by symbol: the device address of a global or constant variable, the offset of a shared variable in the
+     * block's shared memory, or the offset of a local variable in its frame. */
     uint64_t *address;
     bool *home;              /* one per symbol: a parameter that is in local memory, at `address` */
     vm_allocation **storage; /* one per symbol; NULL: no storage */
+    uint32_t *managed;       /* the managed variables, by symbol */
+    uint32_t managed_count;
     uint64_t dynamic_base;   /* start of dynamic shared memory in every kernel */
     bool uses_system_shared; /* the module uses the system's shared memory (%reserved_smem_offset_1) */
     uint64_t const_bytes;
@@ -484,7 +491,7 @@ struct vm_module {
 
 /* ---- operands ---- */
 static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot) { return w->base[slot & 1] + (slot & ~1u); }
-/* Returns the row of an operand in a frame that may not be the running path's. */
+/* Returns the row of an operand in a frame, which need not be the frame of the running path. */
 static inline vm_u32 *vm_row_of(const vm_frame *frame, uint32_t slot)
 {
     return (vm_u32 *)(void *)((slot & 1 ? frame->function->constants : frame->regs) + (slot & ~1u));
@@ -497,8 +504,8 @@ static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, 
     uint32_t *p = vm_pred(w, slot);
     *p = (*p & ~mask) | (value & mask);
 }
-/* Counts the bits of a mask. Most masks are full. For the others, compilers call a function unless they may use the
- * processor's instruction, so the count is written out. */
+/* Counts the bits of a mask. Most masks are full, so this case comes first. For other masks a compiler may call a slow
+ * library function, so the code here counts the bits itself. */
 static inline uint32_t vm_lanes_of(uint32_t mask)
 {
     if (VM_LIKELY(mask == VM_ALL))
@@ -513,7 +520,7 @@ static inline uint32_t vm_lanes_of(uint32_t mask)
          lane##_left &= lane##_left - 1)
 
 /* Counts unusually large work of one instruction against the step budget: clearing a frame of megabytes, printing a
- * page. The work does not count as instructions. If it is large, the path yields, so that the budget is checked. */
+ * page. This work does not count as instructions. If it is large, the path yields, so that the budget is tested. */
 static inline void vm_charge(vm_warp *w, uint64_t steps)
 {
     w->charge += steps;
@@ -521,9 +528,9 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
         w->event |= VM_EVENT_SWITCH;
 }
 
-/* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it
- * lies below the kernel's own shared memory. Here it lies behind it, so that an access below stays a fault. It is zero
- * when a block begins. */
+/* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it is
+ * at lower addresses than the kernel's own shared memory. In the simulator it is at higher addresses, so that an access
+ * below the kernel's memory stays a fault. It is zero when a block begins. */
 enum { VM_SYSTEM_SHARED = 1024 };
 /* Returns the first shared address that a kernel may use. Since compute capability 9.0 the system has the first KiB of
  * a block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */

@@ -34,10 +34,10 @@ VM_INLINE double vm_double(uint64_t x)
     return r;
 }
 
-/* All single-precision NaN results have the same bits on the device, whatever the inputs. */
+/* On the device all single-precision NaN results have the same bits, whatever the inputs are. */
 VM_INLINE float vm_canon(float x) { return vm_float(x != x ? 0x7fffffffu : vm_bits32(x)); }
 
-/* With .ftz subnormals become zero of the same sign. */
+/* With .ftz a subnormal number becomes zero with the same sign. */
 VM_INLINE float vm_in(float x, unsigned flags)
 {
     uint32_t b = vm_bits32(x), keep = flags & VM_FTZ ? 0x80000000u : VM_ALL;
@@ -49,8 +49,8 @@ VM_INLINE float vm_out(float x, unsigned flags)
     float s = r > 0 ? (r < 1 ? r : 1.0f) : 0.0f;
     return flags & VM_SAT ? s : r;
 }
-/* .ftz tests a result before it is rounded to a subnormal: `scaled` is the same result computed from operands 2^24
- * times as large, so with all 24 bits. The scaling is exact wherever the result comes near the limit. */
+/* .ftz tests a result before it is rounded to a subnormal number. `scaled` is the same result computed from operands
+ * that are 2^24 times as large, so it has all 24 bits. If the result is near the limit, the scaling is exact. */
 #define VM_SCALE 0x1p24f
 VM_INLINE float vm_tiny(float x, float scaled, unsigned flags)
 {
@@ -118,8 +118,8 @@ VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
 
 /* The ISA does not define integer division by zero; on the device quotient and remainder are all ones. */
 #ifdef __AVX512F__
-/* Vectors divide doubles only. The quotient's fraction is at least 2^-33 of it below the next integer, or 0: none is
- * rounded up to one. */
+/* Vector instructions can divide only floats, so integers are divided as doubles. This is exact: a quotient that is not
+ * an integer is below the next integer by at least 2^-33 of its value, so it is never rounded up to that integer. */
 VM_INLINE uint32_t vm_udiv32(uint32_t a, uint32_t b)
 {
     uint32_t q = (uint32_t)((double)a / (double)(b ? b : 1));
@@ -140,7 +140,7 @@ VM_INLINE int64_t vm_sdiv64(int64_t a, int64_t b)
 }
 VM_INLINE int64_t vm_srem64(int64_t a, int64_t b) { return b == 0 ? -1 : b == -1 ? 0 : a % b; }
 #ifdef __AVX512F__
-/* By sizes: -2^31 / -1 is 2^31 there, which is -2^31 again. */
+/* The division is made with magnitudes. -2^31 / -1 gives the magnitude 2^31, which is -2^31 as an integer. */
 VM_INLINE uint32_t vm_size32(int32_t x) { return x < 0 ? 0 - (uint32_t)x : (uint32_t)x; }
 VM_INLINE int32_t vm_sdiv32(int32_t a, int32_t b)
 {
@@ -204,7 +204,7 @@ VM_INLINE int64_t vm_sar64(int64_t a, uint32_t b) { return a >> (b > 63 ? 63 : b
 VM_INLINE uint64_t vm_bfe(uint64_t a, uint32_t pos, uint32_t len, unsigned width, bool is_signed)
 {
     pos &= 0xff, len &= 0xff;
-    unsigned msb = width - 1, top = pos + len > width ? msb : pos + len - 1; /* the bit that extends the sign */
+    unsigned msb = width - 1, top = pos + len > width ? msb : pos + len - 1; /* the position of the sign bit */
     uint64_t sign = is_signed && len && a >> (top > msb ? msb : top) & 1 ? UINT64_MAX : 0;
     if (len == 0)
         return 0;
@@ -253,7 +253,8 @@ VM_INLINE uint32_t vm_fns(uint32_t mask, uint32_t base, int32_t offset)
             return (uint32_t)at;
     return VM_ALL;
 }
-/* Bit (a, b, c) of the table, for each bit: c chooses between two of its ones, then b, then a. */
+/* Computes the bit (a, b, c) of the table for each bit position: c selects between two entries of the table, then b
+ * selects, then a. */
 VM_INLINE uint32_t vm_choose(uint32_t select, uint32_t one, uint32_t zero) { return zero ^ (select & (one ^ zero)); }
 VM_INLINE uint32_t vm_lop3_bit(uint32_t table, uint32_t k) { return 0 - (table >> k & 1); }
 VM_INLINE uint32_t vm_lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
@@ -263,7 +264,7 @@ VM_INLINE uint32_t vm_lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
         by_c[k] = vm_choose(c, vm_lop3_bit(table, 2 * k + 1), vm_lop3_bit(table, 2 * k));
     return vm_choose(a, vm_choose(b, by_c[3], by_c[2]), vm_choose(b, by_c[1], by_c[0]));
 }
-/* Funnel shifts in 32 bits, where twice as many lanes fit into a vector; n is 0 to 31. */
+/* Funnel shifts in 32 bits, because a vector then has twice as many lanes. n is 0 to 31. */
 VM_INLINE uint32_t vm_shf_l(uint32_t a, uint32_t b, uint32_t n) { return b << n | a >> 1 >> (31 - n); }
 VM_INLINE uint32_t vm_shf_r(uint32_t a, uint32_t b, uint32_t n) { return a >> n | b << 1 << (31 - n); }
 VM_INLINE uint32_t vm_prmt(uint32_t a, uint32_t b, uint32_t c)
@@ -309,7 +310,7 @@ VM_INLINE uint32_t vm_dp2(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
 }
 VM_INLINE int32_t vm_24s(uint32_t x) { return (int32_t)(x << 8) >> 8; }
 
-/* Conversion to integers saturates; NaN becomes 0 here (see vm_op_cvt for the other forms). */
+/* Conversion to integers saturates. In this function NaN becomes 0; vm_op_cvt has the other forms. */
 VM_INLINE int32_t vm_trunc_s32(float x)
 {
     int32_t r = x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)(x == x ? x : 0);

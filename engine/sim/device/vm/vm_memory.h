@@ -6,13 +6,15 @@
 
 /* ---- pages.c ---- */
 /* Reserves `bytes` of address space between two guards. The pages read as poison until they are written. *poison is a
- * file that is made for this once, plus 1. Returns NULL if the system refuses; the caller then takes ordinary
- * memory. */
+ * file with poison, plus 1. The function makes this file at its first call. Returns NULL if the system refuses; the
+ * caller then takes ordinary memory. */
 void *vm_pages_reserve(int *poison, uint64_t bytes);
 void vm_pages_free(void *host, uint64_t bytes);
 /* Sets the content to `period` bytes of `pattern`, repeated. Both sizes are multiples of a page. Returns false if
  * memory runs out; the content is then undefined. */
 bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t period);
+/* Makes the content zero. Pages take no memory before they are written. Returns false if the system refuses. */
+bool vm_pages_zero(void *host, uint64_t bytes);
 
 /* ---- memory.c, search.c, describe.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
@@ -20,29 +22,30 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit);
 /* Allocates memory for cudaMalloc() in a kernel. */
 vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes);
-/* Frees memory that a kernel has allocated. Returns false for any other address: the host's memory, variables of
- * modules, and the simulator's own memory. */
-bool vm_free_from_kernel(vm_device *device, uint64_t address);
-/* Gives an allocation to another device. Returns false if memory runs out; nothing has changed then. */
+/* Frees memory that a kernel has allocated, for a call of free() or cudaFree() by the warp. The work counts as steps.
+ * Returns false for any other address: the host's memory, variables of modules, and the simulator's own memory. */
+bool vm_free_from_kernel(vm_warp *w, uint64_t address);
+/* Moves an allocation to another device. Returns false if memory runs out; nothing has changed then. */
 bool vm_hand_over(vm_allocation *allocation, vm_device *to);
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* like vm_alloc_host() */
-/* Adds a filler: memory for an access between the allocations of a page, which is no fault on a GPU. Fresh pages are
- * zero there. Returns false if the page holds no allocation, or if that address was freed. */
+/* Adds a filler, which is memory for an access between the allocations of a page. On a GPU such an access is not a
+ * fault, and fresh pages are zero. Returns false if the page has no allocation, or if the address was freed. */
 bool vm_fill(vm_device *device, uint64_t address);
 /* Returns the allocation that holds the address, or NULL. It may belong to another device (`home`) whose memory this
  * device may use. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
-/* Releases freed memory that no runner can still have in its caches. Under the lock. */
+/* Releases freed memory that no runner can have in its caches any more. The caller holds the lock. */
 void vm_bury(vm_device *device);
-/* Returns the index + 1 of the allocation that holds `address`, or of the one before it. Returns 0 if all are at higher
- * addresses. The caller holds the lock. */
+/* Returns the index + 1 of the allocation that contains `address`, or of the last allocation before it. Returns 0 if
+ * all allocations are at higher addresses. The caller holds the lock. */
 size_t vm_search(const vm_device *device, uint64_t address);
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
-/* A labelled allocation that holds an address, or lies nearest to it. */
+/* An allocation with a label that contains an address or is nearest to it. */
 typedef struct vm_labelled {
     char name[128], role[32];
-    int64_t offset; /* distance of the address from the allocation's beginning; negative: before it */
+    /* distance of the address from the allocation's beginning; negative: the address is before the allocation */
+    int64_t offset;
     uint64_t bytes;
 } vm_labelled;
 bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
@@ -52,8 +55,8 @@ void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
 void vm_runner_update(vm_runner *runner, uint64_t generation);
 
-/* The same as vm_allocation_of() for the device's own memory only, including the bytes behind it that kernels can
- * access. */
+/* The same as vm_allocation_of(), but only for the device's own memory. It also finds the bytes after an allocation
+ * that kernels can access. */
 const vm_allocation *vm_reached(vm_device *device, uint64_t address);
 
 /* ---- span.c: the caches of instructions ---- */

@@ -10,11 +10,11 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_warp_select(vm_warp *w, const vm_path *path);
 void vm_warp_save(vm_warp *w);
-void vm_path_drop(vm_warp *w); /* the running path ends */
+void vm_path_drop(vm_warp *w); /* removes the running path */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
-/* Waits in an operation of the whole warp until all its live lanes have arrived. Returns those lanes if they are
- * complete, otherwise 0. */
+/* Waits in an operation of the whole warp until all its live lanes have arrived. Returns these lanes if all have
+ * arrived, otherwise 0. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
 /* Lets the lanes m of the running path wait at its instruction. The other lanes of the path continue. */
 void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);

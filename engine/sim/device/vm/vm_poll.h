@@ -4,11 +4,11 @@
 
 #include "vm_machine.h"
 
-/* Notes that a polling instruction was executed: an ordered load, an atomic, or a test of an mbarrier. `seen` is a hash
- * of addresses and values. `changed`: the instruction has changed memory. Lanes that see the same again and again count
- * as waiting. */
+/* Called when a polling instruction was executed: an ordered load, an atomic, or a test of an mbarrier. `seen` is a
+ * hash of addresses and values. `changed`: the instruction has changed memory. Lanes that read the same values
+ * repeatedly count as waiting. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
-void vm_poll_changed(vm_warp *w, const vm_code *i); /* the same for an instruction that has changed memory */
+void vm_poll_changed(vm_warp *w, const vm_code *i); /* called for an instruction that has changed memory */
 static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
@@ -18,11 +18,11 @@ void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_poll_moved(vm_runner *runner);
 /* Votes that all clusters of this runner have waited in vain for a round. Returns true if all runners have voted so. */
 bool vm_poll_all_wait(vm_runner *runner);
-/* Returns true if this runner's clusters will wait for ever, as far as they themselves decide that. If that holds for
- * all runners, the launch ends as a deadlock. */
+/* Returns true if the clusters of this runner will wait for ever, unless another runner changes memory. If the function
+ * returns true for all runners, the launch ends as a deadlock. */
 bool vm_poll_endless(vm_runner *runner);
-/* Returns true if every path of the runner comes back to where it is with the same registers, and changes nothing on
- * the way. */
+/* Returns true if every path of the runner comes back to its current instruction with the same registers, and changes
+ * nothing on the way. */
 bool vm_poll_repeats(vm_runner *runner);
 
 #endif

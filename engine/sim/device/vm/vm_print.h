@@ -2,7 +2,7 @@
  * memory.
  *
  * A kernel may be hostile, and it chooses both the format and the arguments. So a format is parsed into fields with
- * bounds, and only these fields decide how an argument is written. No byte of the kernel's format reaches a format
+ * bounds, and only these fields decide how an argument is written. The kernel's format is never passed to a format
  * function of the host. The text, the time and the memory of one call are bounded. */
 #ifndef KILN_SIM_VM_PRINT_H
 #define KILN_SIM_VM_PRINT_H
@@ -10,7 +10,7 @@
 #include "base.h"
 
 enum {
-    VM_PRINT_FIELD_MOST = 4096,   /* a larger width or precision is taken as this one */
+    VM_PRINT_FIELD_MOST = 4096,   /* a larger width or precision is replaced by this value */
     VM_PRINT_SPEC_MOST = 64,      /* a conversion with more characters is printed literally */
     VM_PRINT_ARGUMENTS_MOST = 32, /* CUDA's limit; a conversion that would take one more is printed literally */
     /* the limit of one call's text: the call ends there with a note that the rest is left out */
@@ -24,7 +24,7 @@ typedef bool vm_print_reader(void *user, uint64_t address, uint32_t bytes, void 
 /* Adds the text of one call to `out`. `format` is the address of the format string. `arguments` is the address of the
  * arguments as vprintf() of device code gets them: each aligned to its size of 4 or 8 bytes. `answer` becomes the
  * result of the kernel's printf(): the number of arguments that were used, or -1 if `format` is NULL. Returns false
- * after a fault of the reader; the text that was made before the fault stays in `out`. */
+ * after a fault of the reader; `out` keeps the text from before the fault. */
 bool vm_print_format(vm_print_reader *read, void *user, uint64_t format, uint64_t arguments, kiln__text *out,
                      int *answer);
 

@@ -4,12 +4,12 @@
 #include "vm_memory.h"
 #include "vm_path.h"
 
-/* Limits of patience. After that many instructions of a warp without a reconvergence, the lanes that wait at a
- * reconvergence point continue without the others, because the others may be spinning on a value that these lanes write
- * next. */
+/* Lanes that wait at a reconvergence point do not wait for ever, because the other lanes may be spinning on a value
+ * that the waiting lanes will write. After PATIENCE operations of a warp without a reconvergence, the waiting lanes
+ * continue without the others. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u /* the same for lanes that seem to spin: number of times that they have yielded */
-/* the same for lanes that wait in vain; run.c mostly sees sooner that nothing else can continue */
+#define PATIENCE_SPINS 16u /* the same if paths that seemed to spin have yielded more often than this */
+/* the same if paths that waited in vain have yielded more often than this; run.c mostly finds such a state earlier */
 #define PATIENCE_IN_VAIN 65536u
 #define TURN 4096u
 #define NOWHERE 256u /* the end of an empty span; at least the widest access */
@@ -42,7 +42,7 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
  * may replace the region. */
 static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
-    enum { LOOK = 256 }; /* misses between two looks of the compiler */
+    enum { LOOK = 256 }; /* the compiler is called once for this number of misses */
     const unsigned before = atomic_load_explicit(&region->missed, memory_order_relaxed), missed = before + weight;
     atomic_store_explicit(&region->missed, missed, memory_order_relaxed);
     if (missed / LOOK != before / LOOK && missed > atomic_load_explicit(&region->entered, memory_order_relaxed) / 4)
@@ -55,8 +55,10 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
                                                      uint64_t *added)
 {
     enum {
-        EXACT = 4096,  /* the first entries are all counted */
-        SAMPLE = 1023, /* then one in this many, because host threads that write one counter wait for each other */
+        EXACT = 4096, /* the first entries are all counted */
+        /* later one entry in this number is counted, because host threads that write the same counter wait for each
+         * other */
+        SAMPLE = 1023,
     };
     const vm_function *function = w->frame->function;
     _Atomic(vm_native *) *at = atomic_load_explicit(&function->compiled->at, memory_order_acquire);
@@ -164,10 +166,10 @@ static uint32_t count_ready_paths(const vm_warp *w)
     return count;
 }
 
-/* Runs a warp that has just started, if a region begins at the kernel's first instruction. Most short kernels are one
- * region, and nearly all of the time of a short block would be spent around it. Returns true if the warp has ended,
- * after *begun operations. Otherwise, if *begun is not 0, its turn has begun: *begun operations of at most `quantum`
- * have run, and vm_warp_run() must continue the turn. If *begun is 0, nothing has run.
+/* Runs a warp that has just started, if a region begins at the kernel's first instruction. Most short kernels are a
+ * single region. Starting and ending ordinary turns would take most of the time of a short block. Returns true if the
+ * warp has ended, after *begun operations. Otherwise, if *begun is not 0, its turn has begun: *begun operations of at
+ * most `quantum` have run, and vm_warp_run() must continue the turn. If *begun is 0, nothing has run.
  *
  * Precondition, which run_fresh() ensures: the launch has neither hooks nor clusters, and the warps of the block begin
  * in order. So no lane waits for this warp at a barrier or in a cluster, and its end need not check them as

@@ -1,4 +1,4 @@
-/* window.c - shared addresses of a cluster: which block they belong to. */
+/* window.c - shared addresses of a cluster: finds the block to which an address belongs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "vm_fault.h"
 #include "vm_machine.h"
 
-/* Says where a block of the cluster has exited. */
+/* Describes the place at which a block of the cluster has exited. */
 static void explain_exit(const vm_block *gone, char *why, size_t size)
 {
     vm_fault place = {0};
@@ -21,7 +21,7 @@ static void explain_exit(const vm_block *gone, char *why, size_t size)
 vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size)
 {
     const vm_cluster *cluster = w->block->cluster;
-    *address = (uint32_t)*address; /* a GPU keeps it in 32 bits, so a generic address is allowed too, as in DeepGEMM */
+    *address = (uint32_t)*address; /* only 32 bits, as on a GPU: DeepGEMM passes a generic address */
     if (*address < VM_SHARED_WINDOW)
         return w->block;
     const uint64_t rank = *address / VM_SHARED_WINDOW - 1;

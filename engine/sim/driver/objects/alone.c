@@ -1,5 +1,6 @@
-/* alone.c - the driver without programs/: nothing is captured, there are no graphs and no pools, and no profile of a program is
- * made. The functions below stand in for those of programs/ until sim_programs_set() is called. */
+/* alone.c - the driver without programs/: nothing is captured, there are no graphs and no pools, and no profile of a
+ * program is made. The driver uses the functions below in place of the functions of programs/, until sim_programs_set()
+ * is called. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +26,8 @@ static CUresult alone_capture_enter(sim_context *context, CUstream stream, sim_s
     return CUDA_SUCCESS;
 }
 
-/* No stream is captured, so nobody calls this function or the function that records an event in a captured stream. */
+/* No stream is captured, so this function is never called, nor is the function that records an event in a captured
+ * stream. */
 static CUresult alone_capture_submit(sim_context *context, sim_stream *stream, struct sim_op *op)
 {
     (void)context;
@@ -95,7 +97,7 @@ static void alone_pool_freed(sim_context *context, uint64_t pool, uint64_t addre
     (void)bytes;
 }
 
-/* A profile that the environment asks for must not be missing in silence. */
+/* If the environment asks for a profile, the missing programs/ must be reported. */
 static bool alone_program_open(void)
 {
     static const char *const variables[] = {"KILN_SIM_PROFILE", "KILN_SIM_TRACE"};

@@ -1,4 +1,5 @@
-/* array.c - arrays and mipmapped arrays: texels in a layout that only textures, surfaces and copies see. */
+/* array.c - arrays and mipmapped arrays: texels in a layout of their own, which only textures, surfaces and copies
+ * access. */
 #include "cu_objects.h"
 
 bool sim_format(CUarray_format format, vm_format *out)
@@ -22,8 +23,8 @@ bool sim_format(CUarray_format format, vm_format *out)
     {                                                                                                                  \
         CU_DEVICE_ATTRIBUTE_MAXIMUM_##a, CU_DEVICE_ATTRIBUTE_MAXIMUM_##b, CU_DEVICE_ATTRIBUTE_MAXIMUM_##c              \
     }
-/* The limits of each kind of array: width, height, and depth or layers. A kind without height or layers repeats another
- * limit, as its value 1 never exceeds it. */
+/* The limits of each kind of array: width, height, and depth or layers. If a kind has no height or no layers, its
+ * extent there is 1, so the entry repeats another limit. */
 typedef enum shape_kind { ONE, TWO, THREE, THREE_DEEP, ONE_LAYERED, TWO_LAYERED, CUBE, CUBE_LAYERED } shape_kind;
 static const CUdevice_attribute texture_most[][3] = {
     [ONE] = ATTRIBUTES(TEXTURE1D_WIDTH, TEXTURE1D_WIDTH, TEXTURE1D_WIDTH),
@@ -48,7 +49,7 @@ static const CUdevice_attribute surface_most[][3] = {
                                 SURFACECUBEMAP_LAYERED_LAYERS),
 };
 
-/* False: the fields contradict each other. */
+/* Returns false if the fields contradict each other. */
 static bool shape_of(const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind *shape)
 {
     const bool layered = d->Flags & CUDA_ARRAY3D_LAYERED, cube = d->Flags & CUDA_ARRAY3D_CUBEMAP;
@@ -100,7 +101,8 @@ static uint32_t level_size(size_t size, unsigned level)
     return at ? (uint32_t)at : 1;
 }
 
-/* Levels one after the other, each layer by layer, rows of multiples of 16 bytes: the widest access of a surface. */
+/* Lays out the levels one after the other, and each level layer by layer. A row has a multiple of 16 bytes, which is
+ * the widest access of a surface. */
 static uint64_t lay_out(vm_image *image, const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape, unsigned levels)
 {
     const uint64_t texel = (uint64_t)vm_format_bytes(image->format) * d->NumChannels;
@@ -175,7 +177,7 @@ void sim_array_close(sim_context *context, sim_array *array)
     for (unsigned k = 0; k < VM_LEVELS_MAX; k++)
         if (array->levels[k])
             sim_object_free(context, array->levels[k]);
-    if (array->parent) /* a context frees its objects in any order */
+    if (array->parent) /* the parent may still exist, because a context frees its objects in any order */
         for (unsigned k = 0; k < VM_LEVELS_MAX; k++)
             if (array->parent->levels[k] == array)
                 array->parent->levels[k] = NULL;
@@ -259,7 +261,7 @@ CUresult sim_cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR *descriptor, CUarray arr
     return result;
 }
 
-/* An array that shows one level of the mipmapped one; later calls return the same array. */
+/* Returns an array that shows one level of the mipmapped array. Later calls return the same array. */
 CUresult sim_cuMipmappedArrayGetLevel(CUarray *array, CUmipmappedArray handle, unsigned level)
 {
     sim_context *context;

@@ -30,10 +30,10 @@ void sim_check_show(sim_context *context, bool leaks)
     if (!context->check || !context->check_shown)
         return;
     if (context->order)
-        context->order_end(context); /* also ends the context's findings */
-    if (leaks && context->sticky == CUDA_SUCCESS)
-        vm_check_leaks(context->device, true);
-    sim_report(context->check);
+        context->order_end(context); /* this may report the last findings of the context */
+    if (context->sticky == CUDA_SUCCESS)
+        vm_check_leaks(context->device, leaks);
+    sim_report(context);
     context->check_shown = false;
 }
 
@@ -70,7 +70,7 @@ void kiln__sim_check_end(kiln_check_fn report, void *user)
         if (context->order)
             context->order_end(context);
     }
-    sim_end_work(context, CUDA_SUCCESS); /* the caller's function is called under no lock */
+    sim_end_work(context, CUDA_SUCCESS); /* the caller's function is called without a lock */
     for (size_t k = 0; check && report && k < vm_check_count(check); k++)
         if (report(user, vm_check_at(check, k)))
             break;

@@ -1,7 +1,7 @@
-/* check_report.c - reports the findings of KILN_SIM_CHECK: in Kiln's own text, or for programs that read the output of
- * compute-sanitizer in its text or XML. Applies a file of suppressions, and sets the exit code.
- * engine/sim/observe/check/README.md has the environment variables. Called under the driver's locks, or when the process
- * ends. */
+/* check_report.c - reports the findings of KILN_SIM_CHECK: in Kiln's own text, as JSON for `kiln sim run`, or for programs
+ * that read the output of compute-sanitizer in its text or XML. Applies a file of suppressions (suppress.c), and sets the
+ * exit code. engine/sim/observe/check/README.md has the environment variables. Called under the driver's locks, or when the
+ * process ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,15 +10,19 @@
 #include <unistd.h>
 
 #include "cu_objects.h"
+#include "journal.h"
 #include "vm_checks.h"
 
-typedef enum report_format { FORMAT_KILN, FORMAT_TEXT, FORMAT_XML } report_format;
+typedef enum report_format { FORMAT_KILN, FORMAT_TEXT, FORMAT_XML, FORMAT_JSON } report_format;
 
 static struct {
     bool begun;
     report_format format;
-    FILE *to;
-    char *suppressions; /* text of the file of suppressions; NULL: no file */
+    FILE *to;            /* NULL for FORMAT_JSON */
+    sim_journal journal; /* for FORMAT_JSON */
+    unsigned checks;     /* the number of checks in the journal */
+    pid_t process;       /* the process that opened the journal: a fork of it needs another file */
+    char *suppressions;  /* text of the file of suppressions; NULL: no file */
     size_t errors;
 } report;
 
@@ -27,8 +31,6 @@ static const char *get_variable(const char *name)
     const char *text = getenv(name);
     return text && *text ? text : NULL;
 }
-
-/* ---- suppressions ---- */
 
 static void read_suppressions(const char *path)
 {
@@ -41,58 +43,13 @@ static void read_suppressions(const char *path)
     report.suppressions = NULL;
 }
 
+/* ---- text ---- */
+
 static const char *base_name(const char *file)
 {
     const char *slash = strrchr(file, '/');
     return slash ? slash + 1 : file;
 }
-
-static bool is_place(const char *pattern, const kiln_check_side *side)
-{
-    char place[300];
-    if (!side->what || !side->file || !side->file[0])
-        return false;
-    snprintf(place, sizeof place, "%.280s:%u", base_name(side->file), side->line);
-    return kiln__matches(pattern, place);
-}
-
-/* A pattern may fit the kernel's name in the source, or its symbol. */
-static bool is_kernel(const char *pattern, const char *symbol)
-{
-    char *name = sim_readable_name(symbol);
-    bool fits = kiln__matches(pattern, symbol) || (name && kiln__matches(pattern, name));
-    free(name);
-    return fits;
-}
-
-/* Returns true if a line of suppressions matches. The line is a kind with dashes for spaces, a kernel and a place. Each
- * is a pattern; the last two may be left out. */
-static bool matches_suppression(char *line, const kiln_check_finding *f)
-{
-    char kind[64], *rest = NULL;
-    snprintf(kind, sizeof kind, "%s", kiln_check_text(f->kind));
-    for (char *at = kind; *at; at++)
-        *at = *at == ' ' ? '-' : *at;
-    const char *what = strtok_r(line, " \t\r", &rest), *kernel = strtok_r(NULL, " \t\r", &rest),
-               *place = strtok_r(NULL, " \t\r", &rest);
-    return what && what[0] != '#' && kiln__matches(what, kind) && (!kernel || is_kernel(kernel, f->kernel)) &&
-           (!place || is_place(place, &f->at) || is_place(place, &f->other));
-}
-
-static bool is_suppressed(const kiln_check_finding *f)
-{
-    bool found = false;
-    for (const char *at = report.suppressions; at && *at && !found;) {
-        const size_t length = strcspn(at, "\n");
-        char line[512];
-        snprintf(line, sizeof line, "%.*s", (int)(length < sizeof line ? length : 0), at);
-        found = matches_suppression(line, f);
-        at += length + (at[length] == '\n');
-    }
-    return found;
-}
-
-/* ---- text ---- */
 
 static void put_text(const char *text);
 
@@ -283,41 +240,167 @@ static void put_as_xml(const kiln_check_finding *f)
     fputs("</record>\n", to);
 }
 
+/* ---- as JSON ---- */
+
+/* Adds `"key": ` and a string. */
+static void add_string(kiln__text *out, const char *key, const char *value)
+{
+    kiln__text_printf(out, ", \"%s\": ", key);
+    sim_json_string(out, value);
+}
+
+static void add_axes(kiln__text *out, const char *key, bool known, const unsigned at[3])
+{
+    if (known)
+        kiln__text_printf(out, ", \"%s\": [%u, %u, %u]", key, at[0], at[1], at[2]);
+}
+
+static void add_side(kiln__text *out, const char *key, const kiln_check_side *side)
+{
+    if (!side->what)
+        return;
+    kiln__text_printf(out, ", \"%s\": {\"line\": %u, \"ptx_line\": %u", key, side->line, side->ptx_line);
+    add_string(out, "what", side->what);
+    add_string(out, "file", side->file);
+    add_string(out, "inlined", side->inlined);
+    add_axes(out, "block", side->has_block, side->block);
+    add_axes(out, "thread", side->has_thread, side->thread);
+    kiln__text_puts(out, "}");
+}
+
+/* Adds a finding to the journal. Its members have the names that they have in `kiln check --json`; `symbol` is the name of
+ * the kernel in its module. `check` and `number` tell findings apart: a later element may renew the count of one. */
+static void put_as_json(const kiln_check_finding *f, unsigned check, size_t number)
+{
+    kiln__text out = {0};
+    char *name = sim_readable_name(f->kernel);
+    kiln__text_printf(&out, "{\"check\": %u, \"number\": %zu, ", check, number);
+    kiln__text_printf(&out, "\"note\": %s, \"count\": %" PRIu64 ", \"address\": %" PRIu64 ", \"bytes\": %" PRIu64,
+                      f->note ? "true" : "false", f->count, f->address, f->bytes);
+    add_string(&out, "kind", kiln_check_text(f->kind));
+    add_string(&out, "kernel", name ? name : f->kernel);
+    add_string(&out, "symbol", f->kernel);
+    add_string(&out, "message", f->message);
+    add_string(&out, "space", f->space);
+    add_string(&out, "allocation", f->allocation);
+    add_side(&out, "at", &f->at);
+    add_side(&out, "other", &f->other);
+    kiln__text_puts(&out, "}");
+    sim_journal_add(&report.journal, &out);
+    kiln__text_free(&out);
+    free(name);
+}
+
+/* Opens the file of the journal, and writes its head. */
+static void begin_journal(bool child)
+{
+    const char *file = get_variable("KILN_SIM_CHECK_FILE");
+    kiln__text head = {0};
+    report.process = getpid();
+    sim_journal_open(&report.journal, file ? file : "kiln-findings.%p.json", child);
+    kiln__text_printf(&head, "{\"kiln\": \"findings\", \"version\": 1, \"process\": %ld}", (long)report.process);
+    sim_journal_add(&report.journal, &head);
+    kiln__text_free(&head);
+}
+
 /* ---- all ---- */
 
-/* Opens the file of the report at the first finding, and writes its head. */
+static report_format choose_format(void)
+{
+    static const char *const names[] = {"kiln", "sanitizer", "sanitizer-xml", "json"};
+    const char *format = get_variable("KILN_SIM_CHECK_FORMAT");
+    size_t at = 0;
+    while (format && at < KILN__COUNT(names) && strcmp(format, names[at]) != 0)
+        at++;
+    if (at < KILN__COUNT(names))
+        return (report_format)at;
+    fprintf(stderr, "kiln checks: KILN_SIM_CHECK_FORMAT is kiln, sanitizer, sanitizer-xml or json, not '%.40s'\n",
+            format);
+    return FORMAT_KILN;
+}
+
+/* Opens the file of the report when the first check ends, and writes its head. */
 static void begin_report(void)
 {
-    static const char *const names[] = {"kiln", "sanitizer", "sanitizer-xml"};
-    const char *format = get_variable("KILN_SIM_CHECK_FORMAT"), *file = get_variable("KILN_SIM_CHECK_FILE");
-    const char *suppress = get_variable("KILN_SIM_CHECK_SUPPRESS");
-    if (report.begun)
+    const char *file = get_variable("KILN_SIM_CHECK_FILE"), *suppress = get_variable("KILN_SIM_CHECK_SUPPRESS");
+    if (report.begun) {
+        if (report.format == FORMAT_JSON && report.process != getpid())
+            begin_journal(true);
         return;
+    }
     report.begun = true;
+    report.format = choose_format();
+    if (suppress)
+        read_suppressions(suppress);
+    if (report.format == FORMAT_JSON) {
+        begin_journal(false);
+        return;
+    }
     report.to = file ? fopen(file, "we") : stderr;
     if (!report.to) {
         fprintf(stderr, "%s: %s\n", file, kiln__error_text(errno));
         report.to = stderr;
     }
-    size_t at = 0;
-    while (format && at < KILN__COUNT(names) && strcmp(format, names[at]) != 0)
-        at++;
-    if (at == KILN__COUNT(names))
-        fprintf(stderr, "kiln checks: KILN_SIM_CHECK_FORMAT is kiln, sanitizer or sanitizer-xml, not '%.40s'\n",
-                format);
-    else
-        report.format = (report_format)at;
-    if (suppress)
-        read_suppressions(suppress);
     if (report.format == FORMAT_TEXT)
         fputs("========= COMPUTE-SANITIZER\n", report.to);
     else if (report.format == FORMAT_XML)
         fputs("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<ComputeSanitizerOutput>\n", report.to);
 }
 
-/* Writes all findings of a check that are not suppressed, and counts them. */
-void sim_report(const vm_check *check)
+static bool is_suppressed(const kiln_check_finding *f)
 {
+    return report.suppressions && kiln_check_is_suppressed(report.suppressions, f);
+}
+
+/* Adds the findings that the journal does not have yet, so that they outlive a process that is killed. */
+void sim_report_new(sim_context *context)
+{
+    if (!context->check_shown || !context->check || context->check_told == vm_check_count(context->check))
+        return;
+    begin_report();
+    if (report.format != FORMAT_JSON)
+        return; /* the other formats have each finding once, with its last count */
+    if (!context->check_id)
+        context->check_id = ++report.checks;
+    for (; context->check_told < vm_check_count(context->check); context->check_told++) {
+        const kiln_check_finding *f = vm_check_at(context->check, context->check_told);
+        if (!is_suppressed(f))
+            put_as_json(f, context->check_id, context->check_told);
+    }
+}
+
+/* Ends the journal of one check: renews the counts, and says what the check could not see. */
+static void end_journal(sim_context *context, size_t suppressed)
+{
+    const vm_check *check = context->check;
+    kiln__text out = {0};
+    sim_report_new(context);
+    kiln__text_printf(&out, "{\"check\": %u, \"counts\": [", context->check_id);
+    for (size_t k = 0; k < vm_check_count(check); k++)
+        kiln__text_printf(&out, "%s%" PRIu64, k ? ", " : "", vm_check_at(check, k)->count);
+    kiln__text_printf(&out, "], \"suppressed\": %zu, \"dropped\": %" PRIu64 ", \"starved\": %s}", suppressed,
+                      vm_check_dropped(check), vm_check_starved(check) ? "true" : "false");
+    sim_journal_add(&report.journal, &out);
+    kiln__text_free(&out);
+}
+
+static void put_sum(const vm_check *check, size_t errors, size_t notes, size_t suppressed)
+{
+    FILE *to = report.to;
+    fprintf(to, "kiln checks: %zu finding%s, %zu note%s", errors, errors == 1 ? "" : "s", notes, notes == 1 ? "" : "s");
+    if (suppressed)
+        fprintf(to, ", %zu suppressed", suppressed);
+    if (vm_check_dropped(check))
+        fprintf(to, "; further findings were dropped");
+    if (vm_check_starved(check))
+        fprintf(to, "; the checks ran out of memory, so races may have been missed");
+    fputc('\n', to);
+}
+
+/* Writes all findings of a check that are not suppressed, and counts them. */
+void sim_report(sim_context *context)
+{
+    const vm_check *check = context->check;
     size_t errors = 0, notes = 0, suppressed = 0;
     begin_report();
     for (size_t k = 0; k < vm_check_count(check); k++) {
@@ -332,22 +415,16 @@ void sim_report(const vm_check *check)
             put_finding(f);
         else if (report.format == FORMAT_TEXT)
             put_as_text(f);
-        else
+        else if (report.format == FORMAT_XML)
             put_as_xml(f);
     }
     report.errors += errors;
-    if (report.format == FORMAT_KILN) {
-        FILE *to = report.to;
-        fprintf(to, "kiln checks: %zu finding%s, %zu note%s", errors, errors == 1 ? "" : "s", notes,
-                notes == 1 ? "" : "s");
-        if (suppressed)
-            fprintf(to, ", %zu suppressed", suppressed);
-        if (vm_check_dropped(check))
-            fprintf(to, "; further findings were dropped");
-        if (vm_check_starved(check))
-            fprintf(to, "; the checks ran out of memory, so races may have been missed");
-        fputc('\n', to);
+    if (report.format == FORMAT_JSON) {
+        end_journal(context, suppressed);
+        return;
     }
+    if (report.format == FORMAT_KILN)
+        put_sum(check, errors, notes, suppressed);
     fflush(report.to);
 }
 
@@ -360,12 +437,14 @@ void sim_report_end(void)
         fprintf(report.to, "========= ERROR SUMMARY: %zu error%s\n", report.errors, report.errors == 1 ? "" : "s");
     else if (report.format == FORMAT_XML)
         fputs("</ComputeSanitizerOutput>\n", report.to);
-    if (report.to != stderr)
+    else if (report.format == FORMAT_JSON)
+        sim_journal_close(&report.journal);
+    if (report.to && report.to != stderr)
         fclose(report.to);
     kiln__free(NULL, report.suppressions);
     report.begun = false;
     if (!report.errors || !code)
         return;
-    fflush(NULL); /* the process ends here: destructors of libraries that were loaded before do not run */
+    fflush(NULL); /* the process ends here, without the destructors of libraries that were loaded earlier */
     _exit(atoi(code) & 0xff);
 }

@@ -1,8 +1,9 @@
 /* context.c - queries and settings of a context: limits, preferences, peers. state.c creates, finds and ends contexts.
- * Settings are stored and reported only; they are about caches and queues, which do not exist here. */
+ * Settings can be set and queried, but have no effect: they apply to caches and queues, which the simulator does not
+ * have. */
 #include "cu_objects.h"
 
-/* The context of that handle, or the current one for NULL; for calls with a context parameter. */
+/* Begins a call that has a context as parameter. NULL means the current context. */
 static CUresult begin_named(CUcontext handle, sim_context **context)
 {
     if (!handle)
@@ -63,7 +64,8 @@ CUresult sim_cuCtxSetFlags(unsigned flags)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The old way to count a context's users. It has no effect on the primary context, which has its own count. */
+/* The old functions that count the users of a context. They have no effect on the primary context, which has a separate
+ * count. */
 CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
 {
     sim_context *context;
@@ -157,7 +159,7 @@ CUresult sim_cuCtxGetSharedMemConfig(CUsharedconfig *config)
     SIM_TRY(sim_begin(&context));
     if (!config)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* the same on every device since Maxwell */
+    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* the value is the same on every device since Maxwell */
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -180,7 +182,7 @@ CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* As without MPS: there is no affinity, and a context may use what the device has. */
+/* As on a GPU without MPS: there is no affinity, and a context may use the whole device. */
 CUresult sim_cuCtxGetExecAffinity(CUexecAffinityParam *affinity, CUexecAffinityType type)
 {
     sim_context *context;
@@ -197,7 +199,7 @@ CUresult sim_cuCtxResetPersistingL2Cache(void)
     return result == CUDA_SUCCESS ? sim_end(CUDA_SUCCESS) : result;
 }
 
-/* Both wait for running kernels, which may use the memory. */
+/* Both functions wait for running kernels, which may use the memory. */
 static CUresult peer_access(CUcontext handle, bool enable)
 {
     sim_context *context;
@@ -224,7 +226,7 @@ CUresult sim_cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 
 CUresult sim_cuCtxDisablePeerAccess(CUcontext peer) { return peer_access(peer, false); }
 
-/* These two control a profiler that is attached from outside; there is none here. */
+/* These two functions control an external profiler, which cannot be attached to the simulator. */
 CUresult sim_cuProfilerStart(void)
 {
     sim_context *context;

@@ -112,8 +112,9 @@
     X(cuOccupancyMaxActiveClusters, 11070)                                                                             \
     X(cuOccupancyMaxPotentialClusterSize, 11070)
 
-/* Functions that libcuda exports a second time, for a per-thread default stream, as NAME_ptds and NAME_ptsz. Work is
- * done when a call returns, so both default streams behave in the same way here, and both names are one function. */
+/* Functions that libcuda exports a second time, for a per-thread default stream, as NAME_ptds and NAME_ptsz. The
+ * simulator completes work before the call returns, so both default streams behave in the same way, and both names
+ * stand for one function. */
 #define SIM_PTDS_MAP(X)                                                                                                \
     X(cuMemcpy, 4000)                                                                                                  \
     X(cuMemcpy2D, 3020)                                                                                                \

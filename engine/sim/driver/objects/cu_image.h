@@ -6,14 +6,14 @@
 
 #include "base.h"
 
-/* One text of PTX; NUL-terminated. */
+/* One text of PTX, which ends with a NUL. */
 typedef struct sim_text {
     char *data;
     size_t length;
     char *name; /* for messages */
     bool lazy;  /* from a library: linked only if it is needed */
 } sim_text;
-#define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* limit for one image, or for all that is linked together */
+#define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* limit for one image, or for all images that are linked together */
 /* The texts of PTX in an image. */
 typedef struct sim_texts {
     const kiln_allocator *mem;
@@ -21,7 +21,8 @@ typedef struct sim_texts {
     size_t count, capacity;
     uint64_t unpacked; /* uncompressed bytes so far; limit: SIM_UNPACKED_MOST */
     int later;         /* the earliest architecture after the device's with PTX; 0: none */
-    bool linked;       /* these belong together: from cuLinkComplete, or parts of a program */
+    /* the texts must be linked together: they come from cuLinkComplete, or are parts of one program */
+    bool linked;
 } sim_texts;
 
 typedef enum sim_image_result {
@@ -39,14 +40,14 @@ bool sim_strict_target(void);
  * parts. Messages call the image `name`. */
 sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t length, const char *name, int cc,
                                 kiln__text *log);
-/* The size of an image that is passed without its length, from its own header, which must be trusted here (as the
- * driver does); a text ends at its NUL. */
+/* Returns the size of an image that was passed without a length. Its header has the size, which must be trusted, as the
+ * driver does. A text ends at its NUL. */
 size_t sim_image_extent(const void *image);
-/* The same for an image in memory, where a fat binary may be in nvcc's wrapper. */
+/* Does the same for an image in memory, in which a fat binary may be in nvcc's wrapper. */
 sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kiln__text *log);
 bool sim_texts_add(sim_texts *texts, const char *text, size_t length, const char *name, bool lazy);
 void sim_texts_cut(sim_texts *texts, size_t count); /* removes the texts from `count` on */
 void sim_texts_free(sim_texts *texts);
-/* The texts for which `used` is true as one image; NULL: out of memory. */
+/* Returns an image of the texts for which `used` is true, or NULL if memory runs out. */
 unsigned char *sim_image_write(const sim_texts *texts, const bool *used, size_t *length);
 #endif

@@ -1,12 +1,12 @@
-/* cu_objects.h - declarations that the files of the simulated driver (sim/driver/objects, sim/driver/work) share.
+/* cu_objects.h - declarations that all files of the simulated driver share (sim/driver/objects, sim/driver/work).
  *
  * As in libcuda the state belongs to the process: its devices, their contexts, and a table of all objects. A handle is
  * a number that is looked up in that table, never a pointer. So a stale or invalid handle gives an error code and not a
  * crash.
  *
  * There are two locks, always taken in this order. `work` is held while the device works: during a kernel, a copy, a
- * fill, or the freeing of their memory. It keeps streams in order. `state` guards the table and the contexts. It is
- * free while a kernel runs, so that other threads can make queries and prepare work meanwhile. */
+ * fill, or the freeing of their memory. It keeps streams in order. `state` guards the table and the contexts. No thread
+ * holds it while a kernel runs, so that other threads can make queries and prepare work meanwhile. */
 #ifndef KILN_SIM_CU_OBJECTS_H
 #define KILN_SIM_CU_OBJECTS_H
 
@@ -39,11 +39,11 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
 
 typedef struct sim_profile {
     const char *name, *title;
-    uint64_t memory; /* bytes; the host may allow less */
+    uint64_t memory; /* bytes; if the host has less memory, the device gets less */
     /* attributes of this profile; a table has the attributes that all profiles share */
     const sim_attribute *attributes;
     size_t attribute_count;
-    const struct sim_model *model; /* NULL: it has no figures for estimates */
+    const struct sim_model *model; /* NULL: the profile has no figures for estimates */
 } sim_profile;
 #define SIM_PROFILES_MOST 64
 /* built-in profiles, then profiles that were read from files; never removed */
@@ -51,19 +51,19 @@ extern sim_profile sim_profiles[SIM_PROFILES_MOST];
 extern size_t sim_profile_count; /* grows under the state lock */
 enum { SIM_DEVICES_MOST = VM_DEVICES_MOST };
 /* The devices of the process. In libcuda the environment says how many there are, all of one profile, and a CUdevice is
- * a device's ordinal. In the engine there is one device, with the selected profile. A CUdevice is there the index of a
- * profile, which can be queried without being selected. All of these need the state lock. */
+ * a device's ordinal. In the engine there is one device, with the selected profile, and a CUdevice is the index of a
+ * profile. Any profile can be queried without being selected. All of these functions need the state lock. */
 unsigned sim_device_count(void);
 int sim_device_ordinal(CUdevice device);                /* -1: not a device of the process */
 CUdevice sim_device_at(unsigned ordinal);               /* returns the CUdevice of an ordinal */
 const sim_profile *sim_device_profile(CUdevice device); /* returns NULL if there is no such device */
-/* its number among all devices of the machine, hidden ones included */
+/* its number among all devices of the machine, including hidden devices */
 unsigned sim_device_place(CUdevice device);
 unsigned sim_machine_devices(void); /* number of devices of the machine, also hidden ones */
-/* For libcuda: the devices, by their places on the machine, which has `all`. False: there is a context already, or
- * count is 0. */
+/* For libcuda: sets the devices of the process by their numbers on the machine, which has `all` devices. Returns false
+ * if there is a context already, or if count is 0. */
 bool sim_set_devices(const unsigned *places, unsigned count, unsigned all);
-/* The UUID of the device at that place. */
+/* Returns the UUID of the device with that number. */
 void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid);
 bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
 /* returns 0 if the profile does not have the attribute */
@@ -113,15 +113,15 @@ typedef struct sim_object {
     void (*meet)(struct sim_object *object, const struct sim_context *made);
 } sim_object;
 
-/* A pool of stream-ordered allocations. It keeps no freed memory. */
+/* A pool of stream-ordered allocations. It frees memory at once and keeps none for later. */
 typedef struct sim_pool {
     sim_object object;
     uint64_t threshold, used, most;
     uint64_t limit; /* 0: no limit */
-    int reuse[3];   /* stored and reported only */
+    int reuse[3];   /* can be set and queried, without effect */
     uint32_t open;  /* devices besides its own that may use its memory, as bits */
     /* For pools that processes share (programs/pool_share.c): the allocations are parts of a file. */
-    bool shared, imported; /* imported: another process's, or made elsewhere in this one */
+    bool shared, imported; /* imported: the pool was made by another process, or by this process as another pool */
     int file;
     uint64_t inode, bytes, next; /* inode and bytes of the file; next: place of the next allocation */
 } sim_pool;
@@ -135,7 +135,7 @@ struct sim_context {
     sim_object *objects;
     uint64_t clock_ns;             /* host time of the device's work so far: the clock for events */
     uint64_t memory;               /* bytes of device memory */
-    uint64_t steps;                /* limit for a launch; 0: the interpreter's default */
+    uint64_t steps;                /* the step budget of a launch; 0: the interpreter's default */
     char fault[1024];              /* one sentence; "": no fault */
     struct sim_context *next;      /* list of the contexts from cuCtxCreate */
     struct sim_counting *counting; /* count.c; NULL: launches are not counted */
@@ -145,10 +145,12 @@ struct sim_context {
     void (*order_end)(sim_context *context); /* leaves the order */
     void (*order_let)(sim_context *context); /* removes the guards of host memory */
     bool check_shown;                        /* findings go to standard error: requested by the environment */
+    size_t check_told;                       /* number of its findings that the journal of the report has */
+    unsigned check_id;                       /* its number in that journal; 0: none yet */
     uint64_t id;
-    unsigned flags, attached; /* attached: by cuCtxAttach, beyond the first use */
-    /* Stored and reported. Only two have an effect: the heap of malloc(), and pending launches of the device
-     * runtime. */
+    unsigned flags, attached; /* attached: number of further users by cuCtxAttach */
+    /* Limits that can be set and queried. Only two have an effect: the heap of malloc(), and pending launches of the
+     * device runtime. */
     size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache_config;
     sim_pool pool;                   /* the default one */
@@ -194,14 +196,14 @@ typedef struct sim_stream {
     CUgraphNode *shown; /* the array that cuStreamGetCaptureInfo returned last */
     CUgraphEdgeData *shown_data;
     size_t shown_capacity, shown_data_capacity;
-    CUaccessPolicyWindow window; /* attributes: stored and reported only */
+    CUaccessPolicyWindow window; /* attributes that can be set and queried, without effect */
     CUsynchronizationPolicy policy;
     CUlaunchMemSyncDomainMap domains;
     CUlaunchMemSyncDomain domain;
     double device_end; /* end of its work so far in the timeline of a program */
-    unsigned track;    /* number of the stream in the timeline; 0: not shown yet */
+    unsigned track;    /* number of the stream in the timeline; 0: it has none yet */
 } sim_stream;
-/* Memory that host and device share under one pointer. */
+/* Memory that host and device share under the same pointer. */
 typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
 typedef struct sim_host {
     sim_object object;
@@ -246,7 +248,7 @@ void sim_object_free(sim_context *context, void *object);
 /* Returns the live object with that handle and kind in `context`, or NULL. Needs the state lock. */
 void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
 sim_context *sim_context_find(CUcontext handle); /* Returns a live context, or NULL. */
-/* Iterates over all live contexts: the next one, or the first for NULL. */
+/* Iterates over all live contexts: returns the next context, or the first for NULL. */
 sim_context *sim_context_after(const sim_context *context);
 /* Returns the device's primary context, otherwise another context on it, or NULL. */
 sim_context *sim_context_on(unsigned ordinal);
@@ -256,9 +258,10 @@ sim_context *sim_home(sim_context *context, uint64_t address);
 sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind);
 /* Returns the context that has the object, on any device, or `context` if none has it. Needs the state lock. */
 sim_context *sim_owner(sim_context *context, const void *handle, sim_kind kind);
-/* CUstream and similar types are pointers to incomplete types: a handle's number is stored in the pointer. */
+/* CUstream and similar types are pointers to incomplete types. The pointer has the number of the handle as its value.
+ */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
-/* True for the default streams and for a live one. */
+/* Returns true for the default streams and for a live stream. */
 bool sim_stream_known(const sim_context *context, CUstream stream);
 /* Returns the stream with that handle. Creates the per-thread stream if `make` is set. Returns NULL for the legacy
  * stream, for an invalid handle, or if memory runs out. */
@@ -278,20 +281,20 @@ static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == 
 /* Begins a call. Returns CUDA_SUCCESS with the state lock held and the calling thread's current context. Otherwise
  * returns the error without a lock. */
 CUresult sim_begin(sim_context **context);
-/* The same for a call about a pool. Without a current context it takes the primary one. */
+/* Does the same for a call about a pool. Without a current context it takes the primary context. */
 CUresult sim_begin_pool(sim_context **context);
-/* The same, and returns the object of the call. Returns NULL if the call was not begun; *result says why. */
+/* Does the same, and returns the object of the call. Returns NULL if the call was not begun; *result has the reason. */
 void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
 CUresult sim_end(CUresult result);                      /* Releases the lock and returns `result`. */
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
 static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
 #define sim_end(result) sim_ended(result)
 #endif
-/* The same for a call that gives work to the device. The caller then holds both locks. Its duration is added to the
- * context's clock. */
+/* Begins a call that gives work to the device. The caller then holds both locks. The duration of the call is added to
+ * the context's clock. */
 CUresult sim_begin_work(sim_context **context);
-CUresult sim_begin_any(sim_context **context); /* the same, also if a fault has ended the context */
-/* The same for a call about objects of the process. Without a usable current context it takes sim_homeless(). */
+CUresult sim_begin_any(sim_context **context); /* does the same, even if a fault has ended the context */
+/* Begins a call about objects of the process. Without a usable current context it takes sim_homeless(). */
 CUresult sim_begin_process(sim_context **context);
 /* Returns the context of objects that belong to the process and have outlived their context. It has no device, and its
  * ordinal is not a device's. */
@@ -307,13 +310,13 @@ static inline CUresult sim_ended_work(sim_context *context, CUresult result)
 /* Releases both locks, calls the host's function, and takes the locks again. Returns false if the context has ended
  * meanwhile. The caller must not use it then, and passes NULL to sim_end_work(). */
 bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
-/* Waits until no other thread is in a host function that a stream called. */
+/* Waits until no other thread runs a host function of a stream. */
 void sim_wait_idle(void);
 uint64_t sim_clock(const sim_context *context); /* under the `work` lock: the time of an event that is recorded now */
-/* Under `work`: release and retake the state lock around a kernel. */
+/* Release and retake the state lock around a kernel. The caller holds the `work` lock. */
 void sim_pause(void);
 void sim_resume(void);
-/* Driver calls that need no context: CUDA_SUCCESS with the state lock held if cuInit was called. */
+/* Begins a driver call that needs no context. Returns CUDA_SUCCESS with the state lock held, if cuInit was called. */
 CUresult sim_begin_bare(void);
 const sim_profile *sim_current_profile(void); /* call it under the state lock */
 const kiln_allocator *sim_memory(void);
@@ -323,7 +326,7 @@ void sim_set_memory(const kiln_allocator *mem);
 
 /* ---- modules ---- */
 
-/* The JIT options that have an effect here: logs and the time. */
+/* The JIT options that have an effect: logs and the time. */
 typedef struct sim_jit_log {
     char *buffer;
     size_t size;
@@ -343,9 +346,9 @@ CUresult sim_image_error(sim_image_result result);
 bool sim_is_builtin(const char *function); /* a function that the device provides */
 int sim_device_cc(void);                   /* 90: 9.0; under the state lock */
 
-/* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX: not
- * known. `twin`: the same on another device, with which it has managed variables in common, or NULL. Under both
- * locks. */
+/* Loads `image` into the current context under its JIT options; *module only on success. A `length` of SIZE_MAX means
+ * that it is not known. `twin` is the module of the same image on another device, with which it shares managed
+ * variables, or NULL. The caller holds both locks. */
 CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
                          const CUjit_option *options, void **values, const sim_module *twin, sim_module **module);
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
@@ -356,20 +359,20 @@ const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
 /* also closes its functions; call it under both locks */
 void sim_module_close(sim_context *context, sim_module *module);
-/* The stream for synchronous copies and fills. They end captures of blocking streams, in every mode, and no other
- * captures. */
+/* The stream for synchronous copies and fills. Such a copy or fill invalidates captures of blocking streams, in every
+ * mode, and no other captures. */
 #define SIM_WAITS CU_STREAM_LEGACY
 /* The shared memory that holds the address, or NULL. */
 sim_host *sim_host_at(const sim_context *context, uint64_t address);
-/* Frees device memory, of any kind. False: not the start of memory that can be freed. */
+/* Frees device memory of any kind. Returns false if the address is not the start of memory that can be freed. */
 bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
-/* Owners of allocations (vm_info) that are not handles. */
+/* Values of the owner of an allocation (vm_info) that are not handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 /* the default pool of a device: not in the table */
 #define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
 /* the thread's current context, usable or not; NULL: none; call it under the state lock */
 sim_context *sim_current(void);
-/* A destructor of the host, to be called without locks. */
+/* A destructor of the program, which has to be called without locks. */
 typedef struct sim_end_of {
     void (*destroy)(void *);
     void *pointer;
@@ -377,17 +380,17 @@ typedef struct sim_end_of {
 } sim_end_of;
 void sim_bury(sim_end_of *end); /* adds it to the list */
 void sim_bury_users(void);      /* calls the users in the list; call it without locks */
-/* The value of a variable of the environment, 0 if it is not set; false, with a line on stderr, if it is not a
- * number. */
+/* Reads a variable of the environment as a number. The value is 0 if the variable is not set. If it is not a number,
+ * prints a line on stderr and returns false. */
 bool sim_environment(const char *name, uint64_t *value);
 /* Returns $KILN_SIM_JIT, the number of runs after which code is compiled (vm_jit.h); 0 means never. Without the
- * variable it is SIM_JIT_DEFAULT. False: as above. */
+ * variable it is SIM_JIT_DEFAULT. Returns false in the same case. */
 enum { SIM_JIT_DEFAULT = 65536 };
 bool sim_jit_asked(uint32_t *threshold);
 /* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. Returns false, with a line on stderr, if one has an unknown word. */
 bool sim_right_words(void);
-/* Linux gives no process an address between VM_GLOBAL_BASE and this one. So such an address outside all allocations is
- * a wrong device address. */
+/* On Linux no process has memory at an address between VM_GLOBAL_BASE and this address. So such an address outside all
+ * allocations is a wrong device address. */
 #define SIM_DEVICE_ONLY_END 0x400000000000ull
 /* One side of a copy: a host pointer, an address of `context`, or either of them (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side {
@@ -397,23 +400,24 @@ typedef struct sim_side {
     sim_context *context;
 } sim_side;
 void *sim_side_resolve(const sim_side *where, size_t bytes); /* returns NULL if there is no such memory */
-/* Informs the checks of a copy. */
+/* Reports a copy to the checks. */
 void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes);
 void sim_array_close(sim_context *context, sim_array *array); /* also closes its levels, and makes its textures stale */
 void sim_texture_close(sim_context *context, sim_texture *texture);
-/* Converts a format; false: not supported. */
+/* Converts a format. Returns false if it is not supported. */
 bool sim_format(CUarray_format format, vm_format *out);
 /* Begins a query of `device` whose result goes to `out`. */
 CUresult sim_begin_device(CUdevice device, const void *out);
-/* check.c. Under both locks. */
+/* check.c. The caller holds both locks. */
 bool sim_check_wanted(void); /* requested by the environment */
 bool sim_check_open(sim_context *context);
 void sim_check_show(sim_context *context, bool leaks); /* prints to standard error if the environment requests it */
 /* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
-void sim_report(const struct vm_check *check);
+void sim_report(sim_context *context);
+void sim_report_new(sim_context *context); /* after each launch: writes what is new, if the form is a journal */
 void sim_report_end(void);
-/* If the context counts: prepares the launch for counting. False: out of memory. Then adds its counts. Under both
- * locks. */
+/* If the context counts, the first function prepares a launch for counting, and returns false if memory runs out. The
+ * second function adds the counts of the launch. The caller holds both locks. */
 bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch,
                       struct vm_watch *watch);
 void sim_count_ran(sim_context *context, const sim_function *function, const vm_counters *counters);
@@ -440,23 +444,25 @@ typedef struct sim_estimate { /* the estimate of one launch; all zero: none was 
     uint64_t blocks, at_once;
     double shared; /* bytes of a block */
 } sim_estimate;
-typedef struct sim_timed { /* times of one launch */
+typedef struct sim_timed { /* the times of one launch */
     bool known;
     double seconds, overhead; /* overhead: of a launch that does nothing; a part of the seconds */
     const char *bound;
     vm_time_result result;
 } sim_timed;
-/* Before and after the launch. `at_once`: vm_time_launch. `wanted`: also if the thread has not requested it. */
+/* Called before and after a launch. `at_once`: see vm_time_launch. `wanted`: make an estimate even if the thread has
+ * not requested it. */
 void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
                          bool wanted, struct vm_watch *watch, sim_estimate *estimate);
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed);
 void sim_estimate_drop(sim_estimate *estimate);
-/* A fill or a copy: bytes that go between host and device, or that are read and written on the device. */
+/* Returns the time of a fill or a copy: of bytes that move between host and device, or that are read and written on the
+ * device. */
 void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes);
 
-/* ---- programs/: functions that the driver calls, and may not link ---- */
+/* ---- programs/: functions that the driver calls but must not link ---- */
 
-/* A function of the driver API by name. `since`: as in cu_api.h. */
+/* A function of the driver API by its name. `since` as in cu_api.h. */
 typedef struct sim_entry {
     const char *name;
     int since;
@@ -511,12 +517,12 @@ typedef struct sim_programs_table {
 #undef SIM_X
 } sim_programs_table;
 
-/* The table of programs/. Without programs/ it has no entries: nothing is captured, no pool exists, no profile is made.
- * Any thread. */
+/* The table of programs/. Without programs/ the table of alone.c is used: nothing is captured, no pool exists, no
+ * profile is made. Any thread may call this function. */
 const sim_programs_table *sim_programs(void);
-/* Sets the table. `table` stays valid. Any thread; every call sets the same table. */
+/* Sets the table, which must stay valid. Any thread may call this function. Every call sets the same table. */
 void sim_programs_set(const sim_programs_table *table);
-/* In libcuda: the table from the beginning (programs/join.c). */
+/* In libcuda this table is set from the beginning (programs/join.c). */
 #ifndef SIM_PROGRAMS
 #define SIM_PROGRAMS &sim_no_programs
 #endif
@@ -524,15 +530,15 @@ extern const sim_programs_table sim_no_programs; /* alone.c */
 
 /* ---- names ---- */
 
-/* Returns a kernel's name in C++ as its source has it. The caller frees it. NULL: the name is not mangled, would become
- * too long, or there is no demangler or memory. */
+/* Returns a kernel's name in C++ as its source has it. The caller frees it. Returns NULL if the name is not mangled or
+ * would become too long, or if there is no demangler or no memory. */
 char *sim_readable_name(const char *symbol);
 
 /* ---- queries and settings ---- */
 
 /* Answers queries of kernels; `user` is the profile (vm_limits). */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
-/* How many blocks of `threads` threads fit on a multiprocessor. */
+/* Returns how many blocks of `threads` threads fit on a multiprocessor. */
 int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
 /* In libcuda: the device that the environment names (programs/library/choose.c). */

@@ -11,8 +11,8 @@
         CU_DEVICE_ATTRIBUTE_##name, value                                                                              \
     }
 
-/* Attributes of any device of the supported generations (CUDA C++ Programming Guide, technical specifications by
- * compute capability), as far as the simulator has the feature. */
+/* Attributes that all devices of the supported generations have in common (CUDA C++ Programming Guide, technical
+ * specifications by compute capability). Features that the simulator lacks are left out. */
 static const sim_attribute common[] = {
     A(MAX_THREADS_PER_BLOCK, 1024),
     A(MAX_BLOCK_DIM_X, 1024),
@@ -117,7 +117,7 @@ static const sim_attribute common[] = {
 };
 
 /* Figures similar to an H200 SXM, as its driver reports them: 132 SMs at 1980 MHz, 50 MB of L2, HBM3e of 6144 bits at
- * 3201 MHz. It is not a model of that product, hence the name. */
+ * 3201 MHz. Its name is `generic`, because it is not a model of that product. */
 static const sim_attribute generic[] = {
     A(COMPUTE_CAPABILITY_MAJOR, 9),
     A(COMPUTE_CAPABILITY_MINOR, 0),
@@ -131,7 +131,7 @@ static const sim_attribute generic[] = {
     A(MAX_BLOCKS_PER_MULTIPROCESSOR, 32),
 };
 
-/* Similar to an A100 SXM: for code that must be compiled for compute capability 8.0. */
+/* Figures similar to an A100 SXM, for code that must be compiled for compute capability 8.0. */
 static const sim_attribute ampere[] = {
     A(COMPUTE_CAPABILITY_MAJOR, 8),
     A(COMPUTE_CAPABILITY_MINOR, 0),
@@ -152,7 +152,7 @@ sim_profile sim_profiles[SIM_PROFILES_MOST] = {
 size_t sim_profile_count = 2;
 
 /* Attributes that follow from the architecture. Persisting lines have 3/4 of the L2 on 8.x, as on an A100, and 5/8
- * later (not measured). They make nothing faster here, nor does compression. */
+ * later (not measured). Neither persisting lines nor compression has an effect on times in the simulator. */
 static bool derive_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value)
 {
     enum { WINDOW_MOST = 128 << 20 };
@@ -220,8 +220,8 @@ double kiln__sim_unit_rate(size_t index, unsigned unit)
 }
 
 /* Computes the size of device memory: half of the host's memory for all devices of the machine, at most the size in the
- * profile; or $KILN_SIM_MEMORY bytes. Device memory is host memory here, and all of it is filled with a pattern when it
- * is allocated. */
+ * profile; or $KILN_SIM_MEMORY bytes. Device memory is host memory, and all of it is filled with a pattern when it is
+ * allocated. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
 {
     uint64_t wanted;
@@ -251,7 +251,7 @@ bool kiln__sim_runs(const char *instruction)
     return what.runs;
 }
 
-/* A device can use what the simulator runs. */
+/* A device has every feature that the simulator can run. */
 static bool has_tensor_maps(const sim_profile *profile)
 {
     return sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
@@ -313,7 +313,7 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
     SIM_TRY(sim_begin_device(device, value));
     if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    int found = 0; /* a feature that no table lists is missing */
+    int found = 0; /* an attribute that is in no table means that the feature is missing */
     if (attribute == CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED)
         found = has_tensor_maps(sim_device_profile(device));
     else if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)
@@ -380,7 +380,7 @@ CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The place on the bus, from the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID. */
+/* Returns the place on the bus, from the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID. */
 CUresult sim_cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
 {
     SIM_TRY(sim_begin_device(device, id));
@@ -409,14 +409,14 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     return sim_end(CUDA_ERROR_INVALID_DEVICE);
 }
 
-/* Only on Windows. */
+/* These exist only on Windows. */
 CUresult sim_cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice device)
 {
     CUresult result = sim_begin_device(device, luid && mask ? luid : NULL);
     return result == CUDA_SUCCESS ? sim_end(CUDA_ERROR_NOT_SUPPORTED) : result;
 }
 
-/* Two devices of the process. Each can use the memory of all others. */
+/* Tells whether these are two devices of the process. Each device can use the memory of all others. */
 static bool are_two(CUdevice device, CUdevice peer)
 {
     return device != peer && sim_device_ordinal(device) >= 0 && sim_device_ordinal(peer) >= 0;
@@ -451,6 +451,6 @@ CUresult sim_cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType t
     SIM_TRY(sim_begin_device(device, supported));
     if ((unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *supported = 0; /* a context has all multiprocessors */
+    *supported = 0; /* a context always has all multiprocessors */
     return sim_end(CUDA_SUCCESS);
 }

@@ -10,7 +10,7 @@
 #define INSNS_MOST 400000u /* instructions of a launch that are recorded and replayed */
 #define WARP_LEAST 512u    /* least number of recorded instructions per warp */
 
-/* Per thread: an estimate belongs to the thread that requested it, not to the device. */
+/* This state is per thread: an estimate belongs to the thread that requested it, not to the device. */
 typedef struct asking {
     bool active, sampled;
     double seconds;
@@ -36,8 +36,8 @@ double kiln__sim_estimate_end(uint64_t *launches)
 }
 
 /* Chooses the blocks to trace: those that one SM runs at the same time, every sm_count-th block in the middle of the
- * grid. If all blocks run at once, chooses the first ones, because blocks that share out work dynamically give the most
- * to these. */
+ * grid. If all blocks run at once, chooses the first ones, because kernels that distribute work dynamically give the
+ * most work to the first blocks. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
 {
     /* resident is not 0: a launch has a block. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
@@ -64,7 +64,7 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     uint32_t traced = on_sm < resident ? (uint32_t)on_sm : resident;
     estimate->cost = vm_cost_new(sim_memory(), launch->module, model);
     estimate->trace = estimate->cost ? vm_trace_new(sim_memory(), traced, warps) : NULL;
-    /* module too large, or out of memory: the kernel runs without an estimate */
+    /* the module is too large, or memory has run out: the kernel runs without an estimate */
     if (!estimate->trace) {
         sim_estimate_drop(estimate);
         mine.failed++;

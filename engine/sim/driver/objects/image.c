@@ -1,7 +1,7 @@
 /* image.c - finds the PTX in images that are passed to the driver.
  *
- * The layout of fat binaries is not documented. As observed in the output of nvcc 11 to 13: a header of 16 bytes, then
- * entries, each with a header of 64 bytes or more and data padded to 8. */
+ * The layout of fat binaries is not documented. In the output of nvcc 11 to 13 it has a header of 16 bytes and then
+ * entries. An entry has a header of 64 bytes or more, and data padded to a multiple of 8 bytes. */
 #include <elf.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -86,9 +86,9 @@ void sim_texts_free(sim_texts *texts)
     texts->capacity = 0;
 }
 
-/* ---- the output of cuLinkComplete() ---- 8 bytes of magic, a hash of the rest, the length of the whole, and the
- * number of texts. Then for each text: the length of its name, its own length, the name, the text. All numbers have 8
- * bytes, little-endian. */
+/* ---- the output of cuLinkComplete() ---- The image begins with 8 bytes of magic, a hash of the rest, the length of
+ * the whole image, and the number of texts. For each text follow the length of its name, its own length, the name, and
+ * the text. All numbers have 8 bytes, little-endian. */
 
 static const unsigned char linked_magic[8] = {0x7f, 'k', 'i', 'l', 'n', 'P', 'T', 'X'};
 enum { LINKED_HASH = 8, LINKED_LENGTH = 16, LINKED_COUNT = 24, LINKED_HEADER = 32, LINKED_ENTRY = 16 };
@@ -194,7 +194,7 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
         return SIM_IMAGE_INVALID;
     }
     bool lz4 = (flags & FLAG_LZ4) != 0;
-    /* An impossible size is refused before memory is allocated: LZ4 expands by at most 255. */
+    /* An impossible size is refused before memory is allocated: LZ4 expands data by a factor of at most 255. */
     if (lz4 ? unpacked > packed * 255 + 16 : ZSTD_getFrameContentSize(data, (size_t)packed) != unpacked) {
         kiln__text_printf(log, "error   : the PTX in '%s' is damaged: its size does not fit\n", name);
         return SIM_IMAGE_INVALID;
@@ -362,11 +362,11 @@ static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name
     return worst;
 }
 
-/* Members without PTX for the device are skipped; the linker reports what is missing then. */
+/* Members without PTX for the device are skipped. If their names are needed, the linker reports them as missing. */
 static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char *name, int cc, kiln__text *log)
 {
     sim_image_result worst = SIM_IMAGE_OK;
-    Elf_Cmd command = ELF_C_READ_MMAP; /* works with elf_memory() and with an archive's members */
+    Elf_Cmd command = ELF_C_READ_MMAP; /* this command works with elf_memory() and with the members of an archive */
     Elf *member;
     while (worst == SIM_IMAGE_OK && (member = elf_begin(-1, command, archive)) != NULL) {
         const Elf_Arhdr *header = elf_getarhdr(member);
@@ -387,7 +387,7 @@ static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char 
 static sim_image_result read_elf(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                  kiln__text *log)
 {
-    /* libelf converts some headers in place: it gets a copy, which is also aligned. */
+    /* libelf converts some headers in place, so it gets a copy, which is also aligned. */
     char *copy = kiln__alloc(texts->mem, length ? length : 1);
     if (!copy)
         return SIM_IMAGE_MEMORY;
@@ -423,8 +423,8 @@ static sim_image_result read_any(sim_texts *texts, const void *bytes, size_t len
     return read_text(texts, p, length, name, false);
 }
 
-/* PTX for a later architecture may use only features that the device has; the parser finds out. Returns true if the
- * image must be read again for that architecture. The texts that it has added are removed then. */
+/* PTX for a later architecture may use only features that the device has. The parser finds this out. Returns true if
+ * the image must be read again for that architecture. The texts that it has added are removed then. */
 static bool takes_later(sim_texts *texts, const sim_texts *before, sim_image_result result)
 {
     if (result != SIM_IMAGE_NO_BINARY || !texts->later || sim_strict_target())
@@ -460,10 +460,10 @@ size_t sim_image_extent(const void *image)
     return strlen(text);
 }
 
-/* All parts of a program, or one image. */
+/* Reads all parts of a program, or one image. */
 static sim_image_result load_any(sim_texts *texts, const void *image, int cc, kiln__text *log)
 {
-    /* As nvcc writes it; with version 2 the array has the parts of a program that are not linked yet. */
+    /* The wrapper that nvcc writes. In version 2 its array has the parts of a program that are not linked yet. */
     typedef struct wrapper {
         uint32_t magic, version;
         const void *data;
@@ -480,7 +480,8 @@ static sim_image_result load_any(sim_texts *texts, const void *image, int cc, ki
     if (w.version == PARTS_APART && w.parts && w.parts[0]) {
         sim_image_result result = SIM_IMAGE_OK;
         texts->linked = true;
-        /* A part without PTX, as in NVIDIA's libcudadevrt.a. The linker reports names that are missing then. */
+        /* A part may have no PTX, for example in NVIDIA's libcudadevrt.a. If its names are needed, the linker reports
+         * them as missing. */
         for (size_t k = 0; w.parts[k] && (result == SIM_IMAGE_OK || result == SIM_IMAGE_NO_BINARY); k++) {
             char name[32];
             snprintf(name, sizeof name, "part %zu", k + 1);

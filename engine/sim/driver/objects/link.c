@@ -1,5 +1,6 @@
-/* link.c - linking: cuLink*. Each input is read and parsed at once, so that the call that adds it reports its errors.
- * cuLinkComplete() resolves names and returns an image of the texts, which is linked again when it is loaded. */
+/* link.c - the functions cuLink*. Each input is read and parsed at once, so that the call that adds it reports its
+ * errors. cuLinkComplete() resolves names and returns an image of the texts, which is linked again when it is loaded.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ typedef struct sim_link {
     size_t input_count, input_capacity;
     unsigned added;
     unsigned char *image; /* NULL until it is complete */
-    bool failed;          /* cuLinkComplete() failed: its inputs are gone */
+    bool failed;          /* cuLinkComplete() has failed, and its inputs were freed */
 } sim_link;
 
 void sim_link_drop(sim_object *object)
@@ -101,7 +102,7 @@ static bool is_of_type(CUjitInputType type, const unsigned char *data, size_t si
 static CUresult add_input(sim_context *context, sim_link *link, CUjitInputType type, const void *data, size_t size,
                           const char *name, unsigned count, const CUjit_option *options, void **values)
 {
-    sim_jit jit; /* only checked: cuLinkCreate has determined where the logs go */
+    sim_jit jit; /* the options are only checked, because cuLinkCreate has set the buffers of the logs */
     char made[32];
     if (!link)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -125,11 +126,11 @@ static CUresult add_input(sim_context *context, sim_link *link, CUjitInputType t
     size_t before = link->texts.count;
     result = sim_image_error(sim_image_read(&link->texts, data, size, name, sim_device_cc(), &log));
     bool machine_code = result == CUDA_ERROR_NO_BINARY_FOR_GPU && type == CU_JIT_INPUT_LIBRARY;
-    if (machine_code) /* cuLinkComplete() reports what is missing without it */
+    if (machine_code) /* cuLinkComplete() reports the names that are missing */
         result = CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = parse_new(link, &log);
-    if (result != CUDA_SUCCESS) { /* the call leaves nothing behind */
+    if (result != CUDA_SUCCESS) { /* the failed call must not leave texts behind */
         while (link->input_count > before)
             ptx_free(sim_memory(), link->inputs[--link->input_count].module);
         sim_texts_cut(&link->texts, before);

@@ -13,8 +13,8 @@ static void put_number(void **value, size_t number)
         *value = (void *)(uintptr_t)number;
 }
 
-/* The options are passed as pointers: numbers by value, buffers by address. Options for optimisation are accepted
- * without effect, as there is no compiler here. */
+/* The options are passed as pointers: numbers as the value of the pointer, buffers by their address. Options for
+ * optimisation are accepted without effect, because the simulator has no optimising compiler. */
 CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit)
 {
     memset(jit, 0, sizeof *jit);
@@ -65,7 +65,8 @@ CUresult sim_ptx_result(ptx_result result)
     switch (result) {
     case PTX_OK: return CUDA_SUCCESS;
     case PTX_INVALID: return CUDA_ERROR_INVALID_PTX;
-    case PTX_UNSUPPORTED: return CUDA_ERROR_NOT_SUPPORTED; /* an instruction that is not simulated; the log names it */
+    /* an instruction that the simulator does not have; the log names it */
+    case PTX_UNSUPPORTED: return CUDA_ERROR_NOT_SUPPORTED;
     case PTX_MEMORY: break;
     }
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -259,7 +260,7 @@ const sim_module *sim_module_on(unsigned ordinal, const void *image)
     return NULL;
 }
 
-/* A library of the same image on another device: a managed variable is one for all devices. */
+/* A library of the same image may be loaded on another device. All devices share a managed variable. */
 const sim_module *sim_module_twin(const sim_context *context, const void *image)
 {
     const sim_module *twin = NULL;
@@ -268,8 +269,23 @@ const sim_module *sim_module_twin(const sim_context *context, const void *image)
     return twin;
 }
 
-/* Frees a module. Managed variables that modules of the same image on other devices use too become theirs. A program may
- * have changed the image from one device to the next, so any of those modules may lack a variable. */
+/* Gives the managed variables of a module to the modules of the same image in a context, as far as they use them too. A
+ * program may have changed the image from one device to the next, so any of those modules may lack a variable. */
+static void give_variables(const sim_module *module, sim_context *to)
+{
+    bool any = false;
+    for (const sim_object *object = to->objects; module->image && object; object = object->next) {
+        const sim_module *heir = (const sim_module *)object;
+        if (object->kind != SIM_MODULE || heir == module || heir->image != module->image)
+            continue;
+        vm_module_give(module->vm, heir->vm);
+        any = true;
+    }
+    if (any)
+        track_variables(to);
+}
+
+/* Frees a module. Managed variables that other modules use too become theirs. */
 void sim_module_close(sim_context *context, sim_module *module)
 {
     sim_count_forget(context, module);
@@ -281,13 +297,10 @@ void sim_module_close(sim_context *context, sim_module *module)
     }
     if (context->order) /* the module's managed variables may be guarded */
         context->order_let(context);
-    for (unsigned i = 0; module->image && i < sim_device_count(); i++) {
-        const sim_module *heir = i != context->ordinal ? sim_module_on(i, module->image) : NULL;
-        if (!heir)
-            continue;
-        vm_module_give(module->vm, heir->vm);
-        track_variables(heir->object.context);
-    }
+    give_variables(module, context); /* also of a context that is being closed */
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any != context)
+            give_variables(module, any);
     vm_module_unload(context->device, module->vm);
     sim_object_free(context, module);
 }
@@ -299,7 +312,7 @@ CUresult sim_cuModuleUnload(CUmodule handle)
     sim_module *module = sim_object_find(context, handle, SIM_MODULE);
     if (!module)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    if (module->library) /* cuLibraryUnload frees it */
+    if (module->library) /* cuLibraryUnload frees this module */
         return sim_end_work(context, CUDA_ERROR_NOT_PERMITTED);
     sim_module_close(context, module);
     return sim_end_work(context, CUDA_SUCCESS);
@@ -326,7 +339,7 @@ CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule han
 
 /* ---- kernels ---- */
 
-/* One object per kernel: another call returns the same handle, with the attributes that were set. */
+/* A kernel has one object. A second call returns the same handle, with the attributes that were set. */
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel)
 {
     for (sim_function *function = module->functions; function; function = function->sibling)

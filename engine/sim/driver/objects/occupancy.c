@@ -98,7 +98,7 @@ CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, C
     return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, threads, shared);
 }
 
-/* The caller's function is called without locks: it may call the driver. */
+/* The caller's function is called without locks, because it may call the driver. */
 CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of,
                                               size_t shared, int limit)
 {
@@ -131,7 +131,7 @@ CUresult sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CU
     return sim_cuOccupancyMaxPotentialBlockSize(grid, block, handle, shared_of, shared, limit);
 }
 
-/* The most dynamic shared memory a block may have with `blocks` of them on a multiprocessor. */
+/* Computes the largest dynamic shared memory of a block with which `blocks` blocks fit on a multiprocessor. */
 CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int blocks, int threads)
 {
     sim_context *context;

@@ -1,12 +1,12 @@
-/* profiles.c - device profiles that were read, and figures of the selected one; the built-in profiles are in
- * device.c. */
+/* profiles.c - device profiles that were read from files, and figures of the selected profile. The built-in profiles
+ * are in device.c. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cu_objects.h"
 #include "profile.h"
 
-/* A profile that was read stays until the process ends, since contexts may use it. */
+/* A profile that was read stays until the process ends, because contexts may use it. */
 typedef struct read_profile {
     sim_profile_data data;
     char name[256];

@@ -1,4 +1,5 @@
-/* setting.c - what the environment sets, and the destructors of user objects, which wait for a moment without locks. */
+/* setting.c - settings from the environment, and a list of destructors of user objects, which are called later without
+ * locks. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ bool sim_jit_asked(uint32_t *threshold)
     return true;
 }
 
-/* The readers of these variables ignore unknown values, so a misspelt value must be reported here. */
+/* The functions that use these variables ignore unknown values, so this function must report a misspelt value. */
 static bool is_one_of(const char *variable, const char *const *known, size_t count, const char *all)
 {
     const char *text = getenv(variable);

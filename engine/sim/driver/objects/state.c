@@ -1,7 +1,7 @@
 /* state.c - the process's simulated device: initialisation, contexts, handles, locks.
  *
- * The file is long because the state of the process is one static object here, and the functions that change it are
- * beside it. */
+ * The file is long because it has the state of the process as one static object, together with all functions that
+ * change this object. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -44,8 +44,8 @@ static struct {
     sim_context homeless;
     uint64_t serial;     /* serial number of the next context */
     uint64_t work_start; /* under the `work` lock */
-    unsigned outside;    /* threads that are in a host function */
-    pthread_cond_t idle; /* with `state`: the host function's thread has returned */
+    unsigned outside;    /* number of threads that run a host function */
+    pthread_cond_t idle; /* signalled, with the `state` lock, when a thread returns from a host function */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
@@ -55,15 +55,15 @@ static struct {
 
 static atomic_ullong total_ns, total_instructions;
 
-/* The thread's stack of current contexts. Fixed depth, so that nothing must be freed when a thread ends. */
+/* The thread's stack of current contexts. Its depth is fixed, so that nothing must be freed when a thread ends. */
 static _Thread_local struct {
     CUcontext contexts[STACK_DEPTH];
     unsigned depth;
 } stack;
-static _Thread_local bool called_out; /* the thread is in a host function that a stream called */
+static _Thread_local bool called_out; /* the thread runs a host function of a stream */
 
-/* Handles of contexts are not in the table: the primary one's must stay the same when it is created again. Others
- * contain a serial number. */
+/* Handles of contexts are not in the table, because the handle of the primary context must stay the same when this
+ * context is created again. The handles of other contexts contain a serial number. */
 #ifndef SIM_MARK
 #define SIM_MARK 0x51u
 #endif
@@ -176,7 +176,7 @@ CUresult(sim_end)(CUresult result)
     return result;
 }
 
-/* The device whose primary context has the handle; -1: none. */
+/* Returns the device whose primary context has the handle, or -1. */
 static int primary_of(CUcontext handle)
 {
     for (unsigned i = 0; i < sim_device_count(); i++)
@@ -253,7 +253,7 @@ sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind)
     return owner->ordinal != context->ordinal ? owner : context;
 }
 
-/* Under the state lock: the current context of the thread, if it can be used. */
+/* Returns the current context of the thread, if it can be used. The caller holds the state lock. */
 static CUresult get_current(sim_context **context)
 {
     if (!sim.initialized)
@@ -271,7 +271,7 @@ sim_context *sim_current(void)
     return result == CUDA_SUCCESS || context ? context : NULL;
 }
 
-/* pool: the primary context will do. */
+/* `pool`: the primary context may be used instead. */
 static CUresult begin_with(sim_context **context, bool pool)
 {
     pthread_mutex_lock(&sim.state);
@@ -571,25 +571,25 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
     return CUDA_SUCCESS;
 }
 
-/* Frees all objects in it that were not freed, as the driver does. Under both locks. */
+/* Frees all objects of the context that are still alive, as the driver does. The caller holds both locks. */
 static void context_close(sim_context *context)
 {
     sim_object *object = context->objects;
     sim_count_stop(context);
     sim_check_show(context, true);
-    while (object) { /* a module frees its functions too: start again from the head */
+    while (object) { /* a module frees its functions too, so the loop starts again at the head */
         if (object->kind == SIM_LINK)
             sim_link_drop(object);
         if (object->kind == SIM_MODULE)
             sim_module_close(context, (sim_module *)object);
         else if (object->kind == SIM_FUNCTION) {
-            object = object->next; /* its module frees the object */
+            object = object->next; /* the module of the object frees it */
             continue;
         } else if (object->kind == SIM_ARRAY)
             sim_array_close(context, (sim_array *)object);
         else if (object->kind == SIM_TEXTURE)
             sim_texture_close(context, (sim_texture *)object);
-        else if (object->leave && !sim.mem) { /* a caller's allocator may end with its contexts */
+        else if (object->leave && !sim.mem) { /* a caller's allocator may not outlive its contexts */
             object->leave(object);
             unlink_object(context, object);
             link_object(&sim.homeless, object);
@@ -611,7 +611,7 @@ static void context_close(sim_context *context)
     sim.free_slot = NO_SLOT;
 }
 
-/* A program may end without destroying its contexts. */
+/* Runs at the end of a program, which may not have destroyed its contexts. */
 static void __attribute__((destructor)) show_checks(void)
 {
     for (unsigned i = 0; i < SIM_DEVICES_MOST; i++)
@@ -644,7 +644,7 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 
 static CUresult release_primary(CUdevice device, bool all)
 {
-    pthread_mutex_lock(&sim.work); /* the last release waits for running work */
+    pthread_mutex_lock(&sim.work); /* the last release has to wait for running work */
     CUresult result = sim_begin_bare();
     if (result == CUDA_SUCCESS) {
         const int ordinal = sim_device_ordinal(device);
@@ -669,7 +669,8 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) { return release_primary
 
 CUresult sim_cuDevicePrimaryCtxReset(CUdevice device) { return release_primary(device, true); }
 
-/* How a thread waits, and similar flags. Only checks that at most one scheduling bit is set. */
+/* Sets flags such as the way in which a thread waits. They have no effect, and the function only checks that at most
+ * one scheduling bit is set. */
 static bool right_flags(unsigned flags)
 {
     unsigned way = flags & CU_CTX_SCHED_MASK;
@@ -771,7 +772,7 @@ CUresult sim_cuCtxDestroy(CUcontext handle)
 
 /* ---- the thread's current context ---- */
 
-/* The primary context may be made current while it is not retained, as with libcuda. */
+/* As in libcuda, the primary context may be made current while it is not retained. */
 static bool is_context(CUcontext context) { return primary_of(context) >= 0 || sim_context_find(context); }
 
 bool kiln__sim_has_context(const void *context) { return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK; }

@@ -1,4 +1,4 @@
-/* tensor_map.c - tensor maps: the rules that cuda.h states for cuTensorMapEncode*, and the maps themselves. */
+/* tensor_map.c - tensor maps: checks the rules that cuda.h states for cuTensorMapEncode*, and makes the maps. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static bool set_fault(kiln__tensor_fault *fault, kiln__tensor_field field, unsig
     return false;
 }
 
-/* Checks the enumerations and the rank, and whether they go together. */
+/* Checks the enumerations and the rank, and their combination. */
 static bool check_kinds(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
     const bool apart = map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
@@ -99,7 +99,7 @@ static bool check_memory(const kiln__tensor_map *map, kiln__tensor_fault *fault)
     return true;
 }
 
-/* The bytes that `count` elements of the inner dimension take in shared memory. */
+/* Returns the bytes that `count` elements of the inner dimension take in shared memory. */
 static bool check_inner(const kiln__tensor_map *map, kiln__tensor_field field, uint32_t count,
                         kiln__tensor_fault *fault)
 {

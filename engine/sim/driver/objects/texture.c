@@ -6,7 +6,7 @@
 
 /* ---- resources ---- */
 
-/* Linear memory: alignment and extent are checked here, the allocation when a kernel reads. */
+/* Checks alignment and extent of linear memory. The allocation is checked when a kernel reads. */
 static CUresult linear_image(const CUDA_RESOURCE_DESC *r, vm_image *image)
 {
     const sim_profile *profile = sim_current_profile();
@@ -133,7 +133,7 @@ static CUresult apply_sampling(const CUDA_TEXTURE_DESC *d, const CUDA_RESOURCE_D
     t->least = d->minMipmapLevelClamp;
     t->most = d->maxMipmapLevelClamp;
     memcpy(t->border, d->borderColor, sizeof t->border);
-    if (r->resType == CU_RESOURCE_TYPE_LINEAR) { /* fetched by index, zero outside */
+    if (r->resType == CU_RESOURCE_TYPE_LINEAR) { /* such a texture is fetched by index, and gives zero outside */
         t->linear = t->normalized = false;
         t->edge[0] = VM_EDGE_BORDER;
         memset(t->border, 0, sizeof t->border);
@@ -236,9 +236,9 @@ CUresult sim_cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *
 
 CUresult sim_cuSurfObjectDestroy(CUsurfObject object) { return texture_destroy(object, true); }
 
-/* ---- looking at one ---- */
+/* ---- queries ---- */
 
-/* Copies `bytes` from `offset` in the object. */
+/* Copies `bytes` bytes from the offset `offset` in the object. */
 static CUresult texture_look(uint64_t handle, bool surface, void *out, size_t offset, size_t bytes, bool view)
 {
     sim_context *context;

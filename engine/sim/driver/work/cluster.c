@@ -1,4 +1,4 @@
-/* cluster.c - clusters of a launch: which sizes are allowed, and how many clusters fit on the device. */
+/* cluster.c - clusters of a launch: checks their size, and computes how many clusters fit on the device. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -43,8 +43,8 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
 
 /* ---- occupancy ---- */
 
-/* The blocks of a cluster are on one GPC. If the profile does not say how many SMs each GPC has, pairs of SMs are
- * spread evenly. */
+/* The blocks of a cluster are on one GPC. If the profile does not give the number of SMs of each GPC, pairs of SMs are
+ * assumed to be spread evenly. */
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
 {
     const sim_model *model = sim_current_profile()->model;
@@ -64,8 +64,8 @@ uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
     return found;
 }
 
-/* Begins a query about the clusters of a launch: finds the kernel, how many of its blocks fit on an SM, and its
- * cluster, or 0 if there is none. */
+/* Begins a query about the clusters of a launch: finds the kernel, how many of its blocks fit on an SM, and the size of
+ * its cluster, or 0 for a launch without clusters. */
 static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, const sim_function **function,
                                uint64_t *per_sm, unsigned cluster[3])
 {
@@ -78,7 +78,8 @@ static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, 
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const unsigned block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
     uint64_t threads = 1;
-    for (int axis = 0; axis < 3; axis++) /* each side is at most the whole block, so no product overflows */
+    /* each extent is at most the size of the whole cluster, so no product overflows */
+    for (int axis = 0; axis < 3; axis++)
         threads *= block[axis] <= (*function)->resources.max_threads ? block[axis] : 0;
     if (threads == 0 || threads > (*function)->resources.max_threads ||
         config->sharedMemBytes > (unsigned)(*function)->dynamic_limit)

@@ -1,8 +1,8 @@
 /* cu_work.h - work as data. Everything that can be put into a stream is an operation (sim_op). An operation runs at once,
  * or becomes a node of the graph into which its stream is captured (programs/).
  *
- * Locks: the state lock guards objects, the work lock guards work. A comment says which of them a function needs;
- * without such a comment it needs the state lock. */
+ * Locks: the state lock guards objects, the work lock guards work. The comment of a function names the locks that its
+ * caller must hold. Without such a comment the caller must hold the state lock. */
 #ifndef KILN_SIM_CU_WORK_H
 #define KILN_SIM_CU_WORK_H
 
@@ -14,17 +14,17 @@ typedef struct sim_op sim_op;
  * point. */
 struct sim_op {
     CUgraphNodeParams what;
-    /* Runs an operation of a kind that the driver does not know (programs/). If it is NULL, the driver knows the kind, or
-     * there is nothing to do. *context is NULL afterwards if the context ended meanwhile. Needs both locks. */
+    /* Runs an operation of a kind that the driver does not know (programs/). NULL: the driver knows the kind, or the
+     * operation does nothing. *context is NULL afterwards if the context has ended meanwhile. Needs both locks. */
     CUresult (*run)(sim_context **context, const sim_op *op);
     void *owned;
     size_t owned_bytes, pointers; /* kernels: `owned` begins with this many pointers into itself */
-    struct sim_graph *child;      /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
+    struct sim_graph *child;      /* CU_GRAPH_NODE_TYPE_GRAPH: a copy that belongs to this operation */
     CUcontext to, from;           /* the two contexts of a copy; NULL: the context of the operation */
     CUcontext in;                 /* the context in which it runs; NULL: the context of the graph */
     bool cooperative;
     unsigned cluster[3]; /* blocks of a cluster; 0: the size that the kernel requires */
-    int priority;        /* priority and window are stored and reported, and have no effect */
+    int priority;        /* priority and window can be set and queried, but have no effect */
     CUaccessPolicyWindow window;
 };
 
@@ -39,7 +39,7 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
  * has ended. Needs the state lock. */
 sim_context *sim_op_context(sim_context *context, const sim_op *op);
 
-/* Returns the stream for the profile of a program (program.c), or NULL if no profile is made. */
+/* Returns the stream of an operation for the profile of a program (program.c), or NULL if no profile is made. */
 sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
 
 /* The functions for each kind of operation, in the files of that kind. */
@@ -55,8 +55,8 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op);
 /* Returns true for a copy between two devices. In the legacy stream such a copy waits for all work of both, and all
  * later work waits for it. */
 bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2]);
-/* Returns true if the host counts as waiting for the copy: it is in the legacy stream, and its host memory is not
- * shared. */
+/* Returns true if the host counts as waiting for the copy: the copy is in the legacy stream, and its host memory is not
+ * shared with the device. */
 bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op);
 CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
 CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
@@ -68,34 +68,35 @@ bool sim_right_window(const CUaccessPolicyWindow *window);
  * Functions about work that runs need both locks; the other ones need the state lock. */
 typedef struct sim_order sim_order;
 void sim_order_begin(sim_context *context, CUstream stream); /* Begins work in the stream. */
-/* Tells that the running work touches memory. `what` names the operation, such as "the host's copy". The text must stay
- * valid until the order forgets the work. */
+/* Records that the running work accesses a range of memory. `what` names the operation, such as "the host's copy". The
+ * text must stay valid until the order forgets the work. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
 void sim_order_end(sim_context *context);
 /* Calls a function of the host from the running work, without locks (sim_call_out()). */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
-/* Guards the pinned memory of asynchronous copies from now on, in all contexts (pinned.c). */
+/* Switches on the guards for pinned memory of asynchronous copies, for all contexts (pinned.c). */
 void sim_order_guard(void);
-/* Tell that the host has waited: for the stream, for all work of the context, or for the work that the event marks. */
+/* Record that the host has waited for the stream, for all work of the context, or for the work that the event marks. */
 void sim_order_waited(sim_context *context, CUstream stream);
 void sim_order_waited_all(sim_context *context);
 void sim_order_waited_event(sim_context *context, const sim_event *event);
-/* Tells that the event marks the stream's work so far. If `stream` is NULL, it marks all work of the context. */
+/* Records that the event marks the stream's work so far, or all work of the context if `stream` is NULL. */
 void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event);
-/* Tells that the stream waits for the work that the event marks, which may belong to another context. If `event` is
- * NULL, the stream waits for all work of its own context. */
+/* Records that the stream waits for the work that the event marks. The event may belong to another context. If `event`
+ * is NULL, the stream waits for all work of its own context. */
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
-/* Called after the operation has run. A host function, or a value in memory, may tell others that the stream's work is
- * done. */
+/* Called after the operation has run. A host function, or a write of a value in memory, may tell other threads that the
+ * stream's work is done. */
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
-/* Orders all work of these contexts so far before all their later work. */
+/* Orders all earlier work of these contexts before all their later work. */
 void sim_order_devices_wait(sim_context *const *contexts, size_t count);
 /* Called before each launch: sets the time of the checks of all contexts to the same value. */
 void sim_order_time(void);
 void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
-/* Protects whole pages. `reads`: the copy only reads them, so only writes of the host are caught. Returns the number of
+/* Guards whole pages. `reads`: the copy only reads them, so only writes of the host are detected. Returns the number of
  * the guard, or -1 if it cannot be set. Needs the state lock. */
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
-/* Removes a guard. Returns true if the host has touched the pages; `where` then says from where, or is empty. */
+/* Removes a guard. Returns true if the host has touched the pages; `where` then describes the code that accessed them,
+ * or is empty. */
 bool sim_guard_clear(int number, uint64_t *address, char *where, size_t room);
 #endif

@@ -10,14 +10,15 @@ typedef struct shape {
     unsigned grid[3], block[3];
     unsigned shared;
     bool cooperative;
-    unsigned cluster[3];         /* 0: as the kernel says */
-    CUaccessPolicyWindow window; /* stored in a node only */
+    unsigned cluster[3];         /* 0: the kernel's directives decide */
+    CUaccessPolicyWindow window; /* it is only stored in a node */
 } shape;
 
 /* The shape of a launch's clusters, and how many blocks and clusters the device runs at the same time. */
 typedef struct residence {
     unsigned cluster[3];
-    uint64_t cluster_size, blocks_per_sm, clusters; /* clusters: on the device; 0 if they have one block */
+    /* clusters: the number on the device; 0 if a cluster has one block */
+    uint64_t cluster_size, blocks_per_sm, clusters;
 } residence;
 
 static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
@@ -57,7 +58,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch, r
     made->cluster_size = size;
     made->blocks_per_sm = per_sm;
     made->clusters = size > 1 ? sim_resident_clusters(per_sm, size) : 0;
-    const uint64_t held = size > 1 ? size * made->clusters : sms * per_sm; /* blocks at once */
+    const uint64_t held = size > 1 ? size * made->clusters : sms * per_sm; /* blocks that run at the same time */
     if (size > 1 && !held)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (launch->cooperative && blocks > held)
@@ -112,7 +113,7 @@ static CUresult get_result(vm_fault_kind kind)
     case VM_FAULT_MISALIGNED: return CUDA_ERROR_MISALIGNED_ADDRESS;
     case VM_FAULT_INSTRUCTION: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case VM_FAULT_ASSERT: return CUDA_ERROR_ASSERT;
-    case VM_FAULT_STEPS: /* a GPU's watchdog would end all three */
+    case VM_FAULT_STEPS: /* on a GPU the watchdog would end the kernel in all three cases */
     case VM_FAULT_DEADLOCK:
     case VM_FAULT_TIME: return CUDA_ERROR_LAUNCH_TIMEOUT;
     case VM_FAULT_STACK: return CUDA_ERROR_HARDWARE_STACK_ERROR;
@@ -123,7 +124,8 @@ static CUresult get_result(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* Per thread: limits and the order of blocks belong to the thread that sets them, not to the device. */
+/* These settings are per thread: the limits and the order of blocks belong to the thread that sets them, not to the
+ * device. */
 static _Thread_local struct {
     uint64_t deadline;
     const volatile int *stop;
@@ -138,7 +140,7 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
-/* Runs a kernel under the context's limits and observers, and records its fault. */
+/* Runs a kernel with the limits and the observers of the context, and records its fault. */
 static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch,
                            const residence *made, const void *params)
 {
@@ -175,12 +177,13 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     vm_counters counters = {0};
     vm_fault fault = {.kind = VM_OK};
     uint64_t start = kiln__now_ns();
-    sim_pause(); /* `work` stays held, so nothing that the kernel uses can be freed */
+    sim_pause(); /* this thread still holds `work`, so nothing that the kernel uses can be freed */
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
     sim_estimate_ran(context, &estimate, kind == VM_OK, &timed);
     sim_programs()->program_ran(context, &noted, kind == VM_OK, &timed);
     sim_count_ran(context, function, &counters);
+    sim_report_new(context);
     sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
     if (kind == VM_OK)
         return CUDA_SUCCESS;
@@ -211,7 +214,7 @@ static shape get_shape(const sim_op *op)
                    op->window};
 }
 
-/* Returns where the parameter block begins in the memory of a kernel's operation: behind a pointer to each
+/* Returns the offset of the parameter block in the memory of a kernel's operation. Before it there is a pointer to each
  * parameter. */
 static size_t get_block_start(const ptx_function *source)
 {
@@ -271,7 +274,8 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                                   : result;
 }
 
-/* Tells the checks why a launch was refused: a program with <<<>>> may never ask. */
+/* Reports to the checks why a launch was refused, because a program that launches with <<<>>> may never query the
+ * error. */
 static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
     const sim_function *function = context->check ? sim_object_find(context, handle, SIM_FUNCTION) : NULL;
@@ -353,7 +357,7 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap that does not happen here */
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap, which the simulator never makes */
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:

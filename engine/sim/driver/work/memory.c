@@ -64,7 +64,8 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
 {
     sim_context *context;
     SIM_TRY(sim_begin_work(&context));
-    CUresult result = sim_programs()->forbid(context); /* also for NULL, for which the call has no other effect */
+    /* the capture is also tested for NULL, for which the call does nothing else */
+    CUresult result = sim_programs()->forbid(context);
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
@@ -146,7 +147,7 @@ static bool is_host_missing(const sim_side *where)
     return where->address >= VM_GLOBAL_BASE && where->address < SIM_DEVICE_ONLY_END;
 }
 
-/* With unified addressing, a device address is a device address even if the call says that it is the host's. */
+/* With unified addressing, a device address is recognised even if the call declares it as an address of the host. */
 static bool side_is_device(const sim_side *where)
 {
     uint64_t base, size;
@@ -175,8 +176,8 @@ void *sim_side_resolve(const sim_side *where, size_t bytes)
 
 /* ---- fills ---- */
 
-/* Sets *bytes to the distance from the first to the end of the last byte that is written. Returns false if the extent
- * cannot be filled. */
+/* Sets *bytes to the distance from the first byte to the end of the last byte that is written. Returns false if the
+ * extent cannot be filled. */
 static bool fill_extent(const CUDA_MEMSET_NODE_PARAMS_v2 *to, size_t *bytes)
 {
     size_t row;

@@ -1,5 +1,5 @@
-/* op.c - work as data: a stream executes operations. The driver knows kernels, copies, fills, host functions and events;
- * programs/ adds kinds of its own (sim_op.run). */
+/* op.c - work as data: a stream executes operations. The driver knows kernels, copies, fills, host functions and
+ * events; programs/ adds further kinds (sim_op.run). */
 #include "cu_work.h"
 
 static CUresult run_record(sim_context *context, CUevent handle)
@@ -10,7 +10,7 @@ static CUresult run_record(sim_context *context, CUevent handle)
     event->recorded = true;
     event->capture = 0;
     event->clock_ns = sim_clock(context);
-    sim_order_record(context, NULL, event); /* the event is recorded by a node of a graph, so it marks all work */
+    sim_order_record(context, NULL, event); /* a node of a graph records the event, so it marks all work */
     sim_programs()->program_record(context, event);
     return CUDA_SUCCESS;
 }
@@ -35,8 +35,9 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
             *context = NULL;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(in, op->what.eventRecord.event);
-    default: /* events mark work that is done, and the nodes of a child graph are separate steps */
-        return op->run ? op->run(context, op) : CUDA_SUCCESS;
+    /* other kinds need no edge: events mark work that is already complete, and the nodes of a child graph are separate
+     * operations */
+    default: return op->run ? op->run(context, op) : CUDA_SUCCESS;
     }
 }
 
@@ -48,7 +49,7 @@ void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
         sim_order_waited(context, stream); /* the host may read what they write */
 }
 
-/* Tells order.c which edges follow from an operation that has run. */
+/* Adds the happens-before edges of an operation that has run (order.c). */
 static void record_edges(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)

@@ -1,16 +1,17 @@
 /* order.c - the happens-before order of streams, for the checks.
  *
- * Work is done when it is enqueued, so concurrency of streams cannot be observed. It is computed with vector clocks. A
- * *lane* is a stream as the clocks see it. The works of a lane are numbered from 1. `known[lane]` is the vector clock
- * of the lane: for each other lane, the number of that lane's works that happened before this lane's next work.
- * Launches and copies that are not ordered and touch the same memory, of which one writes, are a race.
+ * The simulator completes work when it is enqueued, so streams never run concurrently. Vector clocks compute which work
+ * could be concurrent on a GPU. A *lane* is a stream in the vector clocks. The works of a lane are numbered from 1.
+ * `known[lane]` is the vector clock of the lane: for each other lane, the number of that lane's works that happened
+ * before this lane's next work. Two launches or copies race if they are not ordered, access the same memory, and one of
+ * them writes.
  *
  * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
- * like streams of one. The host is one more clock, for all of its threads: after a call that waits, everything that the
- * host enqueues later is ordered after the work that it has waited for. Knowledge that bypasses the driver (a kernel's
- * flag in mapped memory) is not seen. Nodes of one graph count as ordered.
+ * like streams of one. The host has one more clock, for all of its threads together. After a call that waits,
+ * everything that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
+ * writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered.
  *
- * The life of a work has four steps. First, sim_order_begin() appends the work; it runs while `span.until` is
+ * A work goes through four states. First, sim_order_begin() appends the work. The work runs while `span.until` is
  * UINT32_MAX. Then sim_order_touch() adds its ranges, and sim_order_end() closes its span. Finally forget_works()
  * removes the work when the host has waited for it, because all later work is then ordered after it. */
 #include <inttypes.h>
@@ -22,7 +23,7 @@
 
 enum { LANES = 256, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };
 #define HOST LANES                 /* the index of the host's clock */
-#define TIME_MOST (UINT32_MAX / 4) /* the time at which the checks start again at 1 */
+#define TIME_MOST (UINT32_MAX / 4) /* when the time of the checks is above this value, it restarts at 1 */
 
 /* A launch, copy or fill that has begun. */
 typedef struct work {
@@ -33,7 +34,7 @@ typedef struct work {
 typedef struct range { /* memory that a copy or a fill touches */
     uint32_t lane, number;
     bool write, pinned; /* pinned: a guard protects the memory against the host */
-    bool managed;       /* kernels have used it in that span; otherwise a copy has */
+    bool managed;       /* true: kernels have used the memory in that span; false: a copy has */
     vm_period span;
     int guard;        /* the number of its guard, or -1 */
     const char *what; /* "the host's copy" */
@@ -94,8 +95,8 @@ static bool find_shared(const sim_context *context, uint64_t address, uint64_t *
     return host || variable;
 }
 
-/* Guards a range. Pages at its ends that hold other data of the host stay open. Returns the number of the guard, or
- * -1. */
+/* Guards a range. A page at its ends that also has other data of the host is not guarded. Returns the number of the
+ * guard, or -1. */
 static int guard_range(const range *r)
 {
     const sim_context *context = r->context;
@@ -111,7 +112,7 @@ static int guard_range(const range *r)
 
 /* ---- the order ---- */
 
-/* Tells the checks that nothing is concurrent with the work to come. */
+/* Tells the checks that no work is concurrent with the next work. */
 static void clear_spans(sim_order *o)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
@@ -120,7 +121,7 @@ static void clear_spans(sim_order *o)
     o->span_count = 0;
 }
 
-/* Forgets works and ranges: of the context if it is not NULL, otherwise of all work that the host knows to be done. */
+/* Removes works and their ranges: all of the context if it is not NULL, otherwise all for which the host has waited. */
 static void forget_works(sim_order *o, const sim_context *context)
 {
     const uint32_t *known = o->known[HOST];
@@ -141,7 +142,7 @@ static void forget_works(sim_order *o, const sim_context *context)
     o->first_range = before;
 }
 
-/* A context leaves the order. The last one frees it. */
+/* Removes a context from the order. The last context frees the order. */
 static void leave_order(sim_context *context)
 {
     sim_order *o = context->order;
@@ -214,14 +215,16 @@ static work *get_running(sim_order *o)
 static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, bool legacy)
 {
     uint32_t lane = o->lanes;
-    if (lane == LANES) /* reuse the lane of a destroyed stream: its work counts as ordered before the new stream's */
+    /* reuse the lane of a destroyed stream, whose work counts as ordered before the work of the new stream */
+    if (lane == LANES)
         for (lane = 1; lane < LANES; lane++)
             if (o->vacant[lane] && (!o->owner[lane] || (o->owner[lane] == context && o->blocking[lane] == blocking)))
                 break;
     if (lane == LANES) {
         o->lost = true;
         remove_all_guards(o);
-        if (!get_running(o)) /* a kernel on another thread may be reading the spans: cleared when it ends */
+        /* otherwise a kernel on another thread may be reading the spans, which are cleared when it ends */
+        if (!get_running(o))
             clear_spans(o);
         return 0;
     }
@@ -242,7 +245,7 @@ static uint32_t get_legacy_lane(const sim_order *o, const sim_context *context)
     return 0;
 }
 
-/* Returns the lane of a stream, which gets one at its first work. */
+/* Returns the lane of a stream. A stream gets its lane at its first work. */
 static uint32_t get_lane(sim_context *context, sim_order *o, CUstream handle)
 {
     sim_stream *stream = sim_stream_at(context, handle, true);
@@ -277,8 +280,8 @@ static uint32_t *get_clock(sim_order *o, uint32_t lane)
     return known;
 }
 
-/* Sets `known` to the clock of everything that the context has enqueued so far. If `context` is NULL, of all
- * contexts. */
+/* Sets `known` to the clock of everything that the context has enqueued so far. If `context` is NULL, to the clock of
+ * everything that all contexts have enqueued. */
 static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t *known)
 {
     memset(known, 0, sizeof o->done);
@@ -291,7 +294,7 @@ static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t 
 
 /* ---- waiting ---- */
 
-/* Joins a clock into the host's clock. Another thread's work may be running, which is not done yet. */
+/* Joins a clock into the host's clock. Work of another thread may still be running. It does not count as done. */
 static void join_host(sim_order *o, const uint32_t *known)
 {
     const work *now = get_running(o);
@@ -394,7 +397,7 @@ static void keep_time(sim_order *o)
 
 void sim_order_time(void) { keep_time(NULL); }
 
-/* Makes room: treats the older half of the works as done. */
+/* Makes room in the list: treats the older half of the works as done. */
 static void drop_old(sim_order *o)
 {
     uint32_t known[LANES] = {0};
@@ -434,7 +437,7 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane)
                                        .context = context};
 }
 
-/* Returns the order, ready for new work: removes all guards, because the work may use the guarded memory. */
+/* Returns the order for new work. Removes all guards first, because the work may use the guarded memory. */
 static sim_order *prepare_order(sim_context *context)
 {
     sim_order *o = get_order(context);
@@ -467,8 +470,8 @@ static bool is_concurrent(const sim_order *o, const work *now, const range *r)
     return (r->lane != now->lane || r->number != now->number) && r->number > o->known[now->lane][r->lane];
 }
 
-/* Compares the range with kernels of concurrent work, by the checks' shadow cells, and with the ranges of concurrent
- * copies. */
+/* Reports races of the range with concurrent kernels, which are found in the shadow cells of the checks, and with the
+ * ranges of concurrent copies. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write)
 {
     sim_order *o = get_order(context);
@@ -520,8 +523,8 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
     return true;
 }
 
-/* Adds managed memory and variables that the work's kernels have used, to be guarded. But a kernel may have written a
- * flag there that tells the host of its end. In that case the host may be ordered after it, and nothing is guarded. */
+/* Guards the managed memory and variables that the work's kernels have used. If a kernel may have written a flag there
+ * that tells the host of its end, the host may be ordered after the kernel. Then nothing is guarded. */
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
     vm_info v;
@@ -545,7 +548,8 @@ static void guard_managed(sim_context *context, sim_order *o, const work *now)
             return;
 }
 
-/* Tells the check of each context the names of launches that other checks have seen. */
+/* Copies the names of launches to the check of each context, because its findings may name launches of other contexts.
+ */
 static void share_launches(vm_period span)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))

@@ -1,7 +1,7 @@
 /* pinned.c - guards for pinned memory. While an asynchronous copy uses pinned memory, and until the host has waited for
  * the copy, the host must not touch the copy's target nor change its source. The pages are protected. The first access
- * of the host ends in a signal, is recorded, and goes on. Only processes that are checked by their environment have
- * guards, because a signal belongs to the whole process. */
+ * of the host raises a signal. The handler records the access and opens the pages, and the program continues. Guards
+ * exist only if the environment switches the checks on, because a signal handler applies to the whole process. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,13 +16,14 @@
 
 enum { GUARDS = 256, LATE_MOST = 1000 };
 
-/* Changed under the state lock; the handler, on any thread, reads them. */
+/* The driver changes the guards under the state lock. The signal handler reads them, on any thread. */
 typedef struct guard {
-    _Atomic uintptr_t first, end; /* whole pages; they stay when it is cleared */
+    _Atomic uintptr_t first, end; /* the bounds of whole pages; they keep their values when the guard is removed */
     atomic_bool set;
     _Atomic uintptr_t touched; /* the address that the host touched; 0: none */
     _Atomic uintptr_t fired;   /* address of the code that touched it; 1: unknown; 0: nothing has touched it */
-    atomic_uint late;          /* faults since it was cleared: of threads that touched it just before */
+    /* number of faults after the guard was removed, from threads that accessed the pages just before */
+    atomic_uint late;
 } guard;
 static guard guards[GUARDS];
 static struct sigaction before;
@@ -51,7 +52,8 @@ static void call_old_handler(int number, siginfo_t *info, void *context)
         before.sa_handler(number);
 }
 
-/* The access is made again when this returns: with memory that is open now, or to end the process. */
+/* When the handler returns, the access is made again. It succeeds if the pages are open now. Otherwise it ends the
+ * process. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -60,7 +62,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
         uintptr_t first = atomic_load(&guards[i].first), end = atomic_load(&guards[i].end);
         if (address < first || address >= end)
             continue;
-        if (!atomic_load(&guards[i].set)) { /* if the memory no longer exists, the fault is the program's own */
+        /* if the memory no longer exists, the program itself has caused the fault */
+        if (!atomic_load(&guards[i].set)) {
             ours |= atomic_fetch_add(&guards[i].late, 1) < LATE_MOST;
             continue;
         }
@@ -87,7 +90,7 @@ int sim_guard_set(uint64_t address, uint64_t bytes, bool reads)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sigaction now;
     pthread_once(&once, install_handler);
-    /* A handler that the program has installed since would get the faults. */
+    /* If the program has installed its own handler meanwhile, that handler would get the signals. */
     if (sigaction(SIGSEGV, NULL, &now) != 0 || !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
         return -1;
     for (int i = 0; i < GUARDS; i++) {

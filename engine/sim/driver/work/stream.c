@@ -1,6 +1,9 @@
-/* stream.c - streams and events. Work is done when the call that enqueues it returns. Streams allow this order among
- * others. So the host can only wait for another thread's kernel or host function. An event reads the context's clock:
- * the host time of the device's work so far. That is the speed of the simulator and not an estimate of a GPU. */
+/* stream.c - streams, events and host functions. Work is complete when the call that enqueues it returns, which the
+ * rules of streams allow. So a call that waits has to wait only for the kernel or the host function of another thread.
+ * An event reads the clock of its context, which is the host time that the device's work has taken so far. This time is
+ * the speed of the simulator and not an estimate of a GPU. Every function takes the state lock (sim_begin()). A
+ * function that runs work, or waits for a kernel of another thread, also takes the work lock (sim_begin_work()). A
+ * function that waits for host functions of other threads first calls sim_wait_idle(). */
 #include <string.h>
 
 #include "cu_work.h"
@@ -31,7 +34,8 @@ static sim_stream *stream_new(sim_context *context, unsigned flags, int priority
     return made;
 }
 
-/* A thread's own default streams, in the contexts in which it has used one: for captures, checks and profiles. */
+/* The per-thread default streams of this thread, one for each context in which it has used one. Captures, checks and
+ * profiles need them as objects. If there are more than SIM_DEVICES_MOST, the oldest is forgotten. */
 static _Thread_local struct {
     uint64_t streams[SIM_DEVICES_MOST];
     unsigned next;
@@ -57,7 +61,8 @@ sim_stream *sim_stream_noted(sim_context *context, CUstream stream)
     return sim_programs()->program_on() ? sim_stream_at(context, stream, true) : NULL;
 }
 
-/* Priorities are stored and reported, clamped to the range as the driver does; they have no effect here. */
+/* Clamps the priority to the range of the device, as the driver does, and stores it for queries. Priorities have no
+ * effect. */
 CUresult sim_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     sim_context *context;
@@ -159,8 +164,7 @@ CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
     sim_context *context = NULL;
     SIM_TRY(begin_query(stream, id, &context));
     *id = stream ? (uintptr_t)stream
-                 : (uintptr_t)
-                       CU_STREAM_LEGACY; /* handles are not used twice; README.md has the id of CU_STREAM_PER_THREAD */
+                 : (uintptr_t)CU_STREAM_LEGACY; /* a handle is never used again, so it serves as the id */
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -189,7 +193,7 @@ CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
     return sim_end(status ? sim_programs()->capture_status(context, stream, status) : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* A window of 0 bytes means that there is no window. Other ratios and properties than cuda.h names are invalid. */
+/* A window of 0 bytes means that there is no window. A ratio or a property that cuda.h does not allow is invalid. */
 bool sim_right_window(const CUaccessPolicyWindow *window)
 {
     const CUdevice_attribute most = CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE;
@@ -199,7 +203,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window)
             (unsigned)window->missProp <= CU_ACCESS_PROPERTY_STREAMING);
 }
 
-/* Reports an attribute of a stream. The five attributes are stored and reported, and have no other effect here. */
+/* Reports an attribute of a stream. The five attributes can be set and queried, but have no effect. */
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -220,7 +224,7 @@ CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUs
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Stores an attribute of a stream after checking its range. None has an effect here. */
+/* Stores an attribute of a stream after checking its range. The attributes have no effect. */
 CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -267,13 +271,13 @@ CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- host functions: all work before is done, so they are called at once, without locks. They must not call the
- * driver, as on a GPU. ---- */
+/* ---- host functions: all earlier work is complete, so they are called at once, without locks. As on a GPU, they must
+ * not call the driver. ---- */
 
 CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
 {
     sim_context *context;
-    SIM_TRY(sim_begin_work(&context)); /* after the work of other threads */
+    SIM_TRY(sim_begin_work(&context)); /* waits for the running work of other threads */
     context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
@@ -337,7 +341,7 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
     return sim_end_work(context, result);
 }
 
-/* The work that the event marks is done already: only a capture must record the dependency. */
+/* The work that the event marks is already complete. Only a capture must record the dependency. */
 CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     sim_context *context;

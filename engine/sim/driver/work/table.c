@@ -12,8 +12,8 @@ static const sim_entry entries[] = {
 #undef SIM_X
 };
 
-/* Returns the newest form of `name` for a program of CUDA `version`, or NULL. *exists: a form for some version
- * exists. A name is in one of the two lists, with all of its forms. */
+/* Returns the newest form of `name` for a program of CUDA `version`, or NULL. *exists tells whether there is a form for
+ * any version. A name is in only one of the two lists, with all of its forms. */
 static const sim_entry *find_entry(const char *name, int version, bool *exists)
 {
     const sim_entry *best = NULL;
@@ -39,7 +39,7 @@ static void *get_pointer(const sim_entry *found)
     return symbol;
 }
 
-/* The form to which cuda.h maps the name, which is the first one in the lists: older forms come last. */
+/* Returns the form to which cuda.h maps the name. It is the first form in the lists, because older forms come later. */
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)

@@ -1,5 +1,6 @@
-/* transfer.c - copies: contiguous, with a pitch, in two and three dimensions, between contexts, from and to arrays. All
- * are handled as boxes. Each side's extent is checked against its allocation before any byte is copied. */
+/* transfer.c - copies: contiguous, with a pitch, in two and three dimensions, between contexts, from and to arrays.
+ * Every copy is handled as a copy of a box. Each side's extent is checked against its allocation before any byte is
+ * copied. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -9,14 +10,15 @@
 typedef struct corner {
     sim_side side;
     size_t x, y, z, pitch, rows; /* rows: of a slice; x and pitch in bytes */
-    size_t missing;              /* bytes from the first to the last; set only if some are not in memory */
+    /* bytes from the first to the last byte of the box; set only if some of them are not in memory */
+    size_t missing;
 } corner;
 
 typedef struct box {
     size_t width, height, depth;
 } box;
 
-/* The first byte of the box on that side; NULL: not all of the box is in memory. */
+/* Returns the first byte of the box on that side, or NULL if a part of the box is not in memory. */
 static unsigned char *locate(corner *at, const box *size)
 {
     const size_t most = (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PITCH);
@@ -25,7 +27,7 @@ static unsigned char *locate(corner *at, const box *size)
         return NULL;
     if (at->pitch == 0 && size->height == 1 && at->y == 0)
         at->pitch = line;
-    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* the number of rows is not used then */
+    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* then the number of rows has no effect */
         at->rows = 1;
     else if (at->rows < at->y || at->rows - at->y < size->height)
         return NULL;
@@ -45,7 +47,7 @@ static unsigned char *locate(corner *at, const box *size)
     return first;
 }
 
-/* The same in an array, whose handle is the side's address. */
+/* Does the same for an array. The address of the side is the array's handle. */
 static CUresult locate_in_array(corner *at, const box *size, unsigned char **first)
 {
     const sim_array *array = sim_object_find(at->side.context, (const void *)(uintptr_t)at->side.address, SIM_ARRAY);
@@ -73,7 +75,7 @@ static CUresult find_corner(corner *at, const box *size, unsigned char **first)
     return *first ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Reports one row of the box to the checks. */
+/* Reports an access to one row of the box to the checks. */
 static void report_row(const corner *at, const box *size, size_t z, size_t y)
 {
     if (at->side.type != CU_MEMORYTYPE_ARRAY)
@@ -123,7 +125,7 @@ static bool right_type(CUmemorytype type)
 
 /* ---- copies as ops ---- */
 
-/* The context that has the side's memory: with several devices an address says which. */
+/* Returns the context that has the memory of the side. With several devices the address identifies it. */
 static sim_context *get_home(const sim_side *side)
 {
     return side->type == CU_MEMORYTYPE_ARRAY
@@ -131,7 +133,7 @@ static sim_context *get_home(const sim_side *side)
                : sim_home(side->context, side->address);
 }
 
-/* Finds both sides of the copy; reports errors that can be found without their memory. */
+/* Finds both sides of the copy, and reports the errors that do not depend on their memory. */
 static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, corner *from)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
@@ -161,7 +163,7 @@ static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, c
     return CUDA_SUCCESS;
 }
 
-/* That side is memory of the host: not the device's, nor managed. */
+/* Returns true if the side is ordinary memory of the host: neither device memory nor managed memory. */
 static bool is_host(const sim_side *side)
 {
     uint64_t base, bytes;
@@ -219,7 +221,7 @@ static CUresult will_be_there(const sim_context *context, corner *at, const box 
 {
     unsigned char *first;
     const uint64_t address = at->side.address;
-    at->side.write = false; /* nothing is written yet */
+    at->side.write = false; /* the copy is only checked now, and writes nothing */
     CUresult result = find_corner(at, size, &first);
     bool later = result != CUDA_SUCCESS && at->side.type != CU_MEMORYTYPE_ARRAY;
     return later && sim_programs()->graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
@@ -281,7 +283,7 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *what, CUstream stream)
     return what ? submit_copy(what, NULL, NULL, stream) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* A copy between contexts. Its struct has the same fields as an ordinary copy, and the two contexts. */
+/* Makes a copy between contexts. Its struct has the fields of an ordinary copy, and the two contexts. */
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *what, CUstream stream)
 {
     if (!what)
@@ -411,10 +413,10 @@ CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, C
 static bool is_line(sim_context *context, CUarray handle)
 {
     const sim_array *array = sim_object_find(sim_follow(context, handle, SIM_ARRAY), handle, SIM_ARRAY);
-    return !array || (array->image.dims == 1 && !array->image.layers); /* an invalid handle gets its own error later */
+    return !array || (array->image.dims == 1 && !array->image.layers); /* an invalid handle is reported later */
 }
 
-/* An array is NULL if that side is memory. */
+/* Copies a line of bytes between memory and one-dimensional arrays. If a side is memory, its array is NULL. */
 static CUresult copy_line(CUDA_MEMCPY3D what, size_t bytes, CUstream stream)
 {
     sim_context *context;

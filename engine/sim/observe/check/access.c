@@ -1,9 +1,10 @@
 /* access.c - checks loads, stores, atomics, cp.async and matrix accesses: one pass over the shadow cells that the lanes
  * of an instruction touch.
  *
- * bounds.c, race.c and uninitialised.c report what this pass finds. Two things make the common case cheap. Address
- * differences between lanes repeat from warp to warp, so the cells that lanes share are cached by instruction
- * (vm_pattern). And if all marks of a cell are older than the warp's limit, one comparison for each mark is enough.
+ * bounds.c, race.c and uninitialised.c report what this pass finds. Two things make the common case cheap. The address
+ * differences between lanes repeat from warp to warp. So a table entry for each instruction (vm_pattern) keeps which
+ * lanes touch the same cell. And if all marks of a cell are older than the warp's limit, one comparison for each mark
+ * is enough.
  *
  * A checked launch runs on one host thread, so nothing here needs a lock. */
 #include <inttypes.h>
@@ -31,14 +32,14 @@
 /* ---- patterns ---- */
 
 /* Groups the lanes by address: lanes with the same address share one entry. An open-addressing hash table with 64 slots
- * finds equal addresses. The result is cached in the pattern, unless a distance does not fit 32 bits. */
+ * finds equal addresses. The pattern keeps the result, unless a distance does not fit into 32 bits. */
 static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
 {
     enum { SLOTS = 64 };
     uint8_t slot[SLOTS];
     uint64_t used = 0, base = a->address[__builtin_ctz(a->lanes)];
     bool wide = false;
-    if (p->hits) /* a pattern without hits has no parts */
+    if (p->hits) /* a pattern that was never hit has no parts */
         vm_parts_drop(check, p);
     if (a->lanes != VM_ALL)
         memset(p->live, 0, sizeof p->live);
@@ -107,7 +108,7 @@ static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_ma
 }
 
 /* Merges a read into a mark of the same warp or block. If the new read is ordered after the old one, it replaces it.
- * Otherwise the mark stands for several threads (VM_MANY). */
+ * Otherwise the mark represents several threads (VM_MANY). */
 static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 {
     if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || vm_check_before(k->w, r, me->who % VM_LANES, k->shared)) {
@@ -118,9 +119,9 @@ static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
     r->who = (r->who | VM_MANY) & (me->who | ~(uint32_t)VM_STRONG_SIDE);
 }
 
-/* Records a read in one of the cell's two read slots. A slot whose mark is ordered before is free. If both slots hold
- * concurrent reads of other groups, the mark in r2 is dropped, and a race with it may be missed. r2 mostly has the older
- * read, but merge_read() may have renewed it. */
+/* Records a read in one of the two read slots (r1, r2) of the cell. A slot is free if its mark is ordered before this
+ * read. If both slots contain concurrent reads of other warps or blocks, the new read replaces the mark in r2. A race
+ * with that mark may then be missed. r2 usually has the older read, but merge_read() may have renewed it. */
 static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
@@ -133,9 +134,9 @@ static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
         c->r2 = c->r1, c->r1 = *me;
 }
 
-/* Performs the acquire of a strong load or an atomic: a flag's reader learns everything up to its writer's last fence. The whole
- * release sequence is one time, so the reader's `horizon` rises to it. That orders accesses of all threads up to that
- * time, which may be too much. */
+/* Performs the acquire of a strong load or an atomic. The reader of a flag then knows all accesses up to the last fence
+ * of the flag's writer. A cell keeps a single time for the whole release sequence, so the reader's `horizon` rises to
+ * this time. This orders the accesses of all threads up to that time, which may be too many. */
 static void acquire_flag(vm_look *k, const vm_cell *c)
 {
     uint32_t known = c->published;
@@ -162,10 +163,10 @@ static void publish_flag(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
-/* Orders the lanes of the warp that update one address by one atomic. The lanes do it one after the other, so that the
+/* Orders the lanes of the warp that update one address by one atomic. The lanes update it one after the other. So the
  * last lane, which sees the whole count, may read the data that the other lanes wrote before their fence. This function
- * does not know the last lane. Therefore all lanes are ordered behind the warp's last fence, as after __syncwarp()
- * there. */
+ * does not know which lane is the last one. Therefore it orders all lanes after the warp's last fence, as if the fence
+ * were followed by __syncwarp(). */
 static void order_updating_lanes(vm_look *k, uint32_t lanes)
 {
     const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;
@@ -198,6 +199,8 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
         vm_check_conflict(k, &c->r2, false, lanes, offset);
     c->w = me;
+    if (VM_UNLIKELY(k->flight && k->strong))
+        c->w.who |= VM_BULK_SIDE;
     if (VM_UNLIKELY(k->strong && !k->quiet)) {
         publish_flag(k, c);
         order_updating_lanes(k, lanes);
@@ -206,15 +209,15 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
         vm_flight_write(k, c, &me);
 }
 
-/* Returns true if the very thread that makes this access has made the mark, and no other thread. */
+/* Returns true if the mark was made by the thread that makes this access, and by no other thread. */
 static inline bool is_own_mark(const vm_look *k, const vm_marks *m, uint32_t n, const vm_mark *me)
 {
     return ((m->who[n] ^ me->who) & (VM_WHO | VM_MANY | VM_PENDING)) == 0 && !(me->who & VM_MANY) &&
            m->block[n] == me->block && m->stamp[n] > (k->shared ? k->home->check->base : k->check->launch);
 }
 
-/* The common case of check_cell(): records the access if all marks that matter are ordered before or the thread's own.
- * Returns false, and changes nothing, if check_cell() has to decide. */
+/* The common case of check_cell(). Records the access if each mark that matters is ordered before it or belongs to the
+ * same thread. Otherwise changes nothing and returns false, and check_cell() must decide. */
 static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
 {
     const uint32_t limit = k->limit;
@@ -265,7 +268,7 @@ static void visit_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uin
     check_cell(k, &c, me, lanes, lane, offset);
     if (!k->shared && VM_UNLIKELY(k->constant || (k->write && c.constant)))
         vm_check_constant(k, &c, lane);
-    vm_cells *g = &cells[at / VM_CELLS]; /* only these fields may have changed */
+    vm_cells *g = &cells[at / VM_CELLS]; /* writes back the fields that check_cell() may have changed */
     at %= VM_CELLS;
     g->constant[at] = c.constant, g->constant_insn[at] = c.constant_insn;
     if (k->write) {
@@ -287,7 +290,7 @@ static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
     vm_check *owner = a->home->check; /* perhaps another device's */
     unsigned shift = k->w->runner->run->launch->module->check->shift;
     size_t count = (size_t)((a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
-    /* the module has smaller accesses than the cells: start again with finer cells */
+    /* an access of the module is smaller than a cell: start again with smaller cells */
     if (VM_UNLIKELY(shadow->shift > shift)) {
         for (size_t n = 0; n < count; n++) {
             owner->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
@@ -310,7 +313,7 @@ static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
     return *page;
 }
 
-/* Records the use of a page that the host shares: vm_check_track() has asked for that. */
+/* Records the use of a page that the host can also access, if vm_check_track() was called for the allocation. */
 static void record_page_use(const vm_look *k, vm_shadow *shadow, uint64_t offset)
 {
     shadow->used[2 * (offset / VM_SHADOW_PAGE) + k->write] = k->now;
@@ -606,7 +609,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     bad &= ~k.begin_inside;
     if (VM_UNLIKELY(bad))
         poison_registers(w, i, kind, bad);
-    return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* a matrix is loaded by all lanes or by none */
+    return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* either all lanes load a matrix, or none does */
 }
 
 bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)

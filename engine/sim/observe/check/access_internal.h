@@ -6,7 +6,8 @@
 
 /* Checks a load, store, atomic, cp.async or matrix access of the lanes m, and records it in shadow memory. Returns the
  * lanes that may execute it. If a load or an atomic is refused to a lane, the lane's destination registers get poison.
- * A lane whose load begins inside of an allocation and ends outside executes it too, but that load is not recorded. */
+ * A lane whose load begins inside an allocation and ends outside it may execute the load too, but the load is not
+ * recorded. */
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
 /* Checks and records one access of one lane. `flight` is the asynchronous operation that makes it, or 0. Returns false
  * if the access must not be made. */

@@ -21,8 +21,8 @@ static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lan
     return side->addr32 ? (uint32_t)address : address;
 }
 
-/* Begins a copy of one lane. `bar` is the mbarrier on which a load completes, or NULL. Returns its number, or 0 if
- * nothing is checked about it. */
+/* Begins a copy of one lane. `bar` is the mbarrier on which a load completes, or NULL. Returns the number of the
+ * operation, or 0 if the copy is not checked. */
 static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_t *bar, unsigned layout,
                            bool generic)
 {
@@ -66,8 +66,8 @@ static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
            memcmp(a->first, b->first, sizeof a->first) == 0;
 }
 
-/* Checks bulk copies, and values that lanes send to the block of an mbarrier (st.async, red.async). A multicast is one
- * copy to each block of its mask; it reads its source once. */
+/* Checks bulk copies, and values that lanes send to the block of an mbarrier (st.async, red.async). A multicast makes
+ * one copy to each block of its mask, but reads its source once. */
 static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
@@ -226,7 +226,7 @@ static uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn
     return vm_check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;
 }
 
-/* Performs fence.mbarrier_init and fence.proxy.async. Other proxy fences have no effect here. */
+/* Performs fence.mbarrier_init and fence.proxy.async. Other proxy fences have no effect on the checks. */
 static void perform_proxy_fence(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     if (in->op == PTX_OP_FENCE_MBARRIER_INIT)
@@ -255,7 +255,7 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     case PTX_EFFECT_BULK_GROUP: update_groups(w, in, m); return m;
     case PTX_EFFECT_WARPGROUP: return vm_check_product(w, i, in, m);
     case PTX_EFFECT_PROXY_FENCE: perform_proxy_fence(w, in, m); return m;
-    /* the lane's copies so far complete on it */
+    /* the earlier copies of the lane complete on this mbarrier */
     case PTX_EFFECT_COPY_ARRIVE: return vm_check_mbarrier(w, i, m, true);
     case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
     case PTX_EFFECT_CLUSTER_WAIT:

@@ -1,6 +1,6 @@
-/* before.c - the questions about the happens-before order. They ask whether an access, an asynchronous operation, a phase of
- * an mbarrier or a fence happened before the current access of a lane. The answer comes from the vector clocks, which
- * order.c, view.c and flight.c change. */
+/* before.c - tests of the happens-before order: whether an access, an asynchronous operation, a phase of an mbarrier or
+ * a fence happened before the current access of a lane. The answer comes from the vector clocks, which order.c, view.c
+ * and flight.c change. */
 #include "before_internal.h"
 #include "far_internal.h"
 #include "streams_internal.h"
@@ -101,7 +101,7 @@ static bool product_is_complete(const vm_warp *w, const vm_flight *f)
     return false;
 }
 
-/* The same for a product of another block of the cluster. */
+/* Like the function above, for a product of another block of the cluster. */
 static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
 {
     for (uint32_t k = 0; k < 4; k++)
@@ -181,16 +181,18 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
     return s->stamp <= (many ? latest : row[other]);
 }
 
-/* A fence counts in two cases: the writing thread made it after the write, and it happened before this access; or
- * another thread made it, and the write happened before it. */
+/* A fence counts in two cases. Either the writing thread made the fence after the write, and the fence happened before
+ * this access. Or another thread made the fence, and the write happened before the fence. */
 bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
-    const uint32_t who = s->who & VM_WHO, *last = w->block->check->fences[who];
+    const uint32_t who = s->who & VM_WHO;
     if (s->stamp <= c->more->fenced_horizon)
         return true;
-    if (s->block != (uint32_t)w->block->number)
+    /* A grid that a kernel has launched may have a block of the same number, with more threads than this block. */
+    if (s->block != (uint32_t)w->block->number || who / VM_LANES >= w->block->warp_count)
         return false;
+    const uint32_t *last = w->block->check->fences[who];
     if (s->stamp <= c->more->fenced[who / VM_LANES] || s->stamp <= last[VM_FENCES])
         return true;
     for (unsigned n = 0; n < VM_FENCES; n++) {

@@ -6,10 +6,11 @@
 
 /* Returns true if the access `s` happened before the lane's current access. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
-/* Returns true if reads of those lanes of another block's warp up to `when` are ordered before, so that others may
- * overwrite what they read. */
+/* Returns true if the reads that those lanes of another block's warp made up to `when` are ordered before the current
+ * access. The current access may then overwrite the data that they read. */
 bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when);
-/* Returns true if something that another block of the cluster did at the time `when` or later happened before. */
+/* Returns true if an action of another block of the cluster at the time `when` or later happened before the current
+ * access. */
 bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when);
 /* Returns true if the block of that number is in the same cluster. */
 bool vm_check_is_near(const vm_block *block, uint32_t number);

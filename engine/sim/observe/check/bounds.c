@@ -12,50 +12,59 @@
 #include "vm_access.h"
 #include "vm_memory.h"
 
-/* Returns true if the function names the symbol. Shared variables of different kernels have the same offsets, so a
- * variable is this kernel's only if the kernel names it. */
-static bool names_symbol(const vm_function *function, uint32_t symbol)
+/* A search for the last shared variable of a kernel that begins at or before a place. */
+typedef struct nearest {
+    const vm_module *module;
+    uint64_t at, start;
+    const ptx_symbol *symbol; /* NULL: none so far */
+} nearest;
+
+/* Looks at the shared variables that the function names. Shared variables of different kernels have the same offsets, so a
+ * variable is a kernel's own only if the kernel names it. */
+static void find_nearest(const vm_function *function, nearest *found)
 {
     const ptx_function *f = function->ptx;
     for (uint32_t k = 0; k < f->insn_count; k++)
         for (unsigned n = 0; n < f->insns[k].operand_count; n++) {
             const ptx_operand *o = &f->insns[k].operands[n];
-            if ((o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) &&
-                o->index == symbol)
-                return true;
+            if (o->kind != PTX_OPERAND_SYMBOL && !(o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
+                continue;
+            const ptx_symbol *symbol = &found->module->ptx->symbols[o->index];
+            const uint64_t start = found->module->address[o->index];
+            if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && start <= found->at &&
+                (!found->symbol || start > found->start || (start == found->start && symbol > found->symbol)))
+                found->symbol = symbol, found->start = start;
         }
-    return false;
 }
 
-/* Returns a variable's name without its function: of _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
+/* Returns a variable's name without its function. For _ZZ4turnE1s, a local variable of `turn`, it returns "s". */
 static const char *get_source_name(const char *name)
 {
-    size_t length = strlen(name);
-    for (size_t at = 3; strncmp(name, "_ZZ", 3) == 0 && at < length; at++) {
+    const size_t length = strncmp(name, "_ZZ", 3) == 0 ? strlen(name) : 0;
+    for (size_t at = 3; at < length; at++) {
         char *end;
         if (name[at - 1] != 'E' || name[at] < '1' || name[at] > '9')
             continue;
         unsigned long own = strtoul(name + at, &end, 10);
-        if (own && strlen(end) == own)
+        if (own && (size_t)(name + length - end) == own)
             return end;
     }
     return name;
 }
 
-/* Describes a place in shared memory by the symbol table: the last variable of this kernel that begins before it. */
+/* Describes a place in shared memory by the symbol table: the last variable of this kernel that begins before it. The
+ * function of the access comes from its instruction: if the warp does not run, its frame may have been freed. */
 static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
 {
     const vm_run_state *run = k->w->runner->run;
-    const vm_module *module = run->launch->module;
-    const ptx_symbol *best = NULL;
-    uint64_t start_of = 0;
-    for (uint32_t s = 0; s < module->ptx->symbol_count; s++) {
-        const ptx_symbol *symbol = &module->ptx->symbols[s];
-        if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && module->address[s] <= at && at < run->shared_gap &&
-            (!best || module->address[s] >= start_of) &&
-            (names_symbol(run->kernel, s) || names_symbol(k->w->frame->function, s)))
-            best = symbol, start_of = module->address[s];
-    }
+    nearest found = {.module = run->launch->module, .at = at};
+    const vm_function *own = at < run->shared_gap ? vm_check_function_of(found.module, k->insn) : NULL;
+    if (at < run->shared_gap)
+        find_nearest(run->kernel, &found);
+    if (own && own != run->kernel)
+        find_nearest(own, &found);
+    const ptx_symbol *best = found.symbol;
+    const uint64_t start_of = found.start;
     if (best && at - start_of < best->bytes)
         snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
                  get_source_name(best->name), best->bytes);
@@ -88,8 +97,8 @@ const char *vm_check_describe(const vm_look *k, uint32_t lane)
     return vm_check_print(k->check, "%s", text);
 }
 
-/* Reports a lane out of bounds or in freed memory. `owner`: the shared variable that the address was made of, + 1, or
- * 0. */
+/* Reports a lane out of bounds or in freed memory. `owner`: the shared variable from which the address was computed, +
+ * 1, or 0. */
 static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
 {
     bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
@@ -201,8 +210,8 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
     }
 }
 
-/* The result is defined as zero. For linear memory few programs mean that, so it is an error; for arrays it is a
- * note. */
+/* The result of such a read is defined as zero. With linear memory few programs rely on this, so the finding is an
+ * error. With arrays the finding is a note. */
 void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
 {
     vm_check *check = w->runner->run->device->check;

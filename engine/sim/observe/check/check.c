@@ -53,6 +53,7 @@ void vm_check_free(vm_check *check)
         return;
     kiln__arena_free(&check->arena);
     kiln__free(check->mem, check->found);
+    kiln__free(check->mem, check->allocating);
     kiln__free(check->mem, check->flights);
     kiln__free(check->mem, check->fars);
     kiln__free(check->mem, check->launches);
@@ -70,13 +71,13 @@ const kiln_check_finding *vm_check_at(const vm_check *check, size_t index) { ret
 uint64_t vm_check_dropped(const vm_check *check) { return check->dropped; }
 bool vm_check_starved(const vm_check *check) { return check->starved; }
 
-/* The write lock of the device keeps its list of allocations still. Existing shadows of the same check are kept and
- * emptied. */
+/* With the write lock of the device, nobody else can change its list of allocations. Existing shadows of the same check
+ * are kept and emptied. */
 void vm_check_attach(vm_device *device, vm_check *check)
 {
     pthread_rwlock_wrlock(&device->lock);
     vm_check *before = device->check;
-    vm_bury(device); /* nothing runs, so freed memory needs no shadow */
+    vm_bury(device); /* no kernel runs, so freed memory needs no shadow memory */
     for (size_t k = 0; k < device->live_count; k++) {
         vm_allocation *a = device->live[k];
         if (a->shadow && before != check) {
@@ -113,7 +114,7 @@ static bool vm_check_begin(vm_run_state *run)
     vm_module *module = (vm_module *)(uintptr_t)run->launch->module;
     if (!vm_check_analyse_module(module, run->device->mem))
         return false;
-    /* Without streams everything so far is ordered before this launch, so the time may restart. */
+    /* Without streams all earlier work is ordered before this launch, so the time may restart. */
     if (check->time > UINT32_MAX / 2)
         vm_check_anew(run->device, check);
     check->launch = check->time;

@@ -1,5 +1,6 @@
 /* code.c - static analysis of a module: how each instruction is checked, and which shared or local variable an access
  * can touch. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "code_internal.h"
@@ -32,7 +33,7 @@ static enum vm_check_see classify(const ptx_insn *in)
 #define LOCAL_AT 0x80000001u
 #define LOCAL_MOST 0x1000000u
 
-/* The meet of the lattice, as in constant propagation: two different variables give ANYTHING. */
+/* The meet of the lattice (as in constant propagation). The meet of two different variables is ANYTHING. */
 static uint32_t meet_owners(uint32_t a, uint32_t b)
 {
     return a == NOTHING_YET ? b : b == NOTHING_YET || a == b ? a : ANYTHING;
@@ -94,8 +95,8 @@ static uint32_t get_result(const ptx_module *ptx, const uint32_t *regs, const pt
     }
 }
 
-/* Iterates over the function until a fixed point is reached. Each register falls at most twice, but a long chain
- * through loops may need many rounds: after ROUNDS, every register becomes ANYTHING. */
+/* Iterates over the function until a fixed point is reached. A register moves down the lattice at most twice, but a
+ * long chain through loops may need many rounds. After ROUNDS rounds every register becomes ANYTHING. */
 static void analyse_registers(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
 {
     enum { ROUNDS = 64 };
@@ -139,30 +140,59 @@ static uint32_t local_symbol(const ptx_module *ptx, const ptx_function *f)
     return found;
 }
 
+static int compare_starts(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The local variables of a function: the .local symbol that holds them, and where they begin in it, in ascending
+ * order. */
+typedef struct locals {
+    uint32_t symbol; /* UINT32_MAX: none, or several */
+    uint32_t *starts, count;
+} locals;
+
+static void find_locals(const ptx_module *ptx, const ptx_function *f, const uint32_t *regs, locals *out)
+{
+    out->symbol = local_symbol(ptx, f);
+    out->count = 0;
+    for (uint32_t r = 0; r < f->reg_count; r++)
+        if (is_owner(regs[r]) && regs[r] >= LOCAL_AT)
+            out->starts[out->count++] = regs[r] - LOCAL_AT;
+    qsort(out->starts, out->count, sizeof *out->starts, compare_starts);
+}
+
 /* Returns the bounds in the frame of the local variable that begins at `start`. It ends where the next variable
  * begins. */
-static vm_check_local_piece get_piece(const vm_module *module, const ptx_function *f, const uint32_t *regs,
-                                      uint32_t start)
+static vm_check_local_piece get_piece(const vm_module *module, const locals *all, uint32_t start)
 {
-    const uint32_t symbol = local_symbol(module->ptx, f);
-    if (symbol == UINT32_MAX || start >= module->ptx->symbols[symbol].bytes)
+    if (all->symbol == UINT32_MAX || start >= module->ptx->symbols[all->symbol].bytes)
         return (vm_check_local_piece){0};
-    uint32_t end = (uint32_t)module->ptx->symbols[symbol].bytes;
-    for (uint32_t r = 0; r < f->reg_count; r++)
-        if (is_owner(regs[r]) && regs[r] > LOCAL_AT + start && regs[r] < LOCAL_AT + end)
-            end = regs[r] - LOCAL_AT;
-    const uint32_t base = (uint32_t)module->address[symbol];
+    uint32_t end = (uint32_t)module->ptx->symbols[all->symbol].bytes, low = 0, high = all->count;
+    while (low < high) { /* the first variable after `start` */
+        const uint32_t middle = low + (high - low) / 2;
+        if (all->starts[middle] <= start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < all->count && all->starts[low] < end)
+        end = all->starts[low];
+    const uint32_t base = (uint32_t)module->address[all->symbol];
     return (vm_check_local_piece){base + start, base + end};
 }
 
-/* Sets the variable of each access of a function. */
-static void find_owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *out,
+/* Sets the variable of each access of a function. `regs` and `starts` have room for a number for each register. */
+static void find_owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *starts, uint32_t *out,
                         vm_check_local_piece *pieces)
 {
     const ptx_module *ptx = module->ptx;
     const ptx_function *f = &ptx->functions[function];
+    locals all = {.starts = starts};
     memset(regs, 0, f->reg_count * sizeof *regs);
     analyse_registers(ptx, f, regs);
+    find_locals(ptx, f, regs, &all);
     for (uint32_t k = 0; k < f->insn_count; k++) {
         const ptx_insn *in = &f->insns[k];
         enum vm_check_see see = classify(in);
@@ -173,7 +203,7 @@ static void find_owners(const vm_module *module, uint32_t function, uint32_t *re
         uint32_t owner = get_owner(ptx, regs, &in->operands[result ? 1 : 0]);
         out[k] = is_owner(owner) && owner < LOCAL ? owner : 0;
         if (is_owner(owner) && owner >= LOCAL_AT)
-            pieces[k] = get_piece(module, f, regs, owner - LOCAL_AT);
+            pieces[k] = get_piece(module, &all, owner - LOCAL_AT);
     }
 }
 
@@ -207,7 +237,7 @@ bool vm_check_analyse_module(vm_module *module, const kiln_allocator *mem)
         most = ptx->functions[f].reg_count > most ? ptx->functions[f].reg_count : most;
     uint8_t *kind = kiln__arena_alloc(&module->arena, module->tally_count + 1);
     uint32_t *owner = kiln__arena_alloc(&module->arena, (module->tally_count + 1) * sizeof *owner);
-    uint32_t *regs = kiln__calloc(mem, (size_t)most + 1, sizeof *regs);
+    uint32_t *regs = kiln__calloc(mem, 2 * ((size_t)most + 1), sizeof *regs); /* for find_owners(): two arrays */
     vm_check_local_piece *pieces = kiln__arena_alloc(&module->arena, (module->tally_count + 1) * sizeof *pieces);
     if (!code || !kind || !owner || !regs || !pieces) {
         kiln__free(mem, regs);
@@ -225,7 +255,7 @@ bool vm_check_analyse_module(vm_module *module, const kiln_allocator *mem)
             if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && get_shift(in) < code->shift)
                 code->shift = get_shift(in);
         }
-        find_owners(module, n, regs, owner + first, pieces + first);
+        find_owners(module, n, regs, regs + most + 1, owner + first, pieces + first);
     }
     kiln__free(mem, regs);
     if (!vm_check_number_registers(module, code, kind))

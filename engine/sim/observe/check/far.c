@@ -1,10 +1,10 @@
 /* far.c - vector clocks for the threads of other blocks of a cluster, which arrivals at mbarriers carry from block to
  * block.
  *
- * A clock of 32 warps for each of 16 blocks would be large to copy at each arrival. So a thread keeps the number of a
- * record for each block, and records are immutable and shared: joining two equal or nested records copies nothing. Only
- * a phase that still collects arrivals may change the records that it owns. The last VM_FARS records are kept; an older
- * number orders everything. */
+ * To copy a clock of 32 warps for each of 16 blocks at each arrival would be slow. So a thread keeps the number of a
+ * record for each block. Records are immutable and shared, so joining two equal records, or two of which one covers the
+ * other, copies nothing. Only a phase that still collects arrivals may change the records that it owns. The last
+ * VM_FARS records are kept. The number of an older record means that everything is ordered. */
 #include <string.h>
 
 #include "far_internal.h"

@@ -12,8 +12,8 @@ uint32_t vm_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t l
 bool vm_far_knows(const vm_check *check, uint32_t id, uint32_t warp, uint32_t lanes, uint32_t when);
 /* Returns true if the record orders an access of any thread at the time `when` or later. */
 bool vm_far_any(const vm_check *check, uint32_t id, uint32_t when);
-/* Joins a record about the block `home` into a phase of an mbarrier of that block: others tell the block about
- * itself. */
+/* Joins a record about the block `home` into a phase of an mbarrier of that block. Such a record comes from another
+ * block. */
 void vm_far_return(const vm_block *home, vm_view *to, uint32_t id);
 
 #endif

@@ -1,4 +1,4 @@
-/* finding.c - findings: each place once, with a count and the first example. */
+/* finding.c - findings: each place has one finding, with a count and the first example. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static const char *describe_inlining(vm_check *check, const ptx_module *ptx, con
         const ptx_loc *outer = &ptx->locs[loc->inlined_at];
         const char *file = outer->file < ptx->file_count && ptx->files[outer->file] ? ptx->files[outer->file] : "?";
         const char *name = strrchr(file, '/');
-        kiln__text_printf(&text, "%sin %s, called at %s:%u", k ? ", " : "",
+        kiln__text_printf(&text, "%sin %.200s, called at %.200s:%u", k ? ", " : "",
                           loc->inlined_from ? loc->inlined_from : "a function", name ? name + 1 : file, outer->line);
         loc = outer;
     }
@@ -51,26 +51,33 @@ static const char *describe_inlining(vm_check *check, const ptx_module *ptx, con
     return kept ? kept : none;
 }
 
+const vm_function *vm_check_function_of(const vm_module *module, uint32_t insn)
+{
+    for (uint32_t f = 0; f < module->ptx->function_count; f++) {
+        const size_t first = module->functions[f].first_tally;
+        if (insn >= first && insn - first < module->ptx->functions[f].insn_count)
+            return &module->functions[f];
+    }
+    return NULL;
+}
+
 /* Looks for the function that holds the instruction, then for its line in the debug information. */
 void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
 {
     const ptx_module *ptx = module->ptx;
+    const vm_function *function = vm_check_function_of(module, insn);
     side->file = side->inlined = side->text = none;
-    for (uint32_t f = 0; f < ptx->function_count; f++) {
-        size_t first = module->functions[f].first_tally;
-        if (insn < first || insn - first >= ptx->functions[f].insn_count)
-            continue;
-        const ptx_insn *in = &ptx->functions[f].insns[insn - first];
-        side->ptx_line = in->line;
-        if (in->loc == 0 || in->loc >= ptx->loc_count)
-            return;
-        const ptx_loc *loc = &ptx->locs[in->loc];
-        side->line = loc->line;
-        if (loc->file < ptx->file_count && ptx->files[loc->file])
-            side->file = vm_check_print(check, "%s", ptx->files[loc->file]);
-        side->inlined = describe_inlining(check, ptx, loc);
+    if (!function)
         return;
-    }
+    const ptx_insn *in = &function->ptx->insns[insn - function->first_tally];
+    side->ptx_line = in->line;
+    if (in->loc == 0 || in->loc >= ptx->loc_count)
+        return;
+    const ptx_loc *loc = &ptx->locs[in->loc];
+    side->line = loc->line;
+    if (loc->file < ptx->file_count && ptx->files[loc->file])
+        side->file = vm_check_print(check, "%s", ptx->files[loc->file]);
+    side->inlined = describe_inlining(check, ptx, loc);
 }
 
 /* Sets the coordinates of a thread from its number in the block. */
@@ -101,7 +108,7 @@ void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *s
 /* ---- findings ---- */
 
 /* Returns the finding with that key, or a new one; `known` says which. Counts the finding as dropped and returns NULL
- * if there are VM_FOUND_MOST already. A linear search is enough for so few. */
+ * if there are VM_FOUND_MOST already. There are few findings, so a linear search is fast enough. */
 static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
                              uint32_t other, bool *known)
 {

@@ -11,12 +11,14 @@ kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, u
                                   uint32_t lane, unsigned times);
 /* Formats a text into the check's arena. Returns an empty text if memory runs out. */
 const char *vm_check_print(vm_check *check, const char *format, ...) KILN__PRINTF(2, 3);
+/* Returns the function that holds the instruction of that number, or NULL. */
+const vm_function *vm_check_function_of(const vm_module *module, uint32_t insn);
 /* Sets source file, line and inlining of one side of a finding from the debug information of the instruction. */
 void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side);
 /* Sets block and thread of one side of a finding from an epoch. */
 void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side);
-/* The same as vm_check_find() for a finding about the host's own work, which has no instruction. `key` tells places
- * apart. */
+/* The same as vm_check_find() for a finding about the host's own work, which has no instruction. `key` distinguishes
+ * places. */
 kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key);
 /* Sets the named buffer in or beside which the finding's global address lies. */
 void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f);

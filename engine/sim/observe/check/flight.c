@@ -1,9 +1,9 @@
-/* flight.c - asynchronous operations in flight: which are not complete yet, and which threads touch their memory
- * meanwhile.
+/* flight.c - asynchronous operations in flight: the operations that are not complete yet, and the threads that touch
+ * their memory.
  *
- * The simulator completes each operation when it is issued. For the checks it stays in flight until a thread has waited
- * for it as PTX demands. So an access that comes too early is found although the value is right. ASYNCHRONOUS.md has
- * the rules. */
+ * The simulator executes each operation completely when it is issued. For the checks the operation stays in flight
+ * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although its
+ * value is right. ASYNCHRONOUS.md has the rules. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,9 +41,25 @@ vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint
     return f;
 }
 
+/* Removes the operations that are forgotten from the warp's list: it then has at most VM_FLIGHTS. */
+static void drop_forgotten(const vm_check *check, vm_clock *c)
+{
+    size_t kept = 0;
+    for (size_t n = 0; n < c->pending_count; n++)
+        if (vm_flight_at(check, c->pending[n]))
+            c->pending[kept++] = c->pending[n];
+    c->pending_count = kept;
+}
+
+/* A pass over the warp's list is charged to the step budget of the instruction, because the list of a kernel that never
+ * waits is long. */
+static void charge_pass(vm_warp *w) { vm_charge(w, clock_of(w)->pending_count >> 10); }
+
 void vm_flight_pend(vm_warp *w, const vm_flight *f)
 {
     vm_clock *c = clock_of(w);
+    if (c->pending_count >= 2 * VM_FLIGHTS)
+        drop_forgotten(check_of(w), c);
     if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1,
                     sizeof *c->pending)) {
         check_of(w)->starved = true;
@@ -73,7 +89,7 @@ uint32_t vm_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
     vm_flight *f = m ? vm_flight_new(w, i, VM_FLIGHT_COPY, m, w->block) : NULL;
     if (!f)
         return 0;
-    f->group = UINT32_MAX; /* lanes may be in different groups: take the earliest */
+    f->group = UINT32_MAX; /* lanes may be in different groups: the earliest group counts */
     VM_EACH(lane, m)
         f->group = c->groups[lane] < f->group ? c->groups[lane] : f->group;
     vm_flight_pend(w, f);
@@ -117,6 +133,7 @@ void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave,
 {
     vm_clock *c = clock_of(w);
     size_t kept = 0;
+    charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
         vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
         if (f && ((vm_flight_kind)f->kind != kind || !wait_for_flight(w, f, m, leave, read)))
@@ -128,6 +145,7 @@ void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave,
 void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 {
     const vm_clock *c = clock_of(w);
+    charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
         vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
         if (!f || f->kind != VM_FLIGHT_COPY || !(m & f->lanes & ~f->bound))
@@ -140,7 +158,7 @@ void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 
 /* ---- cells ---- */
 
-/* The mark's time becomes the maximum, so that every later access takes the slow path and asks for the operation. */
+/* The mark's time becomes the maximum. So every later access takes the slow path, which looks up the operation. */
 void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     c->w = *me;
@@ -213,14 +231,14 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
                                 names[(copy->layout - 1) & 3], f->allocation);
 }
 
-/* Copies in the generic proxy, marks of other operations and marks older than the block or the launch need no proxy
- * fence. Writes of other blocks of a cluster are not checked. */
+/* Copies in the generic proxy, marks of other operations, marks of bulk reductions, and marks older than the block or the
+ * launch need no proxy fence. Writes of other blocks of a cluster are not checked. */
 void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = vm_flight_at(k->check, k->flight);
     if (f && f->kind == VM_FLIGHT_WGMMA && s->who & VM_PENDING)
         check_layout(k, f, s, lane, offset);
-    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
+    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & (VM_PENDING | VM_BULK_SIDE) ||
         s->stamp <= k->check->launch || (k->shared && s->stamp <= k->home->check->base) ||
         (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) || vm_view_fenced(k->w, s, lane))
         return;
@@ -288,7 +306,7 @@ static bool arrival_came(const vm_block *block, uint32_t n)
     return known;
 }
 
-/* Reports another block's arrival at an mbarrier of a block that may have ended before. */
+/* Reports the arrival of another block at an mbarrier of a block that may already have ended. */
 static void report_late_arrival(vm_block *block, const vm_bar *bar)
 {
     vm_warp *w = &block->warps[bar->far.who / VM_LANES];
@@ -302,8 +320,9 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                      "wait for the arrival");
 }
 
-/* Reports what may still use the shared memory of a block that ends, because that memory becomes another block's. Four
- * passes: bulk copies from it, copies into it, arrivals of other blocks, and copies to other blocks. */
+/* Reports operations that may still use the shared memory of a block that ends, because another block gets that memory.
+ * It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to other
+ * blocks. */
 void vm_check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
@@ -317,7 +336,7 @@ void vm_check_block_end(vm_block *block)
                 continue;
             if (!f->done[0])
                 report_unfinished(block, f, "read");
-            f->done[0] = f->done[1] = check->time; /* complete for the kernels that this one launches */
+            f->done[0] = f->done[1] = check->time; /* complete for the kernels that this kernel launches */
         }
     for (size_t n = 0; n < b->bar_count; n++) {
         const vm_flight *f = vm_flight_at(check, b->bars[n].last);

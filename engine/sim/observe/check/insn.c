@@ -40,7 +40,27 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_SEE_OTHER:
     case VM_SEE_NOTHING: break;
     }
-    return vm_check_access(w, i, m, kind); /* a kind with VM_SEE_SPECIAL comes here too */
+    return vm_check_access(w, i, m, kind); /* kinds with VM_SEE_SPECIAL are handled here too */
+}
+
+/* Returns the place of an instruction that allocates memory. A kernel may make any number of allocations, so the texts
+ * of a place are made only once. There are at most VM_FOUND_MOST places with texts, because there are no more findings.
+ */
+static kiln_check_side find_allocating(vm_check *check, const vm_module *module, uint32_t insn)
+{
+    const uint32_t serial = module->check->serial;
+    for (size_t k = 0; k < check->allocating_count; k++) {
+        const vm_allocating *known = &check->allocating[k];
+        if (known->module == module && known->serial == serial && known->insn == insn)
+            return known->place;
+    }
+    if (check->allocating_count == VM_FOUND_MOST || !kiln__grow(check->mem, &check->allocating, &check->allocating_room,
+                                                                check->allocating_count + 1, sizeof *check->allocating))
+        return (kiln_check_side){0};
+    vm_allocating *made = &check->allocating[check->allocating_count++];
+    *made = (vm_allocating){.module = module, .serial = serial, .insn = insn};
+    vm_check_side_place(check, module, insn, &made->place);
+    return made->place;
 }
 
 /* Remembers where a kernel has allocated memory, for findings about leaks. */
@@ -52,6 +72,6 @@ void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
         return;
     vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
     a->shadow->by_kernel = true;
-    vm_check_side_place(check, w->runner->run->launch->module, vm_insn_of(w, i), &a->shadow->made);
+    a->shadow->made = find_allocating(check, w->runner->run->launch->module, vm_insn_of(w, i));
     vm_check_side_thread(w, &me, &a->shadow->made);
 }

@@ -1,10 +1,10 @@
-/* mbarrier.c - mbarriers: who has arrived in which phase, which clock a wait gets, counts that do not add up, and waits
- * that never end.
+/* mbarrier.c - mbarriers: the arrivals of each phase, the vector clock that a wait gives, wrong counts, and waits that
+ * never end.
  *
- * A wait gives a thread only the knowledge that it gets on every schedule. A thread that knows of n complete phases
- * learns of the next one if it waits for the parity of phase n. If it waits for the other parity, phase n - 1 lets it
- * pass at once, on a GPU too, so it learns nothing new. That is how a wrong parity is found although the data is there
- * already. */
+ * A wait gives a thread only the knowledge that the wait gives on every schedule. A thread that knows of n complete
+ * phases learns of the next one if it waits for the parity of phase n. If it waits for the other parity, phase n - 1
+ * lets it pass at once, on a GPU too, so it learns nothing new. In this way the checks find a wrong parity although the
+ * data has already arrived. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -200,8 +200,8 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
 }
 
 /* Reports an arrival that counts in this phase only because the previous phase is complete in this run. On another
- * schedule it could count in the previous phase. `split`: other lanes of the same instruction have completed the
- * previous phase. */
+ * schedule the arrival could count in the previous phase. `split`: other lanes of the same instruction have completed
+ * the previous phase. */
 static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which, bool split)
 {
     if (!bar->phase || (!split && (vm_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))))
@@ -217,11 +217,11 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
                        found->allocation);
 }
 
-/* Performs the arrivals of lanes at one mbarrier of the block `home`. `copies`: each arrival comes when the lane's
- * cp.async so far are complete.
+/* Performs the arrivals of lanes at one mbarrier of the block `home`. With `copies` the arrival of a lane comes when
+ * its earlier cp.async are complete.
  *
- * Publishing all lanes at once is exact unless their arrivals complete a phase in the middle. In that case each lane
- * publishes its own clock. */
+ * All lanes can publish their clocks together, unless a phase completes after the arrivals of only some of them. Then
+ * each lane publishes its own clock. */
 static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_block *home, uint32_t which,
                          bool copies)
 {
@@ -266,18 +266,30 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
 
 /* ---- waits ---- */
 
-/* Returns true if every live warp of the cluster waits: at a barrier, or with at least TESTS failed tests of mbarriers
- * in a row. */
+#define TESTS 1024u /* failed tests of a warp after which it is known which of its lanes wait */
+
+/* Returns true if some path of the warp can run and does not only wait. A path waits if one of its lanes has failed a
+ * test lately. The paths of a warp take turns, so TESTS tests include each path that waits. */
+static bool can_move(const vm_warp *w)
+{
+    const vm_clock *c = clock_of(w);
+    const uint32_t waiting = c->spins >= TESTS ? c->still : 0;
+    bool moves = false;
+    for (uint32_t k = 0; k < w->path_count; k++) {
+        const uint32_t lanes = k == w->current ? w->mask : w->paths[k].mask;
+        moves |= w->paths[k].state == VM_PATH_READY && !(lanes & waiting);
+    }
+    return moves;
+}
+
+/* Returns true if every live warp of the cluster waits: at a barrier, or with failed tests of mbarriers in a row. */
 static bool nothing_moves(const vm_cluster *cluster)
 {
-    enum { TESTS = 1024 };
     for (uint32_t r = 0; r < cluster->size; r++) {
         const vm_block *block = cluster->blocks[r];
-        for (uint32_t k = 0; k < block->warp_count && block->live; k++) {
-            const vm_warp *w = &block->warps[k];
-            if (w->dead != VM_ALL && vm_warp_ready(w) && block->check->warps[k].spins < TESTS)
+        for (uint32_t k = 0; k < block->warp_count && block->live; k++)
+            if (block->warps[k].dead != VM_ALL && can_move(&block->warps[k]))
                 return false;
-        }
     }
     return true;
 }
@@ -303,16 +315,22 @@ static void report_endless_wait(vm_warp *w)
 
 /* Counts a failed test. If no warp of the cluster can make progress any more, reports every warp that waits and ends
  * the launch. */
-static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bar, uint32_t parity)
+static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t bar, uint32_t parity)
 {
     enum { OFTEN = 256 };
     vm_clock *c = clock_of(w);
+    const uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    c->waited = lanes | (c->spins ? c->waited : 0);
     c->wait_bar = bar;
     c->wait_insn = vm_insn_of(w, i);
     c->wait_lane = lane;
     c->wait_parity = parity;
     const vm_cluster *cluster = w->block->cluster;
-    if (++c->spins % OFTEN || !nothing_moves(cluster))
+    if (++c->spins % TESTS == 0) {
+        c->still = c->waited;
+        c->waited = 0;
+    }
+    if (c->spins % OFTEN || !nothing_moves(cluster))
         return;
     for (uint32_t r = 0; r < cluster->size; r++) {
         const vm_block *block = cluster->blocks[r];
@@ -374,7 +392,7 @@ static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n,
     vm_clock *c = clock_of(w);
     if ((w->block->check->bars[n].phase & 1) == parity) {
         check_lapped(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
-        count_failed_test(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
+        count_failed_test(w, i, lanes, n, parity);
         return;
     }
     c->spins = 0;
@@ -405,7 +423,7 @@ static uint32_t find_alike(const vm_warp *w, const vm_code *i, uint32_t left)
     return i->size == VM_BAR_INIT ? 1u << first : lanes;
 }
 
-/* Groups the lanes that do the same and handles each group. A test of another block's mbarrier is not allowed by PTX
+/* Groups the lanes that do the same, and handles each group. A test of another block's mbarrier is not allowed by PTX
  * and does nothing here. */
 uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
 {
@@ -461,7 +479,8 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
         f->phase = bar->phase;
         bar->last = flight;
     }
-    const uint32_t now = vm_check_tick(check_of(w)); /* publishes that the sender's earlier reads are done */
+    /* this publishes that the earlier reads of the sender are complete */
+    const uint32_t now = vm_check_tick(check_of(w));
     if (home != w->block)
         vm_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */

@@ -84,7 +84,8 @@ void vm_check_block_start(vm_block *block)
         vm_clock *c = &b->warps[k];
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
-        /* A launched kernel knows everything before its launch, and never runs at the same time as its launcher. */
+        /* All accesses before the launch of a child kernel are ordered before the child kernel, and it never runs at
+         * the same time as its launcher. */
         *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->known,
                         .full = b->base,
                         .synced = b->base,
@@ -109,8 +110,9 @@ void vm_check_children(vm_block *block)
 
 /* ---- lanes of a warp ---- */
 
-/* If all live lanes take part, the warp's own entry rises. Otherwise the named lanes get rows in the lane matrix: the
- * join of their rows, with the current time for each other. */
+/* If all live lanes take part, the warp's own entry rises to the current time. Otherwise each named lane gets, as its
+ * row of the lane matrix, the join of the rows of all named lanes, with the current time in the entries of the named
+ * lanes. */
 void vm_check_join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = check_of(w);
@@ -374,7 +376,8 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
     }
 }
 
-/* Orders blocks of the cluster in which threads have exited: exited threads count as arrived. */
+/* Joins the clocks of the blocks of the cluster whose threads have exited, because an exited thread counts as arrived.
+ */
 static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
 {
     for (uint32_t k = 0; k < cluster->size; k++)

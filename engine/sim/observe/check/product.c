@@ -29,7 +29,7 @@ static void visit_registers(const ptx_function *f, const ptx_operand *o, each_re
 
 static bool is_product(const ptx_insn *in) { return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP; }
 /* Returns true for a copy of a register. Compilers copy registers that a product uses, and remove the copies later. So
- * a copy carries the state along and counts as no access. */
+ * a copy also copies the state, and does not count as an access. */
 static bool is_copy(const ptx_insn *in)
 {
     return in->op == PTX_OP_MOV && in->operand_count == 2 && in->operands[0].kind == PTX_OPERAND_REG &&
@@ -52,21 +52,29 @@ static void find_numbered(void *user, uint32_t reg)
     to->any |= to->number[reg] != 0;
 }
 
-/* Numbers the registers that copies connect with numbered registers, until a fixed point is reached. */
-static void number_copies(const ptx_function *f, numbering *to)
+/* Returns the register that represents all registers that copies connect with this one. */
+static uint32_t find_set(uint32_t *sets, uint32_t reg)
 {
-    bool changed = true;
-    while (changed) {
-        uint32_t before = *to->count;
-        for (uint32_t k = 0; k < f->insn_count; k++) {
-            const ptx_insn *in = &f->insns[k];
-            if (!is_copy(in) || (!to->number[in->operands[0].index] && !to->number[in->operands[1].index]))
-                continue;
-            number_register(to, in->operands[0].index);
-            number_register(to, in->operands[1].index);
-        }
-        changed = *to->count != before;
-    }
+    while (sets[reg] != reg)
+        reg = sets[reg] = sets[sets[reg]];
+    return reg;
+}
+
+/* Numbers the registers that copies connect with numbered registers. `sets` has room for a number for each register: the
+ * copies join sets of registers, of which each is numbered as a whole or not at all. */
+static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
+{
+    for (uint32_t r = 0; r < f->reg_count; r++)
+        sets[r] = r;
+    for (uint32_t k = 0; k < f->insn_count; k++)
+        if (is_copy(&f->insns[k]))
+            sets[find_set(sets, f->insns[k].operands[0].index)] = find_set(sets, f->insns[k].operands[1].index);
+    for (uint32_t r = 0; r < f->reg_count; r++) /* a set's own register is numbered first */
+        if (to->number[r])
+            number_register(to, find_set(sets, r));
+    for (uint32_t r = 0; r < f->reg_count; r++)
+        if (to->number[find_set(sets, r)])
+            number_register(to, r);
 }
 
 /* Two passes over each function that has products: number their registers and all copies of them, then flag each
@@ -86,8 +94,11 @@ bool vm_check_number_registers(vm_module *module, vm_check_code *code, uint8_t *
         if (!any)
             continue;
         uint32_t *number = kiln__arena_alloc(&module->arena, ((size_t)f->reg_count + 1) * sizeof *number);
-        if (!number)
+        uint32_t *sets = kiln__alloc(module->device->mem, ((size_t)f->reg_count + 1) * sizeof *sets);
+        if (!number || !sets) {
+            kiln__free(module->device->mem, sets);
             return false;
+        }
         memset(number, 0, ((size_t)f->reg_count + 1) * sizeof *number);
         code->numbers[n] = number;
         numbering to = {.number = number, .count = &code->reg_count};
@@ -97,7 +108,8 @@ bool vm_check_number_registers(vm_module *module, vm_check_code *code, uint8_t *
                 if (in->operands[o].kind == PTX_OPERAND_VECTOR) /* D, and A unless A is in shared memory */
                     visit_registers(f, &in->operands[o], number_register, &to);
         }
-        number_copies(f, &to);
+        number_copies(f, &to, sets);
+        kiln__free(module->device->mem, sets);
         for (uint32_t k = 0; k < f->insn_count; k++) {
             to.any = false;
             for (unsigned o = 0; o < f->insns[k].operand_count; o++)
@@ -108,7 +120,7 @@ bool vm_check_number_registers(vm_module *module, vm_check_code *code, uint8_t *
     return true;
 }
 
-/* ---- what happens to them ---- */
+/* ---- the accesses to these registers ---- */
 
 typedef struct use {
     vm_warp *w;

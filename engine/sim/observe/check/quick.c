@@ -1,9 +1,9 @@
 /* quick.c - the fast path: plain loads and stores whose lanes have the same address differences as before, eight cells
  * at once with vector instructions.
  *
- * Nothing is reported here. An access that is not ordinary returns false, and access.c checks it cell by cell. Both
- * must agree: tests/sim/test_check_quick.c compares them. A load may fail in the middle: recording the same read twice
- * changes nothing. A store tests all cells before it records anything.
+ * Nothing is reported here. For any other access the functions return false, and access.c checks it cell by cell. The
+ * results of both files must be equal: tests/sim/test_check_quick.c compares them. A load may fail in the middle:
+ * recording the same read twice changes nothing. A store tests all cells before it records anything.
  *
  * This file is compiled for AVX2. No function in it may be called on a host without AVX2; vm_check_can_quick() tests
  * that. */
@@ -168,7 +168,7 @@ INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool w
     const x8 near1 = find_near(k, &g->r1, fresh1, who, shared);
     const x8 fresh2 = fresh1 & ~near1 & (x8)(load8(g->r2.stamp) > k->limit);
     const x8 near2 = find_near(k, &g->r2, fresh2, who, shared), later = fresh1 & ~near1 & ~near2;
-    if (!any_lane(later ^ in)) { /* other groups read all of it, so keep both marks */
+    if (!any_lane(later ^ in)) { /* other warps or blocks made all of these reads, so keep both marks */
         copy_marks(&g->r2, &g->r1, in, whole);
         record_marks(k, &g->r1, in, who, whole);
         return true;
@@ -216,7 +216,7 @@ INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, b
 
 /* ---- patterns ---- */
 
-/* Works out which cells of which groups a pattern touches, if the first lane's cell is number `first` of its group.
+/* Computes which cells of which groups a pattern touches, if the first lane's cell is number `first` of its group.
  * Returns NULL if memory runs out or the pattern touches more than MOST groups. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {
@@ -428,8 +428,8 @@ bool vm_check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kin
         p->bytes & (p->bytes - 1) || !has_same_distances(p, w, i, m) ||
         (write && p->count < (unsigned)__builtin_popcount(m)))
         return false;
-    /* The warp has synchronised at the current time, so a read that is recorded now would not be found equal
-     * afterwards. */
+    /* The warp has synchronised at the current time, so a later comparison would not find a read that is recorded now
+     * equal. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);

@@ -35,7 +35,7 @@ static bool writes_same(const vm_look *k, uint32_t lane)
     return same;
 }
 
-/* Says why two strong accesses race all the same, for the message. */
+/* Returns the reason why two strong accesses race nevertheless, for the message. */
 static const char *explain_strong(const vm_look *k, const vm_mark *s)
 {
     if (!(s->who & k->sides & VM_STRONG_SIDE))
@@ -98,8 +98,8 @@ static bool is_far_read(const vm_look *k, const vm_mark *s)
 /* Returns true if both accesses are strong (atomic, volatile, relaxed or stronger) and that makes a race impossible.
  *
  * Strong accesses of two blocks still race if one of them has the scope .cta. Lanes of one warp still race if they
- * exchange values in shared memory by volatile accesses alone, as if they ran in step. A flag that was written after a
- * fence is exempt from the second rule. */
+ * exchange values in shared memory only by volatile accesses, as if the lanes ran in step. A flag that was written
+ * after a fence is exempt from the second rule. */
 static bool are_ordered(const vm_look *k, const vm_mark *s)
 {
     if (!(s->who & k->sides & VM_STRONG_SIDE))
@@ -110,15 +110,15 @@ static bool are_ordered(const vm_look *k, const vm_mark *s)
     return !(k->shared && same_warp && s->who & k->sides & VM_VOLATILE_SIDE && !k->flagged);
 }
 
-/* A mark newer than the limit is only a candidate: asks for each lane whether the mark happened before. One lane that
- * races is enough for a finding. */
+/* A mark that is newer than the limit is only a candidate for a race. This function tests for each lane whether the
+ * mark happened before. One lane that races is enough for a finding. */
 void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
     if (are_ordered(k, s) || k->told)
         return;
     VM_EACH(lane, lanes)
         if (!vm_check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
-            k->told = true; /* one finding for each access, however many cells it has */
+            k->told = true; /* one finding for each access, even if it touches many cells */
             report_race(k, s, other_writes, lane, offset);
             return;
         }

@@ -11,7 +11,7 @@ void vm_cells_free(const kiln_allocator *mem, vm_cells *cells); /* Frees groups 
  * out. */
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written);
 void vm_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes);
-/* Forgets all accesses, but not which bytes are written. */
+/* Forgets all accesses, but keeps which bytes were written. */
 void vm_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes);
 /* Marks bytes as written. */
 void vm_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes);

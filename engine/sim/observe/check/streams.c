@@ -1,6 +1,6 @@
-/* streams.c - launches and copies of streams that do not wait for each other. driver/work/order.c knows which do. A race of
- * two launches is found like any other, by the accesses of the second launch. A race of a launch and a copy is found in
- * the cells of the copy's memory. */
+/* streams.c - launches and copies of streams that do not wait for each other. driver/work/order.c determines which
+ * streams wait for each other. A race of two launches is found like any other race, by the accesses of the second
+ * launch. A race of a launch and a copy is found in the cells of the copy's memory. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -210,8 +210,8 @@ bool vm_check_has_launched(const vm_check *check, vm_period span)
 
 static bool is_in(uint32_t stamp, vm_period span) { return stamp > span.after && stamp <= span.until; }
 
-/* Skips pages that kernels have not used in the interval, then extends the range while pages are used in the same
- * way. */
+/* Skips pages that kernels have not used in the interval. Then extends the range over the pages that kernels have used
+ * in the same way. */
 bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, from) : NULL;
@@ -248,8 +248,8 @@ void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm
     const uint64_t at = address - (a ? a->base : 0);
     const vm_cells *page = shadow && at < a->bytes ? shadow->pages[at / VM_SHADOW_PAGE] : NULL;
     const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
-    /* A page that kernels write is protected against reads and writes of the host. The signal does not tell which of
-     * the two it was, so any mark counts as a conflict. */
+    /* A page that kernels write is protected against reads and writes of the host. The signal does not tell whether the
+     * host reads or writes, so any mark counts as a conflict. */
     const vm_mark *mark = page ? find_conflict(&cell, !written, span) : NULL;
     kiln_check_finding *f = mark ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
     if (!f)

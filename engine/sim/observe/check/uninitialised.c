@@ -20,8 +20,8 @@ void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note)
                                 f->space, f->address, note ? "some of " : "", f->allocation);
 }
 
-/* Counts the written bytes of the access. If some bytes were written, the finding is a note: compilers load padding
- * along. */
+/* Counts the written bytes of the access. If some bytes were written, the finding is a note, because compilers load
+ * padding together with data. */
 void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
 {
     unsigned found = 0, bytes = k->a->bytes;
@@ -39,20 +39,28 @@ static size_t first_bit(const vm_warp *w, uint32_t lane, uint64_t at)
     return (size_t)(w->index * VM_LANES + lane) * w->runner->run->local_bytes + (size_t)at;
 }
 
+/* The cost is charged to the step budget of the call, because a thread may have 512 KiB of local memory. */
 void vm_check_local_known(vm_warp *w, uint32_t lanes)
 {
     vm_check_block *b = w->block->check;
-    VM_EACH(lane, b->local_written ? lanes : 0)
-        for (size_t n = first_bit(w, lane, 0), end = first_bit(w, lane + 1, 0); n < end; n++)
-            b->local_written[n / 64] |= (uint64_t)1 << n % 64;
+    VM_EACH(lane, b->local_written ? lanes : 0) {
+        size_t n = first_bit(w, lane, 0), end = first_bit(w, lane + 1, 0);
+        vm_charge(w, (end - n) >> 14);
+        for (size_t count; n < end; n += count) { /* word by word */
+            count = 64 - n % 64 < end - n ? 64 - n % 64 : end - n;
+            b->local_written[n / 64] |= UINT64_MAX >> (64 - count) << n % 64;
+        }
+    }
 }
 
-/* Returns true if the address is a parameter that lives in local memory: the call itself has written it. */
-static bool is_parameter(const vm_warp *w, uint64_t at)
+/* Returns true if the address belongs to a parameter in local memory, which the call itself has written. The search is
+ * charged to the step budget of the instruction, because calls may be nested, and functions have many parameters. */
+static bool is_parameter(vm_warp *w, uint64_t at)
 {
     for (const vm_frame *frame = w->frame; frame; frame = frame->caller) {
         const vm_module *module = frame->function->module;
         const ptx_function *f = frame->function->ptx;
+        vm_charge(w, frame->function->has_homes ? (f->param_count + f->return_count) >> 8 : 0);
         for (uint32_t k = 0; frame->function->has_homes && k < f->param_count + f->return_count; k++) {
             const uint32_t symbol = f->params[k];
             if (module->home[symbol] &&

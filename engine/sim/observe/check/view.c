@@ -1,6 +1,6 @@
-/* view.c - the asynchronous part of vector clocks (vm_more): which phases of mbarriers are known to be complete,
- * accesses of only some lanes of a warp, and which writes are before a fence.proxy.async. It is joined wherever the
- * clocks of order.c are joined. */
+/* view.c - the asynchronous part of vector clocks (vm_more): the phases of mbarriers that are known to be complete, the
+ * accesses of only some lanes of a warp, and the writes that are before a fence.proxy.async. Wherever the clocks of
+ * order.c are joined, this part is joined too. */
 #include <string.h>
 
 #include "before_internal.h"
@@ -108,8 +108,8 @@ void vm_more_join(const vm_block *block, vm_more *to, const vm_more *from)
     join_seen(block, to, from);
 }
 
-/* Some lanes learn that `phases` phases of an mbarrier are complete. The entry holds the larger number and the lanes
- * that know it. */
+/* Records that some lanes know that `phases` phases of an mbarrier are complete. The entry holds the larger number and
+ * the lanes that know it. */
 static void learn_phases(vm_clock *c, size_t bar, uint32_t phases, uint32_t lanes)
 {
     if (phases > c->more->seen[bar]) {
@@ -136,8 +136,8 @@ void vm_more_lanes(vm_warp *w, uint32_t lanes)
             c->seen_lanes[n] |= lanes;
 }
 
-/* A flag carries only a time, not a clock. So the reader gets the asynchronous parts of all warps of its block, which
- * is too much rather than too little. */
+/* A flag carries only a time, not a clock. So the reader gets the asynchronous parts of all warps of its block. This
+ * may order too much, but never too little. */
 void vm_more_acquire(vm_warp *w, uint32_t known)
 {
     const uint32_t fence = w->runner->run->device->check->last_fence;
@@ -201,7 +201,8 @@ void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uin
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
 }
 
-/* Joins what the phase says about the lanes' own warp: other threads may have carried its accesses back to it. */
+/* Joins the knowledge of the phase about the lanes' own warp, because other threads may have brought this knowledge to
+ * the mbarrier. */
 static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);

@@ -12,8 +12,8 @@ void vm_view_start(vm_block *block);
 /* Joins the clock of the lanes into a phase of an mbarrier of their own block. */
 void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now);
 /* Joins the clock of the lanes into a phase of an mbarrier of another block. With `cluster` the arrival is a release
- * for the cluster. Otherwise it publishes only writes that a fence came after, and that reads are done: a read leaves
- * nothing that would have to become visible. */
+ * for the cluster. Otherwise it publishes only the writes before a fence, and that the reads are complete. A read needs
+ * no fence, because it changes nothing that would have to become visible. */
 void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
                         uint32_t now);
 /* Joins the clock of a complete phase into the clock of the lanes. */

@@ -69,7 +69,8 @@ void vm_check_host_launch(vm_device *device, const char *kernel, const char *why
  * knows that nothing orders the two. Reports nothing if no kernel has touched that memory in the interval. */
 void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
                         vm_period span);
-/* From now on records for each page when kernels access this allocation, which the host may touch directly. */
+/* From this call on, the check records for each page when kernels access this allocation. The host may touch the memory
+ * directly. */
 void vm_check_track(vm_device *device, uint64_t address);
 bool vm_check_has_launched(const vm_check *check, vm_period span);
 /* A range of whole pages that kernels have used in the same way. */
@@ -84,14 +85,14 @@ bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *us
  * host may then have learned from the memory itself that the kernel is done. */
 bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span);
 /* Reports that the host has touched managed memory of kernels for which it has not waited. `written`: the kernels write
- * the page. Reports nothing if no kernel has touched that very cell in the interval. */
+ * the page. Reports nothing if no kernel has touched the same cell in the interval. */
 void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
 /* Reports that nothing orders two copies or fills by the host, of which one writes. */
 void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
 /* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes the
  * memory. */
 void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where);
-/* Reports allocations that nobody has freed. Call this before the device is destroyed. `all`: also allocations by the
+/* Reports allocations that were not freed. Call this before the device is destroyed. `all`: also allocations by the
  * host. */
 void vm_check_leaks(vm_device *device, bool all);
 
@@ -108,8 +109,9 @@ enum {
     VM_MANY = 1024,          /* several threads of the warp or block made it, and `who` names the first */
     VM_STRONG_SIDE = 2048,   /* atomic, volatile, relaxed or stronger */
     VM_PENDING = 4096,       /* made by an asynchronous operation */
-    VM_VOLATILE_SIDE = 8192, /* strong by `volatile` alone */
-    VM_BLOCK_SIDE = 16384    /* strong for its own block only (scope .cta) */
+    VM_VOLATILE_SIDE = 8192, /* strong only because it is `volatile` */
+    VM_BLOCK_SIDE = 16384,   /* strong for its own block only (scope .cta) */
+    VM_BULK_SIDE = 32768     /* a reduction by a bulk copy, which goes through the async proxy */
 };
 /* A cell of shadow memory: the epochs of accesses to one granule of 1, 2 or 4 bytes. It keeps the last write and two
  * recent reads. In shared memory the two reads come from different warps, in global memory from different blocks. */
@@ -230,7 +232,7 @@ typedef struct vm_flight {
     uint16_t who; /* the thread that issued it; of a WGMMA the first thread of the group's first warp */
     uint8_t kind;
     uint8_t layout; /* the swizzle of the tensor map or descriptor, + 1; 0: neither */
-    bool generic;   /* not in the asynchronous proxy */
+    bool generic;   /* the operation is not in the asynchronous proxy */
 } vm_flight;
 
 /* A register that a product uses. */
@@ -285,7 +287,9 @@ typedef struct vm_clock {
     struct vm_more *more; /* NULL if the module has nothing asynchronous */
     /* By mbarrier: the lanes that know the last phase in more->seen. The other lanes know one phase less. */
     uint32_t seen_lanes[VM_BARS];
-    uint32_t spins;    /* tests of mbarriers that failed in a row; 0 after any other checked instruction */
+    uint32_t spins; /* tests of mbarriers that failed in a row; 0 after any other checked instruction */
+    /* the lanes of these tests: `waited` since `spins` was last a multiple of a large number, `still` before that */
+    uint32_t waited, still;
     uint32_t wait_bar; /* the last failed test: mbarrier, instruction, lane, parity */
     uint32_t wait_insn, wait_lane, wait_parity;
     uint32_t product_count; /* products that this warp has begun */
@@ -300,8 +304,8 @@ typedef struct vm_view {
     vm_gate gate;
     vm_more more;
 } vm_view;
-/* An mbarrier as the checks see it. States: not live, then live in phase 0, 1, 2 and so on. It collects arrivals and
- * bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
+/* The state of an mbarrier in the checks. States: not live, then live in phase 0, 1, 2 and so on. It collects arrivals
+ * and bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
 typedef struct vm_bar {
     uint32_t address;
     bool live;                     /* initialised and not invalidated */
@@ -327,7 +331,7 @@ typedef struct vm_check_block {
     vm_clock *warps;
     /* by barrier of the block; the last one has the clock that the cluster's barrier publishes */
     vm_gate gates[VM_BARRIERS + 1];
-    /* a copy of the last gate, made when the cluster's barrier opened; warps may wait later */
+    /* a copy of the last gate, made when the cluster's barrier opened, because warps may wait later */
     vm_gate opened;
     vm_cells *cells; /* cells of shared memory */
     size_t cell_count;

@@ -4,8 +4,8 @@
 
 #include "vm_checks.h"
 
-/* The addresses of one instruction's lanes, relative to the first lane. Warp after warp repeats the same differences,
- * so the cells that the lanes share are worked out once and cached by instruction. */
+/* The addresses of one instruction's lanes, relative to the first lane. The differences are the same for many warps, so
+ * the cells that lanes share are computed once and kept for the instruction. */
 typedef struct vm_parts vm_parts;
 typedef struct vm_pattern {
     uint32_t insn, lanes, bytes, count; /* insn: + 1; count: how many different addresses the lanes have */
@@ -38,16 +38,24 @@ typedef struct vm_found {
     uint32_t insn, other;
 } vm_found;
 #define VM_FOUND_MOST 256u
+/* A place at which kernels allocate memory, for findings about leaks. Its texts are made once, in the arena. */
+typedef struct vm_allocating {
+    const vm_module *module; /* only compared */
+    uint32_t serial, insn;   /* serial: vm_check_code.serial, because another module may get the same address */
+    kiln_check_side place;
+} vm_allocating;
 #define VM_LAUNCHES_MOST 4096u
 /* A launch that the check has seen, so that a later race can name it. */
 typedef struct vm_launched {
-    uint32_t after;     /* its accesses have later times, and accesses of the launch before it have earlier times */
+    /* accesses of this launch have later times, and accesses of the previous launch have times up to this one */
+    uint32_t after;
     uint32_t module;    /* vm_check_code.serial; 0: another device's check has seen it */
     const char *kernel; /* name in the arena */
 } vm_launched;
 #define VM_FLIGHTS 16384u
 #define VM_FARS 16384u
-/* The number of a record that orders everything. It stands for records that ran out of memory or are too old. */
+/* The number of a record that orders everything. It is used in place of a record that is too old, or for which there
+ * was no memory. */
 #define VM_FAR_ALL UINT32_MAX
 
 /* The state of the checks of one device. The driver owns it. */
@@ -62,6 +70,8 @@ struct vm_check {
     vm_found *found;
     size_t found_count;
     uint64_t dropped;
+    vm_allocating *allocating; /* at most VM_FOUND_MOST */
+    size_t allocating_count, allocating_room;
     vm_launched *launches; /* the last VM_LAUNCHES_MOST launches, the earliest first */
     size_t launch_count, launch_room;
     const char **kernels; /* the names of kernels, each once */
@@ -81,12 +91,12 @@ struct vm_check {
     bool quick;     /* vm_check_can_quick() */
     uint32_t often; /* VM_PATTERN_OFTEN; test suites set a smaller number */
     bool starved;
-    bool told; /* the reason for the end of the launch was reported in more detail */
+    bool told; /* a more detailed finding already reports why the launch ended */
 };
 
 /* The number of no instruction. */
 #define VM_NO_INSN UINT32_MAX
-/* Returns the time and advances it. Two later accesses of which one follows a tick have different stamps. */
+/* Returns the time and advances it. An access before a tick and an access after it have different stamps. */
 static inline uint32_t vm_check_tick(vm_check *check)
 {
     return check->time == UINT32_MAX - 2 ? check->time : check->time++;

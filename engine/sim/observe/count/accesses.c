@@ -5,11 +5,13 @@
 #include "vm_matrix.h"
 #include "vm_trace.h"
 
+/* Adds a lane to the access of this space, kind and size in out[0 .. count - 1], or makes a new access. Returns the new
+ * count. Lanes of a cp.async may read different numbers of bytes, so these are different accesses. */
 static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                          uint64_t address)
 {
     unsigned at = 0;
-    while (at < count && (out[at].space != space || out[at].kind != kind))
+    while (at < count && (out[at].space != space || out[at].kind != kind || out[at].bytes != bytes))
         at++;
     if (at == count) {
         if (count == VM_ACCESSES)

@@ -437,27 +437,33 @@ static bool has_site(const ptx_insn *in)
     return true;
 }
 
-/* Returns how often a register is used: as an operand, in a vector or list, as a guard or second destination. */
-static unsigned count_uses(const ptx_function *f, uint32_t reg)
+static void add_use(uint8_t *uses, uint32_t reg) { uses[reg] = uses[reg] ? 2 : 1; }
+
+/* Counts how often each register is used, up to 2: as an operand, in a vector or list, as a guard or second
+ * destination. */
+static void count_uses(const ptx_function *f, uint8_t *uses)
 {
-    unsigned times = 0;
-    for (uint32_t n = 0; n < f->insn_count && times < 2; n++) {
+    memset(uses, 0, f->reg_count);
+    for (uint32_t n = 0; n < f->insn_count; n++) {
         const ptx_insn *in = &f->insns[n];
-        times += in->guard == reg;
+        if (in->guard != PTX_NO_PRED)
+            add_use(uses, in->guard);
         for (unsigned k = 0; k < in->operand_count; k++) {
             const ptx_operand *o = &in->operands[k];
-            times += (o->kind == PTX_OPERAND_REG && o->index == reg) || o->pred == reg + 1 ||
-                     (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG && o->index == reg);
+            if (o->kind == PTX_OPERAND_REG || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG))
+                add_use(uses, o->index);
+            if (o->pred)
+                add_use(uses, o->pred - 1);
         }
     }
-    for (uint32_t e = 0; e < f->element_count && times < 2; e++)
-        times += f->elements[e].kind == PTX_OPERAND_REG && f->elements[e].index == reg;
-    return times;
+    for (uint32_t e = 0; e < f->element_count; e++)
+        if (f->elements[e].kind == PTX_OPERAND_REG)
+            add_use(uses, f->elements[e].index);
 }
 
 /* In shared memory ptxas compiles an increment with an unused result so that lanes on one address are counted
  * together. */
-static bool is_joined(const ptx_function *f, const ptx_insn *in)
+static bool is_joined(const uint8_t *uses, const ptx_insn *in)
 {
     bool red = ptx_effect_of(in) == PTX_EFFECT_REDUCTION;
     if ((!red && ptx_effect_of(in) != PTX_EFFECT_ATOMIC) || in->space != PTX_SPACE_SHARED ||
@@ -466,7 +472,26 @@ static bool is_joined(const ptx_function *f, const ptx_insn *in)
         return false;
     const ptx_operand *by = &in->operands[red ? 1 : 2], *to = &in->operands[0];
     return by->kind == PTX_OPERAND_IMM && by->imm == 1 &&
-           (red || to->kind == PTX_OPERAND_SINK || (to->kind == PTX_OPERAND_REG && count_uses(f, to->index) == 1));
+           (red || to->kind == PTX_OPERAND_SINK || (to->kind == PTX_OPERAND_REG && uses[to->index] == 1));
+}
+
+/* Sets vm_profile.joined. Returns false if memory runs out. */
+static bool find_joined(vm_profile *profile, const ptx_module *ptx)
+{
+    uint32_t most = 0;
+    for (uint32_t f = 0; f < ptx->function_count; f++)
+        most = ptx->functions[f].reg_count > most ? ptx->functions[f].reg_count : most;
+    uint8_t *uses = kiln__alloc(profile->mem, (size_t)most + 1);
+    for (uint32_t f = 0; uses && f < ptx->function_count; f++) {
+        count_uses(&ptx->functions[f], uses);
+        for (uint32_t n = 0; n < ptx->functions[f].insn_count; n++) {
+            uint32_t site = profile->site_of[vm_tally_first(profile->module, f) + n];
+            if (site != VM_NO_SITE)
+                profile->joined[site] = is_joined(uses, &ptx->functions[f].insns[n]);
+        }
+    }
+    kiln__free(profile->mem, uses);
+    return uses != NULL;
 }
 
 /* Numbers the sites of a module: the instructions that can have more counts than their executions. */
@@ -497,12 +522,10 @@ vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module)
         vm_profile_free(profile);
         return NULL;
     }
-    for (uint32_t f = 0; f < ptx->function_count; f++)
-        for (uint32_t n = 0; n < ptx->functions[f].insn_count; n++) {
-            uint32_t site = profile->site_of[vm_tally_first(module, f) + n];
-            if (site != VM_NO_SITE)
-                profile->joined[site] = is_joined(&ptx->functions[f], &ptx->functions[f].insns[n]);
-        }
+    if (!find_joined(profile, ptx)) {
+        vm_profile_free(profile);
+        return NULL;
+    }
     return profile;
 }
 

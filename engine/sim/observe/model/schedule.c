@@ -151,9 +151,10 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         for (uint32_t n = k + 1; n < end && n < k + 2 * WINDOW && !is_fence(s, n) && !writes_register(s, n - 1, base);
              n++) {
             const ptx_insn *other = &s->f->insns[n];
-            int64_t distance = is_candidate(other) && other->operands[1].index == base
-                                   ? other->operands[1].offset - in->operands[1].offset
-                                   : INT64_MAX;
+            int64_t distance = INT64_MAX; /* an overflow is no distance of at most 12 */
+            if (is_candidate(other) && other->operands[1].index == base &&
+                __builtin_sub_overflow(other->operands[1].offset, in->operands[1].offset, &distance))
+                distance = INT64_MAX;
             if (distance >= -12 && distance <= 12 && distance % 4 == 0 &&
                 s->cost->insns[s->first + n].traced.merge_count == 1 && at[GROUP - 1 + distance / 4] == UINT32_MAX)
                 at[GROUP - 1 + distance / 4] = n;

@@ -1,8 +1,7 @@
 /* choose.c - chooses the devices of libcuda from three variables:
- *   KILN_SIM_DEVICE       the profile: a name that is known or lies in specs/devices (`h200`), or the path of a profile;
- *                         without it, `generic`
- *   KILN_SIM_DEVICES      how many devices there are
- *   CUDA_VISIBLE_DEVICES  which of them the process has, as for a GPU's driver */
+ *   KILN_SIM_DEVICE       the profile: a known name, the name of a file in specs/devices (`h200`), or the path of a profile; default: `generic`
+ *   KILN_SIM_DEVICES      the number of devices
+ *   CUDA_VISIBLE_DEVICES  the devices that the process can see, as with a GPU's driver */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -66,7 +65,7 @@ static void choose_profile(void)
     size_t length = strcspn(base, ".");
     chosen = CUDA_ERROR_INVALID_DEVICE;
     if (length == 0 || length >= sizeof name) {
-        fprintf(stderr, "kiln: KILN_SIM_DEVICE: '%s' is no name of a device profile\n", wanted);
+        fprintf(stderr, "kiln: KILN_SIM_DEVICE: '%s' is not the name of a device profile\n", wanted);
         return;
     }
     memcpy(name, base, length);
@@ -77,10 +76,11 @@ static void choose_profile(void)
         return;
     }
     if (is_path ? snprintf(path, sizeof path, "%s", wanted) >= (int)sizeof path : !find(name, path)) {
-        fprintf(stderr,
-                "kiln: KILN_SIM_DEVICE: there is no device profile '%s'; `kiln devices` lists those that are known, or "
-                "give a path\n",
-                wanted);
+        fprintf(
+            stderr,
+            "kiln: KILN_SIM_DEVICE: there is no device profile '%s'; give the name of one that `kiln devices` lists, "
+            "or a path\n",
+            wanted);
         return;
     }
     if (add(path, name) && kiln__sim_profile(name))

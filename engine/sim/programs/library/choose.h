@@ -1,13 +1,15 @@
-/* choose.h - what the library has beyond the driver: which device it is (choose.c), who holds another runtime (nvidia.c). */
+/* choose.h - the parts of the library that the driver does not have: the choice of the device (choose.c), and the
+ * search for objects that contain another runtime (nvidia.c). */
 #ifndef KILN_SIM_LIBRARY_CHOOSE_H
 #define KILN_SIM_LIBRARY_CHOOSE_H
 #include "cu_objects.h"
 #include "device.h"
 
-/* At cuInit: reads the environment once. An error was printed. CUDA_ERROR_NO_DEVICE: all devices are hidden. */
+/* Called at cuInit. Reads the environment once. Prints a message if it returns an error. CUDA_ERROR_NO_DEVICE: all
+ * devices are hidden. */
 CUresult sim_library_choose(void);
 
-/* At cuGetExportTable, which NVIDIA's runtime calls first: `caller` is an address in the object that holds it. Prints one
- * line for each object. Any thread. */
+/* Called at cuGetExportTable, the first function that NVIDIA's runtime calls. `caller` is an address in the object that
+ * contains the runtime. Prints one line for each such object. Any thread. */
 void sim_library_nvidia(const void *caller);
 #endif

@@ -1,4 +1,5 @@
-/* device.h - what libnvidia-ml asks libcuda: the devices of the machine, those too that $CUDA_VISIBLE_DEVICES hides. */
+/* device.h - the data that libnvidia-ml gets from libcuda: the devices of the machine, including the devices that
+ * $CUDA_VISIBLE_DEVICES hides. */
 #ifndef KILN_SIM_LIBRARY_DEVICE_H
 #define KILN_SIM_LIBRARY_DEVICE_H
 #include <cuda.h>
@@ -11,6 +12,6 @@ typedef struct kiln_sim_device {
     uint64_t memory; /* bytes */
     int major, minor;
 } kiln_sim_device;
-/* False: there is no such device. */
+/* Returns false if there is no such device. */
 __attribute__((visibility("default"))) bool kiln_sim_device_at(unsigned place, kiln_sim_device *device);
 #endif

@@ -50,7 +50,7 @@
     extern __typeof__(target) c_name __asm__(symbol) __attribute__((alias(#target), visibility("default")));
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
-/* TEXT(name) is what cuda.h makes of the name: "cuMemAlloc_v2". */
+/* TEXT(name) is the text of the name after the macros of cuda.h, such as "cuMemAlloc_v2". */
 #define SIM_X(name, since) EXPORT(export_##name, TEXT(name), sim_##name)
 SIM_API_MAP(SIM_X)
 SIM_PROGRAMS_API_MAP(SIM_X)

@@ -1,5 +1,5 @@
-/* nvidia.c - says which library or program holds NVIDIA's CUDA runtime, which does not work on the simulated device.
- * Such a library (cuBLAS, cuSPARSE, cuFFT) returns an error that does not name the cause. */
+/* nvidia.c - names the library or program that contains NVIDIA's CUDA runtime. This runtime does not work on the
+ * simulated device, and the error that such a library (cuBLAS, cuSPARSE, cuFFT) returns does not name the cause. */
 #include "choose.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ void sim_library_nvidia(const void *caller)
         const char *slash = strrchr(from.dli_fname, '/');
         said[i] = from.dli_fbase;
         fprintf(stderr,
-                "kiln: %s holds NVIDIA's CUDA runtime, which runs on NVIDIA's driver alone: its calls fail on the "
+                "kiln: %s contains NVIDIA's CUDA runtime, which works only with NVIDIA's driver: its calls fail on the "
                 "simulated device\n",
                 slash ? slash + 1 : from.dli_fname);
     }

@@ -101,7 +101,7 @@ int main(int argc, char **argv)
             list = true;
         else {
             fprintf(stderr,
-                    "nvidia-smi (of the simulated device): '%s'? It knows -L, --query-gpu=FIELDS and "
+                    "nvidia-smi (of the simulated device): unknown option '%s'. It supports -L, --query-gpu=FIELDS and "
                     "--format=csv[,noheader][,nounits]\n",
                     argv[i]);
             return 2;
@@ -124,8 +124,8 @@ int main(int argc, char **argv)
             printf("GPU %u: %s (UUID: %s)\n", i, of.name, of.uuid);
         else
             printf("%sGPU %u: %s, compute capability %d.%d, %llu MiB\n",
-                   i ? "" : "Simulated device (Kiln); nothing is measured\n", i, of.name, of.major, of.minor,
-                   of.memory.total >> 20);
+                   i ? "" : "Simulated device (Kiln); its values are not measurements\n", i, of.name, of.major,
+                   of.minor, of.memory.total >> 20);
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 /* libnvJitLink.so.13 for the simulated device: links PTX and files with PTX (fat binaries, host objects, libraries) to
- * an image for the simulated driver; NVIDIA's library makes a cubin instead. For programs that look for the library at
- * run time (cuda.core, Numba). It has the functions of nvJitLink.h, a header that the build does not need. LTO-IR is
+ * an image for the simulated driver, where NVIDIA's library makes a cubin. Programs that load the library at run time
+ * (cuda.core, Numba) use it. It has the functions of nvJitLink.h, a header that the build does not need. LTO-IR is
  * passed to NVIDIA's library ($KILN_NVJITLINK, or the toolkit's), which compiles it to PTX. */
 #include <dlfcn.h>
 #include <limits.h>
@@ -40,7 +40,7 @@ enum {
 };
 enum { MAJOR = 13, MINOR = 0 };
 
-/* NVIDIA's library, as far as it is needed. */
+/* The functions of NVIDIA's library that are needed. */
 typedef struct compiler {
     void *library, *link;
     result (*create)(void **, uint32_t, const char **);
@@ -118,7 +118,7 @@ static bool lto_library(compiler *c)
            symbol(c, "nvJitLinkGetErrorLogSize", &c->log_size) && symbol(c, "nvJitLinkGetErrorLog", &c->log);
 }
 
-/* Adds its log to ours. */
+/* Adds the log of NVIDIA's library to the log of this library. */
 static result lto_result(jit_link *link, result got)
 {
     size_t size = 0;
@@ -333,7 +333,7 @@ result nvJitLinkGetLinkedCubin(jit_link *link, void *image)
     return SUCCESS;
 }
 
-/* For -lto -ptx; the image is made from it here. */
+/* For -lto -ptx. This library also makes the image from that PTX. */
 result nvJitLinkGetLinkedPtxSize(jit_link *link, size_t *size)
 {
     return link && size ? INCOMPATIBLE_OPTIONS : NULL_INPUT;

@@ -1,6 +1,6 @@
-/* nvml.c - libnvidia-ml.so.1 for programs that look for devices by it: count, names, memory, versions, of the simulated
- * libcuda.so.1. As NVIDIA's it shows also the devices that $CUDA_VISIBLE_DEVICES hides. Nothing is measured: clocks, power
- * and processes are not there. */
+/* nvml.c - libnvidia-ml.so.1 for programs that look for devices by it: number, names, memory and versions of the
+ * devices of the simulated libcuda.so.1. Like NVIDIA's library it also shows the devices that $CUDA_VISIBLE_DEVICES
+ * hides. It has no measurements: clocks, power and processes are missing. */
 #include "nvml.h"
 
 #include <dlfcn.h>
@@ -167,7 +167,8 @@ PUBLIC nvml_result nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device **dev
     return result == NVML_SUCCESS ? NVML_NOT_FOUND : result;
 }
 
-/* Reports all memory as free: a process allocates on its own simulated device, so no other process loses memory by it. */
+/* Reports all memory as free, because each process has its own simulated device and takes no memory from another
+ * process. */
 PUBLIC nvml_result nvmlDeviceGetMemoryInfo(nvml_device *device, nvml_memory *memory)
 {
     kiln_sim_device found;
@@ -235,7 +236,7 @@ PUBLIC nvml_result nvmlDeviceGetUtilizationRates(nvml_device *device, nvml_utili
     return result;
 }
 
-/* The names before they had versions. */
+/* The older names, without a version. */
 #define OLD(old, name) extern __typeof__(name) old __attribute__((alias(#name), visibility("default")));
 OLD(nvmlInit, nvmlInit_v2)
 OLD(nvmlDeviceGetCount, nvmlDeviceGetCount_v2)

@@ -1,4 +1,5 @@
-/* nvml.h - the part of NVML that nvml.c has, as NVIDIA's header declares it, which no toolkit needs to be there for. */
+/* nvml.h - declares the part of NVML that nvml.c implements, in the same way as NVIDIA's header. So the build needs no
+ * toolkit. */
 #ifndef KILN_SIM_LIBRARY_NVML_H
 #define KILN_SIM_LIBRARY_NVML_H
 

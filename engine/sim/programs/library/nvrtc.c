@@ -1,6 +1,6 @@
-/* nvrtc.c - a libnvrtc.so in front of NVIDIA's library, whose result stays PTX. A program that asks for machine code
- * (nvrtcGetCUBIN) gets the PTX, which the simulated device loads. Every other call goes to NVIDIA's library, which
- * is $KILN_NVRTC, or the toolkit's. */
+/* nvrtc.c - a libnvrtc.so that passes calls on to NVIDIA's library, and whose result is always PTX. A program that asks
+ * for machine code (nvrtcGetCUBIN) gets the PTX, which the simulated device loads. Every other call goes to NVIDIA's
+ * library, which is $KILN_NVRTC, or the toolkit's. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static struct {
 #define PUBLIC __attribute__((visibility("default")))
 PUBLIC result nvrtcVersion(int *major, int *minor);
 
-/* NVIDIA's, and not this file under another path. */
+/* Opens NVIDIA's library, and not this library under another path. */
 static void *open_at(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL
@@ -67,10 +67,10 @@ static void *open_at(const char *path)
     return NULL;
 }
 
-/* NVRTC opens libnvrtc-builtins by its name alone when it first compiles, and fails with 7 where the loader does not
- * find that. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader does not search. A library that
- * is open already is found by its name, so it is opened here by its path. If the file is not beside NVRTC, the loader
- * may find it. */
+/* NVRTC opens libnvrtc-builtins by its name, without a folder, at the first compile. If the loader does not find that
+ * file, the compile fails with the error 7. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader
+ * does not search. A library that is open already is found by its name, so it is opened here by its path. If the file
+ * is not beside NVRTC, the loader may find it. */
 static void open_builtins(result (*version)(int *, int *))
 {
     Dl_info info;
@@ -149,7 +149,7 @@ PUBLIC result nvrtcGetCUBIN(program p, char *to);
 result nvrtcGetCUBINSize(program p, size_t *size) { return nvrtcGetPTXSize(p, size); }
 result nvrtcGetCUBIN(program p, char *to) { return nvrtcGetPTX(p, to); }
 
-/* With compute_90 where sm_90 was asked for, so that PTX is made. */
+/* Replaces an option such as sm_90 by compute_90, so that NVRTC makes PTX. */
 PUBLIC result nvrtcCompileProgram(program p, int count, const char *const *options);
 result nvrtcCompileProgram(program p, int count, const char *const *options)
 {

@@ -1,6 +1,6 @@
-/* absent.c - functions of the runtime that are not made: sharing with graphics interfaces and with other programs,
- * sparse arrays, the driver's log. They exist so that a program that is linked against them starts; they return
- * cudaErrorNotSupported. They are declared without parameters, so the runtime's headers cannot be included. */
+/* absent.c - functions of the runtime that Kiln does not implement: sharing with graphics interfaces and with other
+ * programs, sparse arrays, the driver's log. They exist so that a program that is linked against them starts; they
+ * return cudaErrorNotSupported. They are declared without parameters, so the runtime's headers cannot be included. */
 int kiln__rt_absent(void); /* error.c */
 
 #define ABSENT_MAP(X)                                                                                                  \

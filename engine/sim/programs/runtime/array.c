@@ -192,7 +192,7 @@ static cudaError_t resource_of(const struct cudaResourceDesc *from, CUDA_RESOURC
     return error;
 }
 
-/* Writes the members of the resource's type alone: the struct has another size in version 12. */
+/* Writes only the members of the resource's type, because the struct has another size in version 12. */
 static void resource_to(const CUDA_RESOURCE_DESC *from, struct cudaResourceDesc *to)
 {
     to->resType = (enum cudaResourceType)from->resType;

@@ -59,7 +59,7 @@ static cudaError_t use(int ordinal)
     return error == cudaSuccess ? (cudaError_t)CU(cuCtxSetCurrent)(thread.context) : error;
 }
 
-/* Whether another thread has reset the device since its context was made current here. */
+/* Tells whether another thread has reset the device since this thread made its context current. */
 static bool is_stale(CUcontext current)
 {
     if (current != thread.context)

@@ -269,7 +269,7 @@ static size_t array_row(CUarray array) /* returns the bytes of a row */
     return CU(cuArray3DGetDescriptor)(&d, array) == CUDA_SUCCESS ? d.Width * kiln__rt_element(array) : 0;
 }
 
-/* The old copies of a number of bytes go on in the next row of the array. */
+/* The old copies of a number of bytes continue in the next row of the array. */
 static cudaError_t flat_array(void *host, CUarray array, bool to, size_t x, size_t y, size_t bytes,
                               enum cudaMemcpyKind kind, bool async, cudaStream_t stream)
 {
@@ -428,7 +428,7 @@ cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStr
     return copy_3d_peer(p, true, stream);
 }
 
-/* Hints about places and order of access change nothing. */
+/* Hints about locations and the order of accesses have no effect. */
 cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *bytes, size_t count,
                                  struct cudaMemcpyAttributes *attributes, size_t *indices, size_t attribute_count,
                                  cudaStream_t stream)
@@ -473,8 +473,8 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, s
     return fill(to, pitch, value, width, height, true, stream);
 }
 
-/* Fills layer by layer. Layers without rows between them are filled at once. Returns an error if the last layer begins
- * more bytes behind the first one than 64 bits hold. */
+/* Fills layer by layer. Layers without rows between them are filled at once. Returns an error if the distance of the
+ * last layer from the first one in bytes does not fit into 64 bits. */
 static cudaError_t fill_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent, bool async,
                            cudaStream_t stream)
 {

@@ -1,4 +1,4 @@
-/* device.c - what a device is: properties, attributes, names on the bus. */
+/* device.c - queries of a device: properties, attributes, names on the bus. */
 #include <string.h>
 
 #include "properties.h"

@@ -1,5 +1,6 @@
 /* driver.c - loads libcuda.so.1 and finds the driver's functions, by the exact names to which cuda.h maps them, so that
- * each has the type that it is called with. A function that the driver lacks returns CUDA_ERROR_NOT_SUPPORTED. */
+ * each function has the type with which it is called. A function that the driver lacks returns
+ * CUDA_ERROR_NOT_SUPPORTED. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>

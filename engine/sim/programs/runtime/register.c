@@ -1,5 +1,5 @@
 /* register.c - what nvcc's code registers before main: fat binaries, kernels, variables. A fat binary is loaded into a
- * context when something of it is first used there. */
+ * context when a kernel or variable of it is first used there. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static void hide(const void *key, const entry *value)
         at->value = NULL;
 }
 
-/* With the lock held: the binary that has the handle, or NULL. A program may pass anything. */
+/* Needs the lock. Returns the binary that has the handle, or NULL, because a program may pass any pointer. */
 static binary *find_binary(void **handle)
 {
     binary *b = binaries;
@@ -98,13 +98,13 @@ static binary *find_binary(void **handle)
 /* ---- loading ---- */
 
 static const char hint[] =
-    "the simulated device runs PTX: compile with PTX inside, for example nvcc -arch=sm_80, or -gencode "
-    "arch=compute_80,code=compute_80";
+    "the simulated device runs PTX: compile so that the program contains PTX, for example nvcc -arch=sm_80, or "
+    "-gencode arch=compute_80,code=compute_80";
 
 static void explain(CUresult result, const char *log)
 {
     if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
-        fprintf(stderr, "kiln: cudart: a fat binary of this program has no PTX, machine code only; %s\n", hint);
+        fprintf(stderr, "kiln: cudart: a fat binary of this program contains only machine code and no PTX; %s\n", hint);
     if (log[0])
         fprintf(stderr, "kiln: cudart: the driver could not load a fat binary of this program:\n%s%s", log,
                 log[strlen(log) - 1] == '\n' ? "" : "\n");
@@ -120,7 +120,7 @@ static void bind_managed(binary *of, CUlibrary library)
     }
 }
 
-/* With the lock held: the binary in the current context. */
+/* Needs the lock. Returns the binary as it was loaded into the current context. */
 static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
 {
     for (const loaded *l = of->in; l; l = l->next)
@@ -388,7 +388,7 @@ void __cudaRegisterHostVar(void **handle, const char *name, char *symbol, size_t
 
 void __cudaRegisterUnifiedTable(void **handle, void *functions) { (void)handle, (void)functions; }
 
-/* Before the host reads a managed variable. */
+/* nvcc's code calls this before the host reads a managed variable. */
 char __cudaInitModule(void **handle)
 {
     CUcontext context;

@@ -1,12 +1,13 @@
-/* runtime.h - what the files of the CUDA runtime share. The runtime is written from CUDA's public headers and calls the
- * driver API alone (driver.c), so it works on the simulated device's libcuda and on any other. */
+/* runtime.h - what the files of the CUDA runtime share. The runtime is written from CUDA's public headers and calls
+ * only the driver API (driver.c), so it works with the simulated device's libcuda and with any other libcuda. */
 #ifndef KILN_SIM_RUNTIME_H
 #define KILN_SIM_RUNTIME_H
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Version 12 has the functions of version 13 whose arguments changed under names of their own. */
+/* Some functions have other arguments in version 13 than in version 12. Version 12 has the new forms under other names.
+ */
 #if RT_VERSION == 12
 #include "rename12.h"
 #endif

@@ -1,5 +1,6 @@
 /* thread_stream.c - the names that programs call with one default stream a thread: nvcc --default-stream per-thread.
- * Copies without a stream wait for all streams, this one among them, so they need no form of their own. */
+ * Copies without a stream wait for all streams, including the thread's default stream, so they need no separate form.
+ */
 #include "runtime.h"
 
 static cudaStream_t own(cudaStream_t stream) { return stream ? stream : cudaStreamPerThread; }

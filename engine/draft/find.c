@@ -1,0 +1,572 @@
+/* find.c - finds the launches of the kernel in host code, and chooses one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_internal.h"
+
+/* Limits, because the source is untrusted text: launches that are tried, templates that call each other, launches of one
+ * kernel. */
+enum { MOST_TRIED = 200, MOST_LEVELS = 3, MOST_LAUNCHES = 32 };
+
+/* ---- finding the launch ---- */
+
+/* Returns true if the name of a launched function is the kernel, or a variable that is set to it. The name may be
+ * pasted in a macro: reduce_##type##_kernel. `from` and `to` are the words of the name. */
+static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range *templates)
+{
+    const char *plain = draft->kernel->plain;
+    if (to == from + 1 && is_text(draft, from, plain))
+        return true;
+    size_t first = draft->scan->words[from].length, last = draft->scan->words[to - 1].length, whole = strlen(plain);
+    if (to > from + 1) /* the token is pasted (##) */
+        return whole > first + last && memcmp(plain, draft->scan->words[from].text, first) == 0 &&
+               memcmp(plain + whole - last, draft->scan->words[to - 1].text, last) == 0;
+    for (size_t i = draft->host.scope.from; i + 2 < draft->host.at; i++) { /* auto kernel = name<...>; */
+        if (!same_word(draft, i, from) || kind_of_word(draft, i + 1) != '=')
+            continue;
+        size_t at = i + 2 + (kind_of_word(draft, i + 2) == '&');
+        while (kind_of_word(draft, at) == 'w' && kiln__words_are_joined(draft, at + 1, "::"))
+            at += 3;
+        if (!is_text(draft, at, plain))
+            continue;
+        if (kind_of_word(draft, at + 1) == '<')
+            *templates = (kiln__range){at + 2, kiln__word_close(draft->scan, at + 1)};
+        return true;
+    }
+    return false;
+}
+
+/* Finds the use of the macro that launches kernels of several names, for this kernel: LAUNCH(f32, float, 4). Its
+ * arguments become the values of the macro's parameters. */
+static bool find_use(kiln__draft *draft, size_t from, size_t to)
+{
+    const kiln__scan *scan = draft->scan;
+    const char *plain = draft->kernel->plain;
+    const kiln__macro *macro = NULL;
+    for (size_t i = 0; i < scan->macro_count; i++)
+        if (scan->macros[i].from <= from && from < scan->macros[i].to && scan->macros[i].function)
+            macro = &scan->macros[i];
+    kiln__range names[KILN__MOST_LIST];
+    kiln__frame *made = kiln__arena_alloc(draft->arena, sizeof *made);
+    if (!macro || !made)
+        return false;
+    size_t head = kiln__word_close(scan, macro->from),
+           count = kiln__words_split(draft, macro->from + 1, head, false, names);
+    for (size_t i = 1; i + 1 < scan->count; i++) {
+        if (scan->words[i].directive || !kiln__word_is(scan, i, macro->name) || kind_of_word(draft, i + 1) != '(')
+            continue;
+        *made = (kiln__frame){0};
+        made->count = kiln__words_split(draft, i + 2, kiln__word_close(scan, i + 1), false, made->values);
+        if (made->count != count)
+            continue;
+        for (size_t k = 0; k < count; k++)
+            made->names[k] = names[k].from;
+        kiln__text name = {.mem = draft->mem};
+        for (size_t w = from; w < to; w++) {
+            if (kind_of_word(draft, w) == '#')
+                continue;
+            const kiln__word *word = &scan->words[w];
+            for (size_t k = 0; k < count; k++)
+                if (same_word(draft, made->names[k], w))
+                    word = &scan->words[made->values[k].from];
+            kiln__text_add(&name, word->text, word->length);
+        }
+        bool same = strcmp(kiln__text_get(&name), plain) == 0;
+        kiln__text_free(&name);
+        if (same) {
+            draft->host.frame = made;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads name<templates><<<...>>>(...), whose first '<' of three is at `at`. */
+static bool read_chevrons(kiln__draft *draft, size_t at)
+{
+    kiln__host_launch *host = &draft->host;
+    const kiln__scan *scan = draft->scan;
+    size_t end = at - 1, close = at + 3, depth = 0;
+    kiln__range templates = {0, 0}, list[KILN__MOST_LIST];
+    if (kind_of_word(draft, end) == '>') {
+        size_t open = end;
+        for (size_t parens = 0; open > 1; open--) {
+            parens += kind_of_word(draft, open) == ')';
+            parens -= parens > 0 && kind_of_word(draft, open) == '(';
+            depth += parens == 0 && kind_of_word(draft, open) == '>';
+            if (parens == 0 && kind_of_word(draft, open) == '<' && --depth == 0)
+                break;
+        }
+        templates = (kiln__range){open + 1, end};
+        end = open - 1;
+    }
+    if (kind_of_word(draft, end) != 'w')
+        return false;
+    size_t from = end;
+    while (from > 3 && kind_of_word(draft, from - 1) == '#' && kind_of_word(draft, from - 2) == '#' &&
+           kind_of_word(draft, from - 3) == 'w')
+        from -= 3;
+    host->at = from;
+    host->in_macro = scan->words[at].directive;
+    host->scope = host->in_macro ? kiln__enclosing_directive(draft, at) : kiln__enclosing_function(draft, at);
+    if (host->scope.from == 0 || !names_kernel(draft, from, end + 1, &templates) ||
+        (from < end && !find_use(draft, from, end + 1)))
+        return false;
+    while (close < scan->count && !kiln__words_are_three(draft, close, '>'))
+        close++;
+    size_t count = kiln__words_split(draft, at + 3, close, false, list);
+    if (count < 2 || kind_of_word(draft, close + 3) != '(')
+        return false;
+    host->grid = list[0];
+    host->block = list[1];
+    host->shared = count > 2 ? list[2] : (kiln__range){0, 0};
+    host->line = scan->words[at].line;
+    host->template_count = templates.from
+                               ? kiln__words_split(draft, templates.from, templates.to, true, host->templates)
+                               : 0;
+    host->argument_count = kiln__words_split(draft, close + 4, kiln__word_close(scan, close + 3), false,
+                                             host->arguments);
+    return true;
+}
+
+/* Returns the words behind `object.member =`, before the launch. */
+static kiln__range member_value(const kiln__draft *draft, size_t object, const char *member)
+{
+    for (size_t i = draft->host.scope.from; i + 4 < draft->host.at; i++)
+        if (same_word(draft, i, object) && kind_of_word(draft, i + 1) == '.' && is_text(draft, i + 2, member) &&
+            kind_of_word(draft, i + 3) == '=') {
+            size_t end = i + 4;
+            while (end < draft->host.at && kind_of_word(draft, end) != ';')
+                end++;
+            return (kiln__range){i + 4, end};
+        }
+    return (kiln__range){0, 0};
+}
+
+/* Reads cudaLaunchKernelEx(&config, kernel, arguments...), whose name is at `at`. */
+static bool read_launch_call(kiln__draft *draft, size_t at)
+{
+    kiln__host_launch *host = &draft->host;
+    kiln__range list[KILN__MOST_LIST], templates = {0, 0};
+    size_t close = kiln__word_close(draft->scan, at + 1);
+    size_t count = kiln__words_split(draft, at + 2, close, false, list);
+    host->at = at;
+    host->in_macro = draft->scan->words[at].directive;
+    host->scope = host->in_macro ? kiln__enclosing_directive(draft, at) : kiln__enclosing_function(draft, at);
+    if (count < 2 || host->scope.from == 0 || kind_of_word(draft, list[0].from) != '&' ||
+        kind_of_word(draft, list[1].from) != 'w')
+        return false;
+    size_t name = list[1].from, config = list[0].from + 1;
+    if (kind_of_word(draft, name + 1) == '<')
+        templates = (kiln__range){name + 2, kiln__word_close(draft->scan, name + 1)};
+    if (!names_kernel(draft, name, name + 1, &templates))
+        return false;
+    host->grid = member_value(draft, config, "gridDim");
+    host->block = member_value(draft, config, "blockDim");
+    host->shared = member_value(draft, config, "dynamicSmemBytes");
+    if (!host->grid.from || !host->block.from)
+        return false;
+    host->line = draft->scan->words[at].line;
+    host->template_count = templates.from
+                               ? kiln__words_split(draft, templates.from, templates.to, true, host->templates)
+                               : 0;
+    host->argument_count = count - 2;
+    memcpy(host->arguments, list + 2, (count - 2) * sizeof *list);
+    return true;
+}
+
+/* ---- functions around a launch ---- */
+
+/* Finds `template <...>` and the name of the function or structure whose braces begin before word `scope`. Returns the word
+ * of the name, and the words of the parameters. 0: it is no template. */
+static size_t find_template_head(const kiln__draft *draft, size_t scope, kiln__range *params)
+{
+    enum { MOST_HEAD = 200 };
+    size_t name = 0, depth = 0, at = scope - 1; /* the brace */
+    for (size_t i = at; i-- > 2 && at - i < MOST_HEAD;) {
+        const char c = kind_of_word(draft, i);
+        depth += c == ')';
+        depth -= depth > 0 && c == '(';
+        if (depth == 0 && strchr(";{}", c))
+            return 0;
+        if (c == '(' && depth == 0)
+            name = i - 1;
+        else if (!name && depth == 0 && (is_text(draft, i - 1, "struct") || is_text(draft, i - 1, "class")))
+            name = i;
+        if (depth > 0 || !is_text(draft, i, "template") || kind_of_word(draft, i + 1) != '<')
+            continue;
+        *params = (kiln__range){i + 2, kiln__word_close(draft->scan, i + 1)};
+        return name && params->to < name ? name : 0;
+    }
+    return 0;
+}
+
+/* Returns the word of the name in a template's parameter `int M = 4`, and the words of its default. */
+static size_t param_name(const kiln__draft *draft, kiln__range param, kiln__range *initial)
+{
+    size_t name = 0;
+    *initial = (kiln__range){0, 0};
+    for (size_t i = param.from; i < param.to && !initial->from; i++) {
+        if (kind_of_word(draft, i) == '=')
+            *initial = (kiln__range){i + 1, param.to};
+        else if (kind_of_word(draft, i) == 'w')
+            name = i;
+    }
+    return name;
+}
+
+static bool add_launch(kiln__draft *draft, const kiln__host_launch *launch)
+{
+    if (draft->launch_count >= MOST_LAUNCHES)
+        return false;
+    if (!draft->launches)
+        draft->launches = kiln__arena_alloc(draft->arena, MOST_LAUNCHES * sizeof *draft->launches);
+    if (draft->launches)
+        draft->launches[draft->launch_count++] = *launch;
+    return draft->launches != NULL;
+}
+
+/* Adds a launch with a copy of its frame and of `count` frames around it. */
+static bool add_framed(kiln__draft *draft, const kiln__host_launch *launch, kiln__frame *const *around, size_t count)
+{
+    kiln__host_launch made = *launch;
+    const kiln__frame *up = NULL;
+    for (size_t i = count + (launch->frame != NULL); i-- > 0;) {
+        kiln__frame *copy = kiln__arena_alloc(draft->arena, sizeof *copy);
+        if (!copy)
+            return false;
+        *copy = launch->frame ? (i ? *around[i - 1] : *launch->frame) : *around[i];
+        copy->up = up;
+        up = copy;
+    }
+    made.frame = up;
+    return add_launch(draft, &made);
+}
+
+/* Makes the frame of a call `name<64, float>` at word `at`: the names are the parameters of the template. */
+static kiln__frame *make_call(kiln__draft *draft, size_t at, const kiln__range *params, size_t count)
+{
+    kiln__range given[KILN__MOST_LIST], initial;
+    kiln__frame *made = kiln__arena_alloc(draft->arena, sizeof *made);
+    if (!made)
+        return NULL;
+    *made = (kiln__frame){.scope = kiln__enclosing_function(draft, at), .at = at};
+    if (made->scope.from == 0) /* `template void run<64>();` at namespace scope */
+        made->scope = (kiln__range){at, at};
+    const size_t known = kiln__words_split(draft, at + 2, kiln__word_close(draft->scan, at + 1), true, given);
+    for (size_t k = 0; k < count; k++) {
+        const size_t word = param_name(draft, params[k], &initial);
+        if (word && (k < known || initial.from)) {
+            made->values[made->count] = k < known ? given[k] : initial;
+            made->names[made->count++] = word;
+        }
+    }
+    return made;
+}
+
+/* Adds a launch once for each call of the function template around it, with the arguments of that call: the launch in
+ * `template <int M> void run() { k<M><<<...>>>(); }` and run<64>(). The caller may be a template too. `around` has the
+ * calls so far, from the launch upwards; `scope` is the function around the last one. Returns false if there is no call. */
+static bool add_calls(kiln__draft *draft, const kiln__host_launch *launch, size_t scope, kiln__frame **around,
+                      size_t level)
+{
+    kiln__range params = {0, 0}, list[KILN__MOST_LIST];
+    const size_t name = scope > 1 && level < MOST_LEVELS ? find_template_head(draft, scope, &params) : 0;
+    bool any = false;
+    if (!name || kind_of_word(draft, name) != 'w')
+        return false;
+    const size_t count = kiln__words_split(draft, params.from, params.to, true, list);
+    for (size_t i = 2; i + 2 < draft->scan->count && draft->launch_count < MOST_LAUNCHES; i++) {
+        if (draft->compared++ > KILN__MOST_COMPARED)
+            break;
+        if (i == name || draft->scan->words[i].directive || !same_word(draft, i, name) ||
+            kind_of_word(draft, i + 1) != '<' || kiln__word_close(draft->scan, i + 1) >= draft->scan->count)
+            continue;
+        if ((around[level] = make_call(draft, i, list, count)) == NULL)
+            break;
+        any = true;
+        if (!add_calls(draft, launch, around[level]->scope.to > i ? around[level]->scope.from : 0, around, level + 1))
+            add_framed(draft, launch, around, level + 1);
+    }
+    return any;
+}
+
+/* Binds the variable of a switch to the number of the case in which the launch stands: `switch (threads) { case 512: ...`. */
+static void bind_case(kiln__draft *draft, kiln__host_launch *launch)
+{
+    enum { MOST_BACK = 4000 };
+    size_t label = 0, depth = 0;
+    for (size_t i = launch->at; i-- > launch->scope.from && launch->at - i < MOST_BACK && !launch->frame;) {
+        const char c = kind_of_word(draft, i);
+        if (depth == 0 && !label && is_text(draft, i, "case") && kind_of_word(draft, i + 1) == '0' &&
+            kind_of_word(draft, i + 2) == ':')
+            label = i + 1;
+        if (c == '{' && depth == 0 && label && kind_of_word(draft, i - 1) == ')' && kind_of_word(draft, i - 2) == 'w' &&
+            kind_of_word(draft, i - 3) == '(' && is_text(draft, i - 4, "switch")) {
+            kiln__frame *made = kiln__arena_alloc(draft->arena, sizeof *made);
+            if (made)
+                *made = (kiln__frame){.names = {i - 2}, .values = {{label, label + 1}}, .count = 1};
+            launch->frame = made;
+            return;
+        }
+        depth += c == '}';
+        if (c == '{' && depth == 0 && label) /* another block around the case */
+            return;
+        depth -= depth > 0 && c == '{';
+    }
+}
+
+void kiln__host_find(kiln__draft *draft)
+{
+    size_t tried = 0;
+    for (size_t i = 2; i + 4 < draft->scan->count && tried < MOST_TRIED && draft->launch_count < MOST_LAUNCHES; i++) {
+        const bool chevrons = kiln__words_are_three(draft, i, '<');
+        const bool call = is_text(draft, i, "cudaLaunchKernelEx") && kind_of_word(draft, i + 1) == '(';
+        kiln__frame *around[MOST_LEVELS] = {NULL};
+        if (!chevrons && !call)
+            continue;
+        tried++;
+        draft->host = (kiln__host_launch){0};
+        if (!(chevrons ? read_chevrons(draft, i) : read_launch_call(draft, i)))
+            continue;
+        kiln__host_launch found = draft->host;
+        found.found = true;
+        bind_case(draft, &found);
+        if (found.in_macro || !add_calls(draft, &found, found.scope.from, around, 0))
+            add_launch(draft, &found);
+    }
+    draft->host = draft->launch_count ? draft->launches[0] : (kiln__host_launch){0};
+}
+
+/* ---- the choice ---- */
+
+/* Returns the line of a word in its own file. */
+static unsigned line_of(const kiln__draft *draft, size_t word)
+{
+    const kiln__scan *scan = draft->scan;
+    return scan->words[word].line - (scan->launch && word >= scan->launch ? scan->launch_lines : 0);
+}
+
+/* Returns the word of the call of the template around a launch. 0: the launch is in no template that is called. */
+static size_t call_of(const kiln__host_launch *launch)
+{
+    const kiln__frame *frame = launch->frame;
+    while (frame && !frame->scope.from)
+        frame = frame->up;
+    return frame ? frame->at : 0;
+}
+
+/* Returns true if the launch, or the call of the template around it, is at this line. */
+static bool is_at_line(const kiln__draft *draft, const kiln__host_launch *launch, unsigned line)
+{
+    const size_t call = call_of(launch);
+    return line_of(draft, launch->at) == line || (call && line_of(draft, call) == line);
+}
+
+/* Adds the trees of one extent, or its words if it cannot be read. Numbers that the template gets too have the names of the
+ * template's parameters. */
+static void add_key(kiln__draft *draft, kiln__range range, bool axes, kiln__text *key)
+{
+    kiln__tree *trees[3] = {NULL};
+    const kiln__host_launch *host = &draft->host;
+    bool read = axes && kiln__host_axes(draft, range, trees);
+    if (!axes && range.from)
+        read = (trees[0] = kiln__host_read(draft, range)) != NULL;
+    for (size_t i = 0; i < host->template_count && read; i++)
+        for (int axis = 0; axis < 3; axis++)
+            if (host->trees[i] && host->trees[i]->op == '0' && host->trees[i]->value > 1)
+                kiln__tree_replace(trees[axis], host->trees[i], kiln__arena_printf(draft->arena, "<%u>", (unsigned)i));
+    for (int axis = 0; axis < 3 && read; axis++)
+        kiln__text_printf(key, ", %s", trees[axis] ? kiln__tree_text(draft, trees[axis]) : "1");
+    for (size_t i = range.from; i < range.to && !read; i++)
+        kiln__text_printf(key, " %.*s", (int)draft->scan->words[i].length, draft->scan->words[i].text);
+    kiln__text_puts(key, ";");
+}
+
+/* Returns a text that is the same for two launches that differ only in arguments of the template and in arrays. */
+static const char *launch_key(kiln__draft *draft, const kiln__host_launch *launch)
+{
+    kiln__text key = {.mem = draft->mem};
+    draft->host = *launch;
+    kiln__host_templates(draft);
+    add_key(draft, launch->grid, true, &key);
+    add_key(draft, launch->block, true, &key);
+    add_key(draft, launch->shared, false, &key);
+    const char *kept = kiln__arena_strdup(draft->arena, kiln__text_get(&key));
+    kiln__text_free(&key);
+    return kept;
+}
+
+/* Returns the value that a launch gives to a parameter of the template: "64", "float", "true". NULL: not known. */
+static const char *template_value(kiln__draft *draft, const kiln__host_launch *launch, size_t param)
+{
+    int64_t value = 0;
+    draft->host = *launch;
+    if (draft->kernel->templates[param].type)
+        return kiln__type_of_range(draft, launch->templates[param]);
+    const kiln__tree *tree = kiln__host_read(draft, launch->templates[param]);
+    if (tree && tree->op == 'w' && !tree->free)
+        return tree->text;
+    return kiln__tree_constant(draft, tree, &value) ? kiln__arena_printf(draft->arena, "%lld", (long long)value) : NULL;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const long long x = strtoll(*(const char *const *)a, NULL, 10), y = strtoll(*(const char *const *)b, NULL, 10);
+    return (x > y) - (x < y);
+}
+
+/* Lists the values that the launches give to the parameters of the template, and keeps combinations that no launch has out
+ * of the space. */
+static void merge_templates(kiln__draft *draft)
+{
+    kiln__host_launch *first = &draft->launches[0];
+    const char *values[MOST_LAUNCHES][KILN__MOST_LIST] = {{NULL}}, *all[MOST_LAUNCHES], *where = NULL;
+    size_t varying = 0, product = 1, combinations = 0, count = draft->launch_count;
+    const size_t params = first->template_count < draft->kernel->template_count ? first->template_count
+                                                                                : draft->kernel->template_count;
+    for (size_t p = 0; p < params; p++) {
+        size_t distinct = 0;
+        for (size_t i = 0; i < count; i++) {
+            values[i][p] = template_value(draft, &draft->launches[i], p);
+            bool known = values[i][p] == NULL;
+            for (size_t k = 0; k < distinct && !known; k++)
+                known = strcmp(all[k], values[i][p]) == 0;
+            if (!known)
+                all[distinct++] = values[i][p];
+        }
+        if (distinct < 2 || values[0][p] == NULL)
+            continue;
+        if (all[0][0] >= '0' && all[0][0] <= '9')
+            qsort(all, distinct, sizeof *all, by_number);
+        for (size_t k = 0; k < distinct; k++)
+            first->values[p] = k ? kiln__arena_printf(draft->arena, "%s, %s", first->values[p], all[k]) : all[k];
+        varying++;
+        product *= distinct;
+    }
+    for (size_t i = 0; i < count && varying > 1; i++) {
+        const char *one = NULL;
+        bool known = false;
+        for (size_t k = 0; k < i && !known; k++) {
+            known = true;
+            for (size_t p = 0; p < params; p++)
+                known = known && (!first->values[p] ||
+                                  (values[i][p] && values[k][p] && strcmp(values[i][p], values[k][p]) == 0));
+        }
+        for (size_t p = 0; p < params && !known; p++) {
+            if (!first->values[p] || !values[i][p])
+                continue;
+            const char *quote = draft->kernel->templates[p].type ? "'" : "";
+            one = kiln__arena_printf(draft->arena, "%s%s%s == %s%s%s", one ? one : "", one ? " and " : "",
+                                     kiln__template_name(draft, draft->kernel->templates[p].name), quote, values[i][p],
+                                     quote);
+        }
+        if (one)
+            where = kiln__arena_printf(draft->arena, "%s%s(%s)", where ? where : "", where ? " or " : "", one);
+        combinations += one != NULL;
+    }
+    if (where && combinations < product && draft->where_count < KILN__COUNT(draft->wheres)) {
+        draft->where_from[draft->where_count] = "the combinations that the source launches";
+        draft->wheres[draft->where_count++] = where;
+    }
+    draft->host = *first;
+}
+
+/* Adds the words of a launch, `k<64><<<grid, block>>>`, on one line of at most MOST_SHOWN bytes. */
+static void show_launch(const kiln__draft *draft, const kiln__host_launch *launch, kiln__text *out)
+{
+    enum { MOST_SHOWN = 90 };
+    const kiln__word *words = draft->scan->words;
+    const size_t begin = out->length;
+    for (size_t i = launch->at; i < draft->scan->count && out->length - begin < MOST_SHOWN; i++) {
+        if (i > launch->at && words[i].text > words[i - 1].text + words[i - 1].length)
+            kiln__text_puts(out, " ");
+        kiln__text_add(out, words[i].text, words[i].length);
+        if (i > launch->at + 2 && kiln__words_are_three(draft, i - 2, '>'))
+            return;
+    }
+    kiln__text_puts(out, " ...");
+}
+
+/* Fails with the list of the launches, because they differ, or because the line that was given has no launch. */
+static kiln_status ask_launch(kiln__draft *draft, unsigned line, kiln_error **error)
+{
+    kiln__text list = {.mem = draft->mem};
+    const char *file = draft->options && draft->options->launch ? draft->options->launch : NULL;
+    size_t last = 0, last_call = 0, shown = 0;
+    unsigned example = 0;
+    for (size_t i = 0; i < draft->launch_count; i++) {
+        const kiln__host_launch *launch = &draft->launches[i];
+        const size_t call = call_of(launch);
+        if (launch->at == last && call == last_call)
+            continue;
+        example = shown++ ? example : line_of(draft, call ? call : launch->at);
+        last = launch->at;
+        last_call = call;
+        kiln__text_printf(&list, "\n  line %u: ", line_of(draft, launch->at));
+        show_launch(draft, launch, &list);
+        if (call)
+            kiln__text_printf(&list, ", for the call in line %u", line_of(draft, call));
+    }
+    const char *begin = line ? kiln__arena_printf(draft->arena, "line %u has no launch of it. Its launches:", line)
+                             : kiln__arena_printf(draft->arena, "it is launched in %zu ways:", shown);
+    kiln_status status = kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
+                                    "%s:%u: kernel %s: %s%s\nGive the line of the launch that the spec is to have:\n"
+                                    "  kiln init %s -k %s --launch %s%s%u",
+                                    draft->shown, draft->kernel->line, draft->kernel->name, begin ? begin : "",
+                                    kiln__text_get(&list), draft->shown, draft->kernel->plain, file ? file : "",
+                                    file ? ":" : "", example);
+    kiln__text_free(&list);
+    return status;
+}
+
+/* Keeps the launches that the compiler can see, and at the line if it is given. */
+static void drop_launches(kiln__draft *draft, unsigned line)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < draft->launch_count; i++) {
+        kiln__tree *condition = NULL;
+        draft->host = draft->launches[i];
+        if ((line && !is_at_line(draft, &draft->launches[i], line)) ||
+            kiln__condition(draft, draft->host.at, 0, &condition) == KILN__NEVER)
+            continue;
+        draft->launches[kept++] = draft->launches[i];
+    }
+    draft->launch_count = kept;
+}
+
+kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error)
+{
+    const size_t count = draft->launch_count, looked = draft->looked, nodes = draft->nodes;
+    bool same = true, exclusive = true;
+    const char *key = NULL;
+    if (count == 0 && !line)
+        return KILN_OK;
+    drop_launches(draft, line);
+    if (draft->launch_count == 0 && line) {
+        draft->launch_count = count;
+        return count ? ask_launch(draft, line, error)
+                     : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
+                                  "%s:%u: kernel %s: no launch of it (<<<grid, block>>>) is found, also not in line %u",
+                                  draft->shown, draft->kernel->line, draft->kernel->name, line);
+    }
+    for (size_t i = 0; i < draft->launch_count; i++) {
+        const char *own = launch_key(draft, &draft->launches[i]);
+        if (!own)
+            return kiln__fail_memory(error);
+        same = same && (!key || strcmp(key, own) == 0);
+        key = key ? key : own;
+        for (size_t k = 0; k < i; k++)
+            exclusive = exclusive && kiln__are_exclusive(draft, draft->launches[i].at, draft->launches[k].at);
+        draft->looked = looked; /* the choice takes nothing from the limits of the launch that is chosen */
+        draft->nodes = nodes;
+    }
+    if (!same && !exclusive)
+        return ask_launch(draft, 0, error);
+    if (same && draft->launch_count > 1) {
+        merge_templates(draft);
+        draft->launch_count = 1;
+    }
+    draft->host = draft->launch_count ? draft->launches[0] : (kiln__host_launch){0};
+    return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
+}

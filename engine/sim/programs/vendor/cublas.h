@@ -1,0 +1,61 @@
+/* cublas.h - the part of cuBLAS's interface that the stand-in needs: names and numbers of NVIDIA's public header
+ * cublas_api.h (CUDA 12 and 13). Kiln builds without that header. All enumerations are passed as int. */
+#ifndef KILN_SIM_VENDOR_CUBLAS_H
+#define KILN_SIM_VENDOR_CUBLAS_H
+
+#include <stdint.h>
+
+#define CUBLAS_API __attribute__((visibility("default")))
+
+enum { /* cublasStatus_t */
+       DONE = 0,
+       NOT_INITIALIZED = 1,
+       ALLOC_FAILED = 3,
+       INVALID_VALUE = 7,
+       EXECUTION_FAILED = 13,
+       INTERNAL_ERROR = 14,
+       NOT_SUPPORTED = 15
+};
+enum { OP_N, OP_T, OP_C };                   /* cublasOperation_t */
+enum { FILL_LOWER, FILL_UPPER };             /* cublasFillMode_t */
+enum { DIAG_NON_UNIT, DIAG_UNIT };           /* cublasDiagType_t */
+enum { SIDE_LEFT, SIDE_RIGHT };              /* cublasSideMode_t */
+enum { POINTER_HOST, POINTER_DEVICE };       /* cublasPointerMode_t */
+enum { CBLAS_COLUMNS = 102, CBLAS_N = 111 }; /* of cblas.h; T and C follow N */
+enum { CBLAS_UPPER = 121, CBLAS_LOWER };
+enum { CBLAS_NON_UNIT = 131, CBLAS_UNIT };
+enum { CBLAS_LEFT = 141, CBLAS_RIGHT };
+enum { /* cudaDataType */
+       R_32F = 0,
+       R_64F = 1,
+       R_16F = 2,
+       R_8I = 3,
+       C_32F = 4,
+       C_64F = 5,
+       R_32I = 10,
+       R_16BF = 14
+};
+enum { /* cublasComputeType_t: each kind and its neighbours (pedantic, fast) */
+       COMPUTE_16F = 64,
+       COMPUTE_16F_PEDANTIC,
+       COMPUTE_32F = 68,
+       COMPUTE_32F_PEDANTIC,
+       COMPUTE_64F,
+       COMPUTE_64F_PEDANTIC,
+       COMPUTE_32I,
+       COMPUTE_32I_PEDANTIC,
+       COMPUTE_32F_FAST_16F,
+       COMPUTE_32F_FAST_16BF = 75,
+       COMPUTE_32F_FAST_TF32 = 77
+};
+
+typedef struct {
+    float x, y;
+} complex8;
+typedef struct {
+    double x, y;
+} complex16;
+
+typedef struct cublas_context *cublas_handle; /* NULL: none */
+
+#endif

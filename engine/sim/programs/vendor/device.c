@@ -1,0 +1,121 @@
+/* device.c - work of the stand-ins in the order of streams. A stand-in computes in a host function of the stream
+ * (cuLaunchHostFunc). So events, waits and graphs see its work as they see that of a kernel. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda.h>
+
+#include "reach.h"
+#include "vendor.h"
+
+static struct {
+    CUresult (*launch)(CUstream, CUhostFn, void *);
+    CUresult (*capturing)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *);
+    CUresult (*object)(CUuserObject *, void *, CUhostFn, unsigned, unsigned);
+    CUresult (*retain)(CUgraph, CUuserObject, unsigned, unsigned);
+    CUresult (*copy)(const CUDA_MEMCPY2D *), (*copy_later)(const CUDA_MEMCPY2D *, CUstream);
+    void *(*reach)(uint64_t, size_t, int, const char *);
+    bool found;
+} device;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool find(void *library, const char *name, void *to)
+{
+    void *found = library ? dlsym(library, name) : NULL;
+    memcpy(to, &found, sizeof found); /* a cast would not be C */
+    return found;
+}
+
+static void open_device(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    device.found = find(library, "cuLaunchHostFunc", &device.launch) &&
+                   find(library, "cuStreamGetCaptureInfo_v2", &device.capturing) &&
+                   find(library, "cuUserObjectCreate", &device.object) &&
+                   find(library, "cuGraphRetainUserObject", &device.retain) &&
+                   find(library, "cuMemcpy2DUnaligned_v2", &device.copy) &&
+                   find(library, "cuMemcpy2DAsync_v2", &device.copy_later) &&
+                   find(library, "kiln_sim_reach", &device.reach);
+}
+
+bool vendor_open_device(const char *library)
+{
+    static bool told;
+    pthread_once(&once, open_device);
+    if (!device.found && !__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+        fprintf(
+            stderr,
+            "kiln: this %s computes on the host and needs Kiln's simulated libcuda.so.1. Start the program by `kiln "
+            "sim run`\n",
+            library);
+    return device.found;
+}
+
+void *vendor_reach(const void *address, size_t bytes, bool write, const char *what)
+{
+    return device.reach((uintptr_t)address, bytes, write, what);
+}
+
+typedef struct job {
+    bool (*function)(const void *work);
+    bool done, kept; /* kept: a graph owns the job, and may run it again */
+    _Alignas(16) char work[];
+} job;
+
+static void CUDA_CB run_job(void *what)
+{
+    job *j = what;
+    j->done = j->function(j->work);
+}
+
+static CUgraph captured_graph(CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = NULL;
+    return device.capturing(stream, &status, NULL, &graph, NULL, NULL) == CUDA_SUCCESS &&
+                   status == CU_STREAM_CAPTURE_STATUS_ACTIVE
+               ? graph
+               : NULL;
+}
+
+bool vendor_is_capturing(void *stream) { return captured_graph(stream); }
+
+bool vendor_enqueue(void *stream, bool (*function)(const void *work), const void *work, size_t bytes, bool *result)
+{
+    CUgraph graph = captured_graph(stream);
+    job *j = malloc(sizeof *j + bytes);
+    CUuserObject object;
+    if (!j)
+        return false;
+    *j = (job){.function = function, .kept = graph};
+    memcpy(j->work, work, bytes);
+    if (graph && device.object(&object, j, free, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) != CUDA_SUCCESS) {
+        free(j);
+        return false;
+    }
+    if (graph && device.retain(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE) != CUDA_SUCCESS)
+        return false;
+    const bool launched = device.launch(stream, run_job, j) == CUDA_SUCCESS;
+    *result = graph || j->done;
+    if (!graph)
+        free(j);
+    return launched;
+}
+
+bool vendor_copy(const vendor_box *box, bool waits, void *stream)
+{
+    const CUDA_MEMCPY2D copy = {.srcMemoryType = box->to_device ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                                .srcHost = box->from,
+                                .srcDevice = (uintptr_t)box->from,
+                                .srcPitch = box->from_pitch,
+                                .dstMemoryType = box->to_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST,
+                                .dstHost = box->to,
+                                .dstDevice = (uintptr_t)box->to,
+                                .dstPitch = box->to_pitch,
+                                .WidthInBytes = box->width,
+                                .Height = box->height};
+    return (waits ? device.copy(&copy) : device.copy_later(&copy, stream)) == CUDA_SUCCESS;
+}

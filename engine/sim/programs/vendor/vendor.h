@@ -1,0 +1,43 @@
+/* vendor.h - what the stand-ins of the vendor's libraries share: work that the host does in the order of a stream. */
+#ifndef KILN_SIM_VENDOR_VENDOR_H
+#define KILN_SIM_VENDOR_VENDOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- device.c ---- */
+
+/* Loads the simulated libcuda.so.1. Returns false, and prints the reason once, if the process has another libcuda. Any thread may
+ * call it. */
+bool vendor_open_device(const char *library);
+
+/* Runs function(work) on the host in the order of the stream. `work` has `bytes` bytes and is copied. While the stream is
+ * captured, the call becomes a host node of the graph, and the graph owns the copy. Returns false if the driver refuses. Without
+ * a capture the function has run when the call returns, and *result is what it returned. */
+bool vendor_enqueue(void *stream, bool (*function)(const void *work), const void *work, size_t bytes, bool *result);
+bool vendor_is_capturing(void *stream);
+
+/* The host's pointer to device memory (reach.h). `what`: the name of the library's function. */
+void *vendor_reach(const void *address, size_t bytes, bool write, const char *what);
+
+typedef struct vendor_box {
+    void *to;
+    const void *from;
+    size_t to_pitch, from_pitch, width, height; /* in bytes; height: rows */
+    bool to_device;                             /* from the host to the device, or the other way */
+} vendor_box;
+/* Copies rows. `waits`: returns when the copy is complete; otherwise the copy is in the order of the stream. */
+bool vendor_copy(const vendor_box *box, bool waits, void *stream);
+
+/* ---- host.c: libraries of the host ---- */
+
+/* Finds a function of the host's BLAS (cblas_sgemm, ...): of the library that $KILN_BLAS names, or else OpenBLAS, BLIS or the
+ * reference BLAS. NULL: there is no such library, or it lacks the function. */
+typedef void vendor_function(void);
+vendor_function *vendor_find_blas(const char *name);
+
+/* Prints once per name that the function is missing. */
+void vendor_tell_missing(const char *library, const char *name);
+
+#endif

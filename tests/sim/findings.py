@@ -1,0 +1,114 @@
+"""findings.py KILN LIBCUDA: `kiln sim run --check` shows the findings of all processes of a program: each place once, on one
+screen, in full in a file, as SARIF; with suppressions, exit codes, and after a kill."""
+import json, os, pathlib, signal, subprocess, sys, tempfile
+
+KILN, LIBCUDA = sys.argv[1:3]
+if len(sys.argv) > 3:  # as a program: `program SYMBOL,SYMBOL... FIRST-LINE HOW`: runs kernels with wrong stores, one line each
+    import ctypes
+    symbols, first, how = sys.argv[3].split(","), int(sys.argv[4]), sys.argv[5]
+    cu = ctypes.CDLL(LIBCUDA)
+
+    def call(name, *arguments):
+        if code := getattr(cu, name)(*arguments):
+            sys.exit(f"{name}: {code}")
+
+    entry = """.visible .entry %s(.param .u64 p)
+{
+    .reg .b64 %%rd<3>;
+    .reg .b32 %%r<2>;
+    .loc 1 %d 0
+    ld.param.u64 %%rd1, [p];
+    cvta.to.global.u64 %%rd2, %%rd1;
+    mov.u32 %%r1, %%tid.x;
+    st.global.u32 [%%rd2+4096], %%r1;
+    ret;
+}
+"""
+    lines = [first + (k if how == "lines" else 0) for k in range(len(symbols))]
+    ptx = (".version 8.0\n.target sm_80\n.address_size 64\n" + "".join(entry % pair for pair in zip(symbols, lines)) +
+           '.file 1 "%s/sub dir/wrong.cu"\n' % os.getcwd()).encode()
+    device, context, module, kernel, memory = ctypes.c_int(), *(ctypes.c_void_p() for _ in range(3)), ctypes.c_uint64()
+    call("cuInit", 0)
+    call("cuDeviceGet", ctypes.byref(device), 0)
+    call("cuCtxCreate_v2", ctypes.byref(context), 0, device)
+    call("cuModuleLoadData", ctypes.byref(module), ptx)
+    call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(64))
+    for symbol in symbols:
+        call("cuModuleGetFunction", ctypes.byref(kernel), module, symbol.encode())
+        arguments = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(memory), ctypes.c_void_p))
+        call("cuLaunchKernel", kernel, 1, 1, 1, 2, 1, 1, 0, None, arguments, None)
+    call("cuCtxSynchronize")
+    if how == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    call("cuMemFree_v2", memory)
+    sys.exit(3 if how == "three" else 0)
+
+
+def check(what, is_so):
+    if not is_so:
+        sys.exit(f"wrong: {what}")
+
+
+folder = tempfile.TemporaryDirectory()
+os.chdir(folder.name)
+
+
+def command(symbols, first=7, how="once"):
+    return f"'{sys.executable}' '{os.path.abspath(__file__)}' '{KILN}' '{LIBCUDA}' {symbols} {first} {how}"
+
+
+def run(script, *options, **variables):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("KILN_SIM")} | variables
+    done = subprocess.run([KILN, "sim", "run", "-q", "--check", *options, "sh", "-c", script], env=environment,
+                          capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+# Two instantiations in two processes, all at one line: one finding.
+names = "_Z5twiceILi4EEvPf,_Z5twiceILi5EEvPf"
+code, text = run(command(names) + ";" + command(names + ",_Z5twiceILi6EEvPf") + "; exit 5", "--sarif", "out.sarif", "--details",
+                 "out.json", "--json")
+check(f"one finding: {code} {text}", code == 1 and "kiln checks: 1 finding, 0 notes\n" in text and "and 2 others" in text and
+      "  10 times\n" in text)
+found = json.loads(pathlib.Path("out.json").read_text())["findings"]
+check(f"details: {found}", len(found) == 1 and found[0]["count"] == 10 and found[0]["kernels"] == 3 and
+      found[0]["at"]["line"] == 7 and found[0]["kind"] == "out of bounds")
+sarif = json.loads(pathlib.Path("out.sarif").read_text())
+result = sarif["runs"][0]["results"]
+rules = sarif["runs"][0]["tool"]["driver"]["rules"]
+place = result[0]["locations"][0]["physicalLocation"]
+check(f"SARIF: {sarif}", sarif["version"] == "2.1.0" and len(result) == 1 and result[0]["level"] == "error" and
+      rules[result[0]["ruleIndex"]]["id"] == result[0]["ruleId"] == "out-of-bounds" and place["region"]["startLine"] == 7 and
+      place["artifactLocation"] == {"uri": "sub%20dir/wrong.cu", "uriBaseId": "%SRCROOT%"} and
+      result[0]["occurrenceCount"] == 10 and result[0]["message"]["text"])
+again = run(command("a"), "--sarif", "again.sarif") and json.loads(pathlib.Path("again.sarif").read_text())
+check("the fingerprint tells kernels apart", again["runs"][0]["results"][0]["partialFingerprints"] != result[0]["partialFingerprints"])
+
+# Twenty lines: a table of twelve, and the first in full. The names are shortened.
+long = ",".join(f"_Z5twiceIN4deep{k + 1}{'a' * (k + 1)}EEvPf" if k < 8 else f"kernel{k}" for k in range(20))
+code, text = run(command(long, 100, "lines"))
+check(f"a table: {text}", code == 1 and "kiln checks: 20 findings" in text and "  and 8 more\n" in text and
+      text.count("wrong.cu:1") == 12 + 2 and "--details FILE" in text and len(text.splitlines()) <= 24)
+
+# Exit codes, the program's when nothing is found; suppressions.
+pathlib.Path("rules").write_text("# all of it\nout-of-bounds * wrong.cu:7\n")
+code, text = run(command("k", 7, "three"), "--suppress", "rules")
+check(f"suppressed: {code} {text}", code == 3 and "kiln checks: 0 findings, 0 notes, 1 suppressed\n" in text)
+code, text = run(command("k", 8, "three"), "--suppress", "rules")
+check(f"another line: {code} {text}", code == 1 and "kiln checks: 1 finding, 0 notes\n" in text)
+code, text = run("exit 4")
+check(f"no device: {code} {text}", code == 4 and "no process used the simulated device" in text)
+
+# A process that is killed after a launch leaves what was found until then.
+code, text = run("exec " + command("k", 7, "killed"))
+check(f"killed: {code} {text}", code == -signal.SIGKILL and "kiln checks: 1 finding" in text and "signal 9" in text)
+
+# Another form, as the environment asks for it, is left to the library.
+code, text = run(command("k"), KILN_SIM_CHECK_FORMAT="sanitizer")
+check(f"the sanitizer's form: {code} {text}", code == 1 and "========= COMPUTE-SANITIZER" in text)
+code, text = run(command("k"), "--sarif", "x", KILN_SIM_CHECK_FORMAT="sanitizer")
+check(f"both forms: {code} {text}", code == 2 and "KILN_SIM_CHECK_FORMAT" in text)
+code, text = run("echo ran >ran", "--suppress", "nothing-there")
+check(f"no rules: {code} {text}", code == 125 and "nothing-there" in text and not os.path.exists("ran"))
+code, text = run("echo ran >ran", "--sarif", "nothing-there/x")
+check(f"no place: {code} {text}", code == 125 and "nothing-there" in text and not os.path.exists("ran"))

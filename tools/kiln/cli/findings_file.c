@@ -1,0 +1,119 @@
+/* findings_file.c - findings of the processes of a program: the files that the simulated device's libcuda writes with
+ * KILN_SIM_CHECK_FORMAT=json (engine/sim/driver/objects/check_report.c), and the rules of --suppress. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "findings.h"
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static uint64_t whole_of(const json_t *object, const char *key)
+{
+    const json_int_t value = json_integer_value(json_object_get(object, key));
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* Reads three coordinates. Returns 0 if they are not known. */
+static int read_axes(const json_t *side, const char *key, unsigned to[3])
+{
+    const json_t *array = json_object_get(side, key);
+    if (json_array_size(array) != 3)
+        return 0;
+    for (size_t k = 0; k < 3; k++)
+        to[k] = (unsigned)json_integer_value(json_array_get(array, k));
+    return 1;
+}
+
+static void read_side(const json_t *object, const char *key, kiln_check_side *side)
+{
+    const json_t *from = json_object_get(object, key);
+    *side = (kiln_check_side){.file = "", .text = "", .inlined = ""};
+    if (!json_is_object(from))
+        return;
+    side->what = text_of(from, "what");
+    side->file = text_of(from, "file");
+    side->inlined = text_of(from, "inlined");
+    side->line = (unsigned)whole_of(from, "line");
+    side->ptx_line = (unsigned)whole_of(from, "ptx_line");
+    side->has_block = read_axes(from, "block", side->block);
+    side->has_thread = read_axes(from, "thread", side->thread);
+}
+
+/* Returns false if the element has no kind that this version knows. */
+static bool read_finding(const json_t *object, kiln_check_finding *f)
+{
+    unsigned kind = 0;
+    while (kind < KILN_CHECK_KINDS && strcmp(kiln_check_text((kiln_check_kind)kind), text_of(object, "kind")) != 0)
+        kind++;
+    *f = (kiln_check_finding){.kind = (kiln_check_kind)kind,
+                              .note = json_is_true(json_object_get(object, "note")),
+                              .kernel = text_of(object, "kernel"),
+                              .message = text_of(object, "message"),
+                              .space = text_of(object, "space"),
+                              .allocation = text_of(object, "allocation"),
+                              .buffer = "",
+                              .role = "",
+                              .address = whole_of(object, "address"),
+                              .bytes = whole_of(object, "bytes"),
+                              .count = whole_of(object, "count")};
+    read_side(object, "at", &f->at);
+    read_side(object, "other", &f->other);
+    return kind < KILN_CHECK_KINDS;
+}
+
+/* Returns the last count of a finding. If its check ended, the count is in the element "counts" of the check. Otherwise the
+ * process was killed, and the count is the one that was written with the finding. */
+static uint64_t last_count(const json_t *array, const json_t *of)
+{
+    for (size_t k = json_array_size(array); k-- > 1;) {
+        const json_t *element = json_array_get(array, k), *counts = json_object_get(element, "counts");
+        if (!json_is_array(counts) || whole_of(element, "check") != whole_of(of, "check"))
+            continue;
+        const json_int_t count = json_integer_value(json_array_get(counts, (size_t)whole_of(of, "number")));
+        return count > 0 ? (uint64_t)count : whole_of(of, "count");
+    }
+    return whole_of(of, "count");
+}
+
+bool findings_read(findings *list, const char *path)
+{
+    json_error_t error;
+    json_t *array = json_load_file(path, 0, &error);
+    const json_t *head = json_array_get(array, 0);
+    if (!array || strcmp(text_of(head, "kiln"), "findings") != 0 || whole_of(head, "version") != 1) {
+        cli_complain(cli_printf("%s: %s", path, array ? "is no file of findings (version 1)" : error.text));
+        json_decref(array);
+        return false;
+    }
+    bool right = true;
+    for (size_t k = 1; right && k < json_array_size(array); k++) {
+        const json_t *element = json_array_get(array, k);
+        kiln_check_finding f;
+        if (json_object_get(element, "counts")) {
+            list->suppressed += whole_of(element, "suppressed");
+            list->dropped += whole_of(element, "dropped");
+            list->starved |= json_is_true(json_object_get(element, "starved"));
+        } else if ((right = read_finding(element, &f))) {
+            f.count = last_count(array, element);
+            findings_add(list, &f);
+        } else {
+            cli_complain(cli_printf("%s: element %s is no finding", path, cli_whole(k)));
+        }
+    }
+    json_decref(array);
+    return right;
+}
+
+bool findings_read_rules(findings *list, const char *path)
+{
+    enum { BYTES_MOST = 1 << 20 };
+    list->rules = path ? cli_read_file(path, BYTES_MOST, NULL) : NULL;
+    if (path && !list->rules)
+        cli_complain(cli_printf("--suppress: %s: %s", path, strerror(errno)));
+    return !path || list->rules;
+}
