@@ -488,3 +488,16 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
     count_arrivals(bar, 0, 0, 0, bytes);
     return true;
 }
+
+bool vm_check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
+{
+    if (!vm_check_stretch(w, i, lane, space, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
+        return false;
+    const vm_block *home = vm_check_home(w, address);
+    const uint32_t n = home ? vm_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
+    if (n == VM_BAR_NONE || !home->check->bars[n].live)
+        return true; /* a fault follows */
+    check_init(w, i, lane, &home->check->bars[n], false);
+    arrive_lanes(w, i, 1u << lane, home, n, false);
+    return true;
+}
