@@ -318,6 +318,7 @@ sgemm = lambda m, lda, at: blas.cublasSgemm_v2(handle, 0, 0, m, 2, 2, P(one.ctyp
 assert sgemm(4, 3, A.at) == 7 and sgemm(-1, 3, A.at) == 7 and sgemm(0, 1, A.at) == 0
 assert sgemm(16, 2 ** 30, A.at) == 13, "past the end"
 assert sgemm(2, 2, ctypes.c_uint64(4096)) == 13, "no memory"
+assert blas.cublasStrmm_v2(handle, 0, 0, 0, 0, 1, 1, P(one.ctypes.data), A.at, 1, None, 1, C.at, 1) == 13, "a product without B"
 assert blas.cublasSgemm_v2(None, 0, 0, 1, 1, 1, None, None, 1, None, 1, None, None, 1) == 1
 assert blas.cublasStpsv_v2(handle) == 15 and blas.cublasStpsv_v2(handle) == 15
 version = ctypes.c_int()

@@ -857,18 +857,19 @@ SYMM(Z, z, complex16, hemm)
         const work *w = what;                                                                                          \
         const void *alpha = get_scalar(w, w->alpha_at, &w->alpha, sizeof(type));                                       \
         const type *a = reach(w, &w->a, sizeof(type), false);                                                          \
-        const type *b = w->b.at ? reach(w, &w->b, sizeof(type), false) : NULL;                                         \
+        const bool solves = w->k != 0; /* in place */                                                                  \
+        const type *b = solves ? NULL : reach(w, &w->b, sizeof(type), false);                                          \
         type *c = reach(w, &w->c, sizeof(type), true);                                                                 \
         typedef void function(int, int, int, int, int, int, int, PASS_##X_, const void *, int, void *, int);           \
         FIND(function, multiply, "cblas_" #x_ "trmm")                                                                  \
         FIND(function, solve, "cblas_" #x_ "trsm")                                                                     \
-        if (!alpha || !a || !c || (w->b.at && !b))                                                                     \
+        if (!alpha || !a || !c || (!solves && !b))                                                                     \
             return false;                                                                                              \
         for (int64_t j = 0; b && j < w->n; j++)                                                                        \
             memmove(c + j * w->c.ld, b + j * w->b.ld, (size_t)w->m * sizeof *c);                                       \
-        (w->b.at ? multiply : solve)(CBLAS_COLUMNS, cblas_side(w->side), cblas_uplo(w->uplo), cblas_op(w->op_a),       \
-                                     cblas_diag(w->diag), (int)w->m, (int)w->n, VALUE_##X_(alpha), a, (int)w->a.ld, c, \
-                                     (int)w->c.ld);                                                                    \
+        (solves ? solve : multiply)(CBLAS_COLUMNS, cblas_side(w->side), cblas_uplo(w->uplo), cblas_op(w->op_a),        \
+                                    cblas_diag(w->diag), (int)w->m, (int)w->n, VALUE_##X_(alpha), a, (int)w->a.ld, c,  \
+                                    (int)w->c.ld);                                                                     \
         return true;                                                                                                   \
     }                                                                                                                  \
     static int triangles_##x_(cublas_handle handle, work *w, int side, int uplo, int op, int diag, int m, int n,       \
@@ -883,7 +884,7 @@ SYMM(Z, z, complex16, hemm)
         w->n = n;                                                                                                      \
         w->a = (matrix){.at = a, .rows = order, .columns = order, .ld = lda};                                          \
         CHECK(handle, alpha &&is_two(side) && is_two(uplo) && is_op(op) && is_two(diag) && is_stored(&w->a) &&         \
-                          is_stored(&w->c) && (!w->b.at || is_stored(&w->b)));                                         \
+                          is_stored(&w->c) && (w->k || is_stored(&w->b)));                                             \
         return m == 0 || n == 0 ? DONE : enqueue(handle, w, alpha, NULL, sizeof *alpha, run_##x_##trmm);               \
     }                                                                                                                  \
     CUBLAS_API int cublas##X_##trmm_v2(cublas_handle handle, int side, int uplo, int op, int diag, int m, int n,       \
@@ -898,7 +899,7 @@ SYMM(Z, z, complex16, hemm)
     CUBLAS_API int cublas##X_##trsm_v2(cublas_handle handle, int side, int uplo, int op, int diag, int m, int n,       \
                                        const type *alpha, const type *a, int lda, type *b, int ldb)                    \
     {                                                                                                                  \
-        work w = {.name = "cublas" #X_ "trsm", .c = {.at = b, .rows = m, .columns = n, .ld = ldb}};                    \
+        work w = {.name = "cublas" #X_ "trsm", .k = 1, .c = {.at = b, .rows = m, .columns = n, .ld = ldb}};            \
         return triangles_##x_(handle, &w, side, uplo, op, diag, m, n, alpha, a, lda);                                  \
     }
 ALL_TYPES(TRIANGULAR)
