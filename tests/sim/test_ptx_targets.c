@@ -30,7 +30,7 @@ static ptx_result parse(const char *instruction, int device, kiln__text *log)
     return result;
 }
 
-/* Every line is true, and every row, form and suffix of ops.def that needs a target has a line that shows it. */
+/* Every line of the file is true. */
 static void test_targets(void)
 {
     FILE *file = fopen(KILN_TEST_DATA "/targets.txt", "r");
