@@ -235,6 +235,8 @@ static const struct {
  * headers. */
 
 static const char empty_text[] = "#pragma once\n/* empty: a header of the host */\n";
+/* cublas_api.h includes the headers of CUDA's 16-bit types, and sources rely on that. */
+static const char cublas_text[] = ONCE "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <stdint.h>\n";
 /* PyTorch's names of CUDA's 16-bit types and of its atomic addition, because kernels use these names. */
 static const char torch_text[] = ONCE
     "#ifndef KILN_TORCH_TYPES\n"
@@ -251,6 +253,7 @@ static const char torch_text[] = ONCE
 
 /* Names of headers, or the beginnings of names where the last character is '/' or '*'. */
 static const char *const torch_names[] = {"torch/", "ATen/", "c10/", "THC/"};
+static const char *const cublas_names[] = {"cublas_v2.h", "cublas.h", "cublasLt.h", "cublas_api.h"};
 static const char *const empty_names[] = {
     "cublas*",
     "cudnn*",
@@ -334,12 +337,14 @@ const char *kiln__header_own(const char *name)
             return own[i].text;
     if (is_listed(torch_names, KILN__COUNT(torch_names), name))
         return torch_text;
+    if (is_listed(cublas_names, KILN__COUNT(cublas_names), name))
+        return cublas_text;
     return is_listed(empty_names, KILN__COUNT(empty_names), name) ? empty_text : NULL;
 }
 
 bool kiln__header_is_of_host(const char *text)
 {
-    return strcmp(text, empty_text) == 0 || strcmp(text, torch_text) == 0;
+    return strcmp(text, empty_text) == 0 || strcmp(text, torch_text) == 0 || strcmp(text, cublas_text) == 0;
 }
 
 /* ---- headers that nvcc includes unasked ----

@@ -153,9 +153,13 @@ typedef struct kiln__size {
 
 /* ---- the launch by host code (host.c, launched.c) ---- */
 
-/* An expression of the host. `op` is '0' for a whole number, '.' for another number, 'w' for a name, '?' with the two
- * results in b, 'n' for a minus, 'C' for ceil_div(), 'm' and 'M' for min() and max(), or an operator: + - * / % < >,
- * l and g (<=, >=), e and d (==, !=), a and o (&&, ||), L and R (<<, >>). */
+/* An expression of the host. `op` tells its kind:
+ *
+ * - '0' is a whole number, '.' is another number, and 'w' is a name.
+ * - '?' is a condition, with the two results in b. '!' is a negation, and 'n' is a minus.
+ * - 'C' is ceil_div(). 'm' and 'M' are min() and max().
+ * - '+', '-', '*', '/', '%', '<' and '>' are operators. 'l', 'g', 'e' and 'd' are <=, >=, == and !=.
+ * - 'a', 'o', 'L' and 'R' are &&, ||, << and >>. */
 typedef struct kiln__tree {
     char op;
     bool free; /* a name without a definition */
@@ -197,7 +201,7 @@ typedef struct kiln__axis { /* one axis of the launch */
 typedef struct kiln__draft {
     const kiln_allocator *mem;
     kiln__arena *arena;
-    const char *path, *shown, *name; /* path of the file; its name for messages; the name of the spec */
+    const char *path, *shown, *name; /* path of the file, its name for messages, name of the spec */
     const char *folder, *source;     /* folder of the spec; path of the source in the spec */
     const kiln_draft_options *options;
     kiln__scan *scan;

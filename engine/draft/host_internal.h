@@ -22,6 +22,7 @@ static inline bool same_word(const kiln__draft *draft, size_t a, size_t b)
     return words[a].length == words[b].length && memcmp(words[a].text, words[b].text, words[a].length) == 0;
 }
 
+bool kiln__tree_has_real(const kiln__tree *tree); /* the expression contains a number with a fraction */
 /* Returns true if the words at `at` are three of this character: <<<, also with blanks between them. */
 bool kiln__words_are_three(const kiln__draft *draft, size_t at, char c);
 /* Returns true if the words at `at` are these characters without blanks between them. */

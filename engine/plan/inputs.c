@@ -10,7 +10,7 @@
 #include "shared_internal.h"
 #include "verify_internal.h"
 
-/* Of a larger input only some pieces are compared, among them the first and the last. Reading back a whole GiB for each
+/* Only some pieces of a larger input are compared, among them the first and the last. Reading back a whole GiB for each
  * configuration of a sweep would take longer than measuring. */
 #define WHOLE_BYTES (64u << 20)
 #define PIECE_BYTES (1u << 20)

@@ -228,7 +228,7 @@ static bool find_name(void *user, const char *name, kiln_value *value)
     return false;
 }
 
-/* Returns a field that the expression uses and the result lacks, or NULL if there is none. */
+/* Returns a field that the expression uses and the result lacks. Returns NULL if the result has them all. */
 static const field *missing_field(const objective *o, const kiln_result *result)
 {
     double value;

@@ -59,10 +59,11 @@ l2_latency: 262                         # bench
 l2_bytes_per_clock_sm: 64               # assumed
 l2_bytes_per_clock: 3200                # assumed: five eighths of the whitepaper's peak, as on the H100
 l2_copy_bytes_per_clock: 3200           # guide: there are no bulk copies; as loads
-l2_write_sectors_per_clock: 33          # h200
+l2_writes_per_clock: 33                 # h200
 l2_atomics_per_clock: 80                # assumed: one a slice
 atomic_clocks: 1                        # h200
 dram_latency: 466                       # bench
+dram_loaded_latency: 1030               # assumed: 2.2 times dram_latency, as on the H200
 dram_gb_per_second: 1555                # whitepaper
 dram_efficiency: 0.9                    # assumed
 dram_access_bytes: 64                   # assumed

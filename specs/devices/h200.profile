@@ -63,10 +63,11 @@ l2_latency: 263                         # bench
 l2_bytes_per_clock_sm: 64               # assumed: as published of Volta and Ampere
 l2_bytes_per_clock: 3200                # cc
 l2_copy_bytes_per_clock: 7200           # measured: gemm wgmma_specialised, tiles of 64 x 256 x 64: 2.7 GB in 188 us
-l2_write_sectors_per_clock: 33          # measured: uncoalesced stores (transpose naive, 16.8 million in 252 us with 32 lines each)
+l2_writes_per_clock: 33                 # measured: uncoalesced stores (transpose naive, 16.8 million in 252 us with 32 lines each)
 l2_atomics_per_clock: 96                # assumed: one a slice
 atomic_clocks: 1                        # measured: histogram global, whatever the number of bins
 dram_latency: 540                       # bench: 479 clocks at 1755 MHz
+dram_loaded_latency: 1190               # measured: reduction one_pass with 8 and 16 KiB of loads in flight in an SM: 460 and 306 us
 dram_gb_per_second: 4800                # datasheet
 dram_efficiency: 0.9                    # assumed
 dram_access_bytes: 64                   # assumed

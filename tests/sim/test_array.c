@@ -163,7 +163,7 @@ static void test_texts(void)
     } rows[] = {
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1}];", "operand 2: expected 2 coordinates, not 1"},
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t];", "expected 2 coordinates, not 0"},
-        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%r1, {%f1, %f2}];", "'%r1' is not a register of 64 bits"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%r1, {%f1, %f2}];", "'%r1' is not a 64-bit register"},
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %t}];", "does not fit a .f32 operand"},
         {"tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %f2, %f3, %f4}];", "does not fit a .u32 operand"},
         {"tex.2d.v4.f32.f32 {%f1, %f2}, [%t, {%f1, %f2}];", "expected a vector of 4 elements"},

@@ -267,47 +267,6 @@ static void test_many_shared_variables(void)
     kiln__text_free(&text);
 }
 
-/* A variable's name in which a number may begin at every second character. */
-static void test_long_name_of_a_variable(void)
-{
-    enum { PARTS = 500000, LOADS = 64 };
-    kiln__text text = {0};
-    kiln__text_printf(&text, HEAD ".shared .b8 _ZZ");
-    for (unsigned k = 0; k < PARTS; k++)
-        kiln__text_add(&text, "E1", 2);
-    kiln__text_printf(&text, "[16];\n.visible .entry k" PARAMS "{ .reg .b32 %%r;\n");
-    for (unsigned k = 0; k < LOADS; k++) {
-        kiln__text_printf(&text, "ld.shared.u8 %%r, [_ZZ");
-        for (unsigned e = 0; e < PARTS; e++)
-            kiln__text_add(&text, "E1", 2);
-        kiln__text_printf(&text, "];\n");
-    }
-    kiln__text_printf(&text, "ret; }\n");
-    check_bench b = check_bench_new(text.data, text.length);
-    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL(vm_check_count(b.check), LOADS);
-    check_bench_end(&b);
-    kiln__text_free(&text);
-}
-
-/* Many accesses to local variables: each variable's end is found without a look at the whole function. */
-static void test_many_local_accesses(void)
-{
-    enum { STORES = 300000 };
-    kiln__text text = {0};
-    kiln__text_printf(&text, HEAD
-                      ".visible .entry k" PARAMS "{ .reg .b64 %%l, %%m; .reg .b32 %%r;\n"
-                      ".local .align 4 .b8 l[64]; mov.u64 %%l, l; add.u64 %%m, %%l, 16; st.local.u32 [%%m], 7; ret;\n");
-    for (unsigned k = 0; k < STORES; k++)
-        kiln__text_printf(&text, "st.local.u32 [%%m], %%r;\n");
-    kiln__text_printf(&text, "ret; }\n");
-    check_bench b = check_bench_new(text.data, text.length);
-    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL(vm_check_count(b.check), 0);
-    check_bench_end(&b);
-    kiln__text_free(&text);
-}
-
 /* A kernel that waits for none of its copies: a launch that is asked to stop ends after few passes over them. */
 static void test_copies_without_a_wait(void)
 {
@@ -359,8 +318,6 @@ int main(int count, char **arguments)
                                        {"many allocations", test_many_allocations},
                                        {"long names of files", test_long_names_of_files},
                                        {"many shared variables", test_many_shared_variables},
-                                       {"long name of a variable", test_long_name_of_a_variable},
-                                       {"many local accesses", test_many_local_accesses},
                                        {"copies without a wait", test_copies_without_a_wait},
                                        {"many parameters", test_many_parameters}};
     return check_main(count, arguments, "checks of hostile kernels", cases, KILN__COUNT(cases));

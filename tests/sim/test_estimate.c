@@ -277,6 +277,52 @@ static void test_barrier(void)
     CHECK(one >= h200.model.barrier_latency && many >= one && many < one + 64);
 }
 
+enum { WARP_BLOCKS = 5280, WARP_BYTES = 32 * 64 }; /* 40 blocks for an SM; 64 bytes of memory for each lane */
+
+/* Returns the clocks of a launch of WARP_BLOCKS blocks of one warp, `resident` of them in an SM at a time. Each lane loads
+ * from a line that no other lane uses, and the warp waits for it. */
+static double clocks_of_loads(uint32_t resident)
+{
+    vm_time_result result;
+    setup s = trace_of("ld.global.f32 %%f%d, [%%rd3]; add.f32 %%f1, %%f1, %%f%d;\n", 1, 32, 32, 1 << 20, false, 1);
+    s.launch.block_count = WARP_BLOCKS;
+    s.launch.resident = resident;
+    CHECK(vm_time_estimate(NULL, &s.launch, &result));
+    end(&s);
+    return result.clocks;
+}
+
+/* A launch takes no less time than memory needs for its bytes, and little more if enough of them are on their way. A tenth
+ * of the blocks is beyond the replayed ones. */
+static void test_stream(void)
+{
+    read_profile();
+    const sim_model *m = &h200.model;
+    const double rate = m->dram_rate * 1e9 * m->dram_share / m->clock, least = (double)WARP_BYTES * WARP_BLOCKS / rate;
+    const double got = clocks_of_loads(12);
+    if (!(got >= least && got <= 1.25 * least))
+        fprintf(stderr, "%g clocks, but memory needs %g\n", got, least);
+    CHECK(got >= least && got <= 1.25 * least);
+}
+
+/* With few bytes on their way, memory is not busy, and a block takes the latency of its load. The latency is between the
+ * one of idle memory and the one of busy memory, by the share of the rate that is used. */
+static void test_loaded(void)
+{
+    read_profile();
+    const sim_model *m = &h200.model;
+    const double rate = m->dram_rate * 1e9 * m->dram_share / m->clock / m->sm_count;
+    for (uint32_t resident = 1; resident <= 4; resident *= 2) {
+        const double rounds = WARP_BLOCKS / m->sm_count / resident, latency = clocks_of_loads(resident) / rounds,
+                     used = WARP_BYTES * resident / latency / rate,
+                     want = m->dram_latency + used * (m->dram_loaded - m->dram_latency);
+        const double most = want + 200 + WARP_BYTES * resident / rate; /* 200: the start of a block, and 32 tags */
+        if (!(latency > want && latency < most))
+            fprintf(stderr, "%g clocks with %u blocks, not %g\n", latency, (unsigned)resident, want);
+        CHECK(used < 0.9 && latency > want && latency < most);
+    }
+}
+
 /* A trace that is cut short continues as before. A block that ends early leaves the same trace. */
 static void test_cut(void)
 {
@@ -348,6 +394,7 @@ static void test_pinned(void)
         .l2_atomics = 60,
         .atomic_clocks = 2,
         .dram_latency = 560,
+        .dram_loaded = 1100,
         .dram_rate = 4800,
         .dram_share = 0.91,
         .dram_granule = 64,
@@ -370,13 +417,13 @@ static void test_pinned(void)
         {"sqrt.approx.f32 %%f%d, %%f%d;\n", 40, 512, 0, 1292},
         {"ld.volatile.shared.f32 %%f%d, [%%r5];\n", 50, 128, 8, 430},
         {"ld.global.f32 %%f%d, [%%rd3];\n", 30, 256, 8, 1954},
-        {"st.global.f32 [%%rd3], %%f1;\n", 30, 128, 32, 3875},
+        {"st.global.f32 [%%rd3], %%f1;\n", 30, 128, 32, 3890},
         {"bar.sync 0;\n", 20, 1024, 0, 792},
         {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%%f1,%%f2,%%f3,%%f4}, {%%r6,%%r7,%%r8,%%r9}, {%%r6,%%r7}, "
          "{%%f5,%%f6,%%f7,%%f8};\n",
          40, 256, 0, 348},
     };
-    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 6); /* the one that these belong to */
+    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 7); /* the one that these belong to */
     read_profile();
     sim_model before = h200.model;
     h200.model = figures;
@@ -421,6 +468,8 @@ static const check_case cases[] = {
     {"arithmetic", test_arithmetic},
     {"shared memory", test_shared},
     {"global memory", test_global},
+    {"no faster than memory", test_stream},
+    {"latency of busy memory", test_loaded},
     {"barrier", test_barrier},
     {"a trace cut short", test_cut},
     {"a trace that is full", test_full, CHECK_ONE_THREAD},

@@ -20,7 +20,8 @@ static void read_profile(void)
     kiln__text_free(&log);
     kiln__free(NULL, text);
     h200 = data.model;
-    h200.code_rate = 4096; /* these kernels have no loops, and would wait for their code */
+    h200.code_rate = 4096;                /* these kernels have no loops, and would wait for their code */
+    h200.dram_loaded = h200.dram_latency; /* the times below do not depend on the use of memory */
 }
 
 #define F32                                                                                                            \
@@ -166,7 +167,8 @@ static void rows(void)
 
 /* ---- stores, clusters ---- */
 
-/* Stores of 16 sectors by a warp on each of the SMs, and then a chain of additions. */
+/* Stores of four lines by a warp on each of the SMs, and then a chain of additions. Whole lines take the time of their
+ * bytes. */
 static void stores(void)
 {
     enum { STORES = 100, LINKS = 400 };
@@ -177,7 +179,8 @@ static void stores(void)
         kiln__text_puts(&text, "st.global.u32 [%d2], %r4;\n");
     for (unsigned n = 0; n < LINKS; n++)
         kiln__text_puts(&text, "add.f32 %f0, %f0, %f1;\n");
-    const double sent = STORES * 16 * h200.sm_count / h200.l2_writes, chain = LINKS * h200.alu_latency;
+    const double clocks = fmax(4 / h200.l2_writes, 4 * 128 / h200.l2_bytes), chain = LINKS * h200.alu_latency,
+                 sent = STORES * clocks * h200.sm_count;
     /* what is on its way in the latency does not hold the warp up, and 64 links are moved up */
     WITHIN(clocks_of(&text, 32, (uint64_t)h200.sm_count), sent - h200.l2_latency + chain - 64 * h200.alu_latency,
            sent + chain);

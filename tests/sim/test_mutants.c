@@ -87,7 +87,7 @@ typedef struct site {
     char insn[INSN], mark[64];
 } site;
 
-/* The module of one kernel, which the caller frees: the head of `text`, that kernel, and what is behind the last one. A mutant
+/* Returns the module of one kernel, which the caller frees: the head of `text`, that kernel, and the end of `text`. A mutant
  * is read in a tenth of the time that all kernels would take. */
 static char *module_of(const char *text, const idiom *of)
 {

@@ -418,7 +418,7 @@ static void a_store_that_is_removed(void)
     CHECK(add_number(f.store, 1));
     CU_ASSERT_EQUAL(unlink(f.path), 0);
     CHECK(add_number(f.store, 2)); /* in a new one */
-    CHECK(strstr(f.log, "was removed while it was open") != NULL);
+    CHECK(strstr(f.log, "was removed together with its samples while it was open") != NULL);
     CHECK(count_all(f.store, NULL) == 1 && has_number(f.store, 2));
     snprintf(command, sizeof command, "rm -r %s/sub", f.folder);
     CU_ASSERT_EQUAL(system(command), 0);

@@ -1,5 +1,5 @@
 /* profile.c - runs a plan on the simulated device and counts every instruction: for each kernel, source line and
- * instruction. It also has traces of single accesses (kiln_trace()). */
+ * instruction. It also has kiln_trace(), which records single accesses. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -114,3 +114,10 @@ kiln tune twice.yaml -q | grep configurations
 sed '/^void/,$d' twice.cu >alone.cu
 sed -n '/^void/,$p' twice.cu >host.cpp
 kiln init alone.cu --launch host.cpp:1 | sed -n '/^params/,/^$/p; /^launch/,$p'
+# cuBLAS's headers include those of CUDA's 16-bit types, and sources rely on that.
+cat >blas.cu <<'X'
+#include <cublas_v2.h>
+__global__ void twice(__nv_bfloat16 *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = x[i] + x[i]; }
+void run(cublasHandle_t handle, __nv_bfloat16 *x, int n) { twice<<<(n + 255) / 256, 256>>>(x, n); }
+X
+kiln init blas.cu | sed -n '/^buffers/,/^$/p; /^launch/,$p'

@@ -48,6 +48,6 @@ if KILN_SIM_TARGET=strict "$kiln" sim run --quiet --device h200 ./later > output
 # NVIDIA's static runtime is refused.
 if "$real" -arch=sm_80 -cudart static m.cu -o nvidia 2> /dev/null; then
     if "$kiln" sim run ./nvidia 2> errors; then exit 1; fi
-    grep -q "NVIDIA's static CUDA runtime is inside" errors
+    grep -q "contains NVIDIA's static CUDA runtime" errors
 fi
 echo "nothing wrong"

@@ -263,6 +263,17 @@ for type_in, type_out, compute, scale in [(np.float16, np.float16, 68, np.float3
         else:
             close("GemmEx", got, exact, 2 * k + 2)
 
+# A sum of integers wraps, also if it is above 2^63. A product of floats that is no number becomes an integer nevertheless.
+k, alpha, beta = (1 << 21) + (1 << 11), np.array((1 << 31) - 1, np.int32), np.array(0, np.int32)
+A, C = Memory(np.full(k, 64, np.int8)), Memory(np.ones(1, np.int32))
+call(blas, "cublasGemmEx", handle, 1, 0, 1, 1, k, P(alpha.ctypes.data), A.at, 3, k, A.at, 3, k, P(beta.ctypes.data), C.at, 10, 1, 72, -1)
+assert int(C.read()[0]) % (1 << 32) == 64 * 64 * k * int(alpha) % (1 << 32), C.read()
+alpha, beta, one = np.array(1, np.float32), np.array(0, np.float32), Memory(np.array([np.inf], np.float32))
+for out, code in ((np.int32, 10), (np.int8, 3)):
+    C = Memory(np.ones(1, out))
+    call(blas, "cublasGemmEx", handle, 0, 0, 1, 1, 1, P(alpha.ctypes.data), one.at, 0, 1, one.at, 0, 1, P(beta.ctypes.data), C.at, code, 1, 68, -1)
+    assert C.read()[0] == (0 if out is np.int32 else 127)
+
 # Batches: by strides, and by lists of addresses on the device.
 m, n, k, batch = 5, 4, 3, 6
 a, b, c = (make((batch, columns, rows), np.float32) for rows, columns in ((m, k), (k, n), (m, n)))

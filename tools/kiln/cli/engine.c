@@ -158,7 +158,8 @@ extern char **environ;
 void cli_check_environment(void)
 {
     static const char prefix[] = "KILN_";
-    static const char *const known[] = {"CACHE_DIR",
+    static const char *const known[] = {"BLAS",
+                                        "CACHE_DIR",
                                         "CAPTURE",
                                         "CAPTURE_DIR",
                                         "CAPTURE_LIMIT",

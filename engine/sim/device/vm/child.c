@@ -18,6 +18,7 @@
 #define SYNC_DEPTH_DEFAULT 2u /* cudaLimitDevRuntimeSyncDepth */
 #define HANDLES_MOST 4096u    /* streams and events that a block may have at once */
 #define LAUNCH_STEPS 64u      /* steps that a launch counts */
+#define MOVE_LOOK 256u        /* steps of a copy or fill between two tests of the limits */
 
 /* Memory into which a kernel writes the parameters of a launch. */
 typedef struct vm_buffer {
@@ -86,7 +87,8 @@ void vm_children_free(vm_block *block)
     if (!c)
         return;
     vm_children_reset(block);
-    for (size_t k = c->buffer_count; k-- > 0;) /* the newest first: few allocations are behind it in the device's list */
+    /* begins with the newest, so that few entries of the device's list move */
+    for (size_t k = c->buffer_count; k-- > 0;)
         vm_free(device, c->buffers[k].address);
     kiln__free(device->mem, c->buffers);
     kiln__free(device->mem, c->handles);
@@ -470,14 +472,12 @@ static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_ki
 static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned char *target,
                      const unsigned char *source, uint64_t *unlooked)
 {
-    enum { MOVE_LOOK = 256, STEP_BYTES = 4096, PIECE = MOVE_LOOK * STEP_BYTES };
+    enum { STEP_BYTES = 4096, PIECE = MOVE_LOOK * STEP_BYTES };
     for (uint64_t at = 0; at < t->width; at += PIECE) {
         const uint64_t bytes = t->width - at < PIECE ? t->width - at : PIECE, steps = 1 + bytes / STEP_BYTES;
         const bool spent = atomic_fetch_add(&run->family->steps, steps) > vm_budget(run->device);
         *unlooked += steps;
-        const vm_fault_kind late = spent                     ? VM_FAULT_STEPS
-                                   : *unlooked >= MOVE_LOOK ? vm_limit_ask(run->family)
-                                                             : VM_OK;
+        const vm_fault_kind late = spent ? VM_FAULT_STEPS : *unlooked >= MOVE_LOOK ? vm_limit_ask(run->family) : VM_OK;
         if (late != VM_OK) {
             raise_move_fault(run, t, late, to);
             return false;
@@ -495,7 +495,7 @@ static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned 
  * between. */
 static void move_rows(vm_run_state *run, const vm_task *t)
 {
-    uint64_t unlooked = 0;
+    uint64_t unlooked = MOVE_LOOK;
     for (uint64_t z = 0; z < t->depth; z++)
         for (uint64_t y = 0; y < t->height; y++) {
             uint64_t to = t->target + z * t->target_slice + y * t->target_pitch;

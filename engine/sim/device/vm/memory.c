@@ -527,7 +527,7 @@ void vm_give(vm_device *device, uint64_t bytes)
 }
 
 /* Removes the allocation that begins at the address from the list. If `kernel` is set, does so only if a kernel has
- * allocated it. Sets *moved to the number of allocations behind it, which move in the list. */
+ * allocated it. Sets *moved to the number of later allocations in the list, which move. */
 static bool free_at(vm_device *device, uint64_t address, bool kernel, size_t *moved)
 {
     *moved = 0;

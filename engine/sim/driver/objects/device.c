@@ -152,7 +152,7 @@ sim_profile sim_profiles[SIM_PROFILES_MOST] = {
 size_t sim_profile_count = 2;
 
 /* Attributes that follow from the architecture. Persisting lines have 3/4 of the L2 on 8.x, as on an A100, and 5/8
- * later (not measured). Neither persisting lines nor compression has an effect on times in the simulator. */
+ * later (not measured). Persisting lines and compression do not change times in the simulator. */
 static bool derive_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value)
 {
     enum { WINDOW_MOST = 128 << 20 };

@@ -110,7 +110,8 @@ enum {
     VM_STRONG_SIDE = 2048,   /* atomic, volatile, relaxed or stronger */
     VM_PENDING = 4096,       /* made by an asynchronous operation */
     VM_VOLATILE_SIDE = 8192, /* strong only because it is `volatile` */
-    VM_BLOCK_SIDE = 16384    /* strong for its own block only (scope .cta) */
+    VM_BLOCK_SIDE = 16384,   /* strong for its own block only (scope .cta) */
+    VM_BULK_SIDE = 32768     /* a reduction by a bulk copy, which goes through the async proxy */
 };
 /* A cell of shadow memory: the epochs of accesses to one granule of 1, 2 or 4 bytes. It keeps the last write and two
  * recent reads. In shared memory the two reads come from different warps, in global memory from different blocks. */
@@ -286,7 +287,7 @@ typedef struct vm_clock {
     struct vm_more *more; /* NULL if the module has nothing asynchronous */
     /* By mbarrier: the lanes that know the last phase in more->seen. The other lanes know one phase less. */
     uint32_t seen_lanes[VM_BARS];
-    uint32_t spins;    /* tests of mbarriers that failed in a row; 0 after any other checked instruction */
+    uint32_t spins; /* tests of mbarriers that failed in a row; 0 after any other checked instruction */
     /* the lanes of these tests: `waited` since `spins` was last a multiple of a large number, `still` before that */
     uint32_t waited, still;
     uint32_t wait_bar; /* the last failed test: mbarrier, instruction, lane, parity */

@@ -248,7 +248,7 @@ vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, con
             traced += trace->warps[(size_t)b * trace->warps_per_block + k].traced;
         }
         if (trace->blocks[b].whole && traced)
-            scale = (double)issued / (double)traced; /* the first is always whole */
+            scale = (double)issued / (double)traced; /* the trace of the first block is always complete */
         for (uint32_t k = 0; k < trace->warps_per_block; k++)
             survey_warp(f, device, cost, &trace->warps[(size_t)b * trace->warps_per_block + k], &own, scale);
         f->seen.failed |= own.failed;

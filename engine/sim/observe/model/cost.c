@@ -77,8 +77,8 @@ static bool is_half(unsigned type)
 }
 
 /* Marks `reg` as wide if instruction k reads it and needs more than its lower 32 bits. The reason: addresses of shared
- * memory have 32 bits, so ptxas makes 32-bit arithmetic of 64-bit arithmetic that leads only to such addresses. An opcode
- * that is not listed here counts as one that needs all bits. */
+ * memory have 32 bits, so ptxas makes 32-bit arithmetic of 64-bit arithmetic that leads only to such addresses. An
+ * opcode that is not listed here counts as an opcode that needs all bits. */
 static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
 {
     const ptx_insn *in = &b->f->insns[k];
@@ -303,7 +303,7 @@ static double tensor_rate(const sim_model *m, const ptx_insn *in)
 static double tensor_clocks(const sim_model *m, const ptx_insn *in)
 {
     double rate = tensor_rate(m, in);
-    if (rate <= 0) /* no tensor core does it */
+    if (rate <= 0) /* no tensor core supports it */
         rate = m->fp32;
     const double share = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP ? m->wgmma_share : m->mma_share;
     return tensor_of(in).fma / (rate / m->schedulers) / share;

@@ -40,13 +40,14 @@
     X(l1_latency, "l1_latency", 1, 10000)                                                                              \
     X(l1_lines, "l1_lines_per_clock", 0.01, 64) /* tags of 128 bytes that are looked up */                             \
     X(l2_latency, "l2_latency", 1, 10000)                                                                              \
-    X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)     /* largest rate of one SM */                                  \
-    X(l2_bytes, "l2_bytes_per_clock", 1, 65536)          /* rate of the whole device */                                \
-    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536)    /* the same for bulk copies */                                \
-    X(l2_writes, "l2_write_sectors_per_clock", 1, 65536) /* rate of the whole device */                                \
-    X(l2_atomics, "l2_atomics_per_clock", 1, 65536)      /* sectors, of the whole device */                            \
-    X(atomic_clocks, "atomic_clocks", 0.1, 1000)         /* clocks between two atomics in a slice of the L2 */         \
-    X(dram_latency, "dram_latency", 1, 10000)                                                                          \
+    X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)  /* largest rate of one SM */                                     \
+    X(l2_bytes, "l2_bytes_per_clock", 1, 65536)       /* rate of the whole device */                                   \
+    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536) /* the same for bulk copies */                                   \
+    X(l2_writes, "l2_writes_per_clock", 1, 65536)     /* stores to a line or to a part of it, of the whole device */   \
+    X(l2_atomics, "l2_atomics_per_clock", 1, 65536)   /* sectors, of the whole device */                               \
+    X(atomic_clocks, "atomic_clocks", 0.1, 1000)      /* clocks between two atomics in a slice of the L2 */            \
+    X(dram_latency, "dram_latency", 1, 10000)         /* while memory is idle */                                       \
+    X(dram_loaded, "dram_loaded_latency", 1, 100000)  /* while memory transfers at its full rate */                    \
     X(dram_rate, "dram_gb_per_second", 1, 1000000)                                                                     \
     X(dram_share, "dram_efficiency", 0.01, 1) /* share of this rate that long copies reach */                          \
     X(dram_granule, "dram_access_bytes", 32, 1024)                                                                     \
@@ -61,7 +62,7 @@
 
 /* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).
  * tests/sim/test_estimate.c pins some estimates to it. */
-#define SIM_MODEL_VERSION 6
+#define SIM_MODEL_VERSION 7
 
 /* The figures of a device. */
 typedef struct sim_model {

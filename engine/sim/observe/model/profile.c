@@ -1,5 +1,6 @@
 /* profile.c - reads device profiles: the text of a .profile file becomes a simulated device. Lines are `key: value`;
- * `#` begins a comment. Every figure is required, once, within its bounds, but for those that have a usual value. */
+ * `#` begins a comment. Each figure must occur exactly once, within its bounds. A figure with a usual value may be left
+ * out. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static bool read_number(const char *text, double *value, const char **rest)
     return end != text && errno == 0 && isfinite(*value);
 }
 
-/* Numbers between spaces, `count` of them so far. */
+/* A list of numbers between spaces. `count` is the number of values that were read so far. */
 typedef struct number_list {
     const char *key;
     double least, most;
@@ -145,7 +146,7 @@ static void read_figure(reader *r, const char *key, const char *text)
                    near ? "?" : "");
 }
 
-/* One line without its comment: `key: value`. */
+/* Reads one line `key: value`, without its comment. */
 static void read_line(reader *r, char *line)
 {
     line[strcspn(line, "#")] = '\0';

@@ -20,6 +20,6 @@ typedef struct sim_profile_data {
     sim_model model;
 } sim_profile_data;
 
-/* False: `log` lists the errors, each with `name` and the line. */
+/* If it returns false, `log` lists the errors, each with `name` and the line. */
 bool sim_profile_read(const char *text, size_t length, const char *name, sim_profile_data *data, kiln__text *log);
 #endif

@@ -1,5 +1,5 @@
 /* schedule.c - divides functions into regions and gives each region an order by list scheduling: the longest path to
- * the region's end goes first. PTX has the order of the front end, and ptxas reorders it. */
+ * the region's end goes first. PTX has the order of the compiler's front end, and ptxas changes this order. */
 #include <string.h>
 
 #include "vm_schedule.h"
@@ -58,7 +58,7 @@ static void find_targets(scheduler *s)
     }
 }
 
-/* All branches to `target` come from [first, target). */
+/* Returns true if all branches to `target` are in [first, target). */
 static bool is_inside(const scheduler *s, uint32_t target, uint32_t first)
 {
     return s->high[target] == 0 || (s->low[target] >= first && s->high[target] <= target);
@@ -136,7 +136,8 @@ static bool is_fence(const scheduler *s, uint32_t k)
            (act == VM_ACT_STORE && in->space != PTX_SPACE_GLOBAL) || ptx_effect_of(in) == PTX_EFFECT_CALL;
 }
 
-/* Combines up to GROUP loads from the same register at consecutive offsets; the least of them leads. */
+/* Combines up to GROUP loads from the same register at consecutive offsets. The load with the lowest offset is the
+ * leader. */
 static void join_loads(scheduler *s, uint32_t first, uint32_t end)
 {
     for (uint32_t k = first; k < end; k++) {
@@ -228,9 +229,9 @@ static bool write_register(scheduler *s, uint32_t reg, uint32_t at)
 }
 
 /* Adds the dependences through memory. Loads keep their order with the stores of their space, except read-only ones.
- * Fences keep their order with all of memory. `oldest` is the first access that a store or a fence is compared with: the
- * one behind the last fence, or REACH instructions before the last store. The latter limits the work. The stores of a
- * space are in order in any case. */
+ * Fences keep their order with all of memory. `oldest` is the first access with which a store or a fence is compared:
+ * the first access after the last fence, or REACH instructions before the last store. The latter limits the work. The
+ * stores of a space are in order in any case. */
 static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
 {
     enum { REACH = 256 };
@@ -312,8 +313,8 @@ static void find_heights(scheduler *s, uint32_t first, uint32_t count)
     }
 }
 
-/* List scheduling: of the instructions whose dependences are scheduled, takes the one with the greatest height, but
- * lets no more than a window of instructions be overtaken. */
+/* List scheduling. Among the instructions whose dependences are scheduled, takes the instruction with the greatest
+ * height. An instruction may overtake at most a window of instructions. */
 static void schedule_region(scheduler *s, uint32_t first, uint32_t count, uint32_t *order)
 {
     uint32_t now = 0, oldest = 0;

@@ -78,9 +78,10 @@ struct replay {
     double code_free;
     vm_footprint *footprint;
     uint64_t issued, traffic_l2, traffic_dram;
-    double unit_busy[VM_UNITS], shared_busy; /* clocks, of all schedulers */
-    uint32_t first_round;                    /* the clock at which as many blocks were done as there are slots */
-    uint32_t done;                           /* number of blocks that have ended */
+    double unit_busy[VM_UNITS];                           /* clocks, of all schedulers */
+    double memory_busy, engine_busy, l2_busy, write_busy; /* clocks of the queues with these names */
+    uint32_t first_round; /* the clock at which as many blocks were done as there are slots */
+    uint32_t done;        /* number of blocks that have ended */
     uint32_t finished, half_time;
     uint64_t half; /* instructions after which half_time is taken */
     bool cold;
@@ -91,17 +92,27 @@ struct replay {
 /* Returns the first whole clock at or after a time. */
 static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
+/* Returns the latency of memory, which grows with the share of its rate that is in use: requests wait for banks, although
+ * the channels have time left. The share is the one since the start of the launch. */
+static double get_memory_latency(const replay *r, double now)
+{
+    const double idle = r->model->dram_latency, used = (double)r->traffic_dram / r->dram_bytes;
+    return idle + (now > idle ? fmin(used / now, 1) : 0) * (r->model->dram_loaded - idle);
+}
+
 /* Returns when sectors arrive from the L2, or on a miss from memory. `blocks`: the number of blocks that a bulk copy
  * writes to; 0 means that it is a load. */
 static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
     double *way = write ? &r->write_free : &r->l2_free;
-    double clocks = write ? count / r->model->l2_writes * r->active
-                          : count * 32.0 / (blocks ? r->copy_bytes : r->l2_bytes);
+    double clocks = count * 32.0 / (blocks ? r->copy_bytes : r->l2_bytes);
+    if (write) /* a request for a part of a line takes as long as one for the whole line */
+        clocks = fmax(clocks, r->active / r->model->l2_writes);
     if (blocks > 1) /* in a multicast each SM gets as many bytes from the others */
         clocks = fmax(clocks, blocks * count * 32.0 / r->model->l2_bytes_sm);
     *way = (*way > now ? *way : now) + clocks;
+    *(write ? &r->write_busy : &r->l2_busy) += clocks;
     r->traffic_l2 += count * 32u;
     double there = *way + r->model->l2_latency;
     double share = 0;
@@ -110,7 +121,7 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
     if (bytes > 0) {
         r->dram_free = (r->dram_free > now ? r->dram_free : now) + bytes * share / r->dram_bytes;
         r->traffic_dram += (uint64_t)(bytes * share);
-        double memory = r->dram_free + r->model->dram_latency;
+        double memory = r->dram_free + get_memory_latency(r, now);
         if (missing && !write && memory > there)
             there = memory;
     }
@@ -122,7 +133,7 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
 static double pass_load_store_unit(replay *r, double now, double clocks)
 {
     r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;
-    r->shared_busy += clocks;
+    r->memory_busy += clocks;
     return r->memory_free;
 }
 
@@ -151,6 +162,7 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
             double passes = record[1 + lines + k];
             at = fetch_from_l2(r, line, wanted, start, false, 0) + passes * r->model->atomic_clocks;
             r->l2_free += passes / r->model->l2_atomics * r->active;
+            r->l2_busy += passes / r->model->l2_atomics * r->active;
         } else {
             fetch_from_l2(r, line, wanted, start, true, 0);
         }
@@ -183,7 +195,7 @@ static uint32_t get_wait_end(const warp *w, const vm_cost_insn *c)
 static double pass_engine(replay *r, double now, double bytes)
 {
     r->engine_free = (r->engine_free > now ? r->engine_free : now) + bytes / r->model->shared_bytes;
-    r->shared_busy += bytes / r->model->shared_bytes;
+    r->engine_busy += bytes / r->model->shared_bytes;
     return r->engine_free;
 }
 
@@ -285,8 +297,8 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         if (lines) {
             double done = access_global(r, record, w->round, now, (vm_act)c->act);
             uint32_t at = round_up_clock(done);
-            if (c->act ==
-                VM_ACT_STORE) { /* a warp goes on when its store is on its way: as many are as fit in the latency */
+            /* A warp continues as soon as its store is under way. The latency limits the number of such stores. */
+            if (c->act == VM_ACT_STORE) {
                 const uint32_t sent = round_up_clock(fmax(r->write_free - r->model->l2_latency, 0));
                 w->free = sent > w->free ? sent : w->free;
             }
@@ -485,7 +497,7 @@ static void end_warp(replay *r, warp *w, uint32_t now)
         p->used = false;
         r->vacant = true;
         if (++r->done == r->places)
-            r->first_round = get_drain_end(r, now);
+            r->first_round = now;
         return;
     }
     if (p->arrived && p->arrived >= p->warps_left)
@@ -725,6 +737,17 @@ static double beyond_trace(const struct vm_trace *trace)
     return traced > 0 ? issued / traced : 1;
 }
 
+/* Returns the clocks for which the busiest queue or unit of the SM has worked. No number of resident blocks makes the
+ * replayed blocks faster than that. */
+static double get_busiest(const replay *r)
+{
+    double most = fmax(fmax(r->l2_busy, r->write_busy), (double)r->traffic_dram / r->dram_bytes);
+    most = fmax(fmax(most, fmax(r->memory_busy, r->engine_busy)), (double)r->issued / r->schedulers);
+    for (unsigned unit = 0; unit < VM_UNITS; unit++)
+        most = fmax(most, r->unit_busy[unit] / r->schedulers);
+    return most;
+}
+
 /* Replays `blocks` blocks on an SM that holds `places` of them. Returns clocks, or a negative number if memory runs
  * out. */
 static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
@@ -734,15 +757,15 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
     double clocks = -1;
     if (open_replay(&r, mem, launch, places, blocks)) {
         run_replay(&r);
+        if (rate && blocks > places)
+            *rate = fmax((double)(r.finished - r.first_round) / (blocks - places), get_busiest(&r) / blocks);
         r.finished = get_drain_end(&r, r.finished);
         clocks = r.finished;
-        if (rate && blocks > places)
-            *rate = (double)(r.finished - r.first_round) / (blocks - places);
         result->replayed += r.issued;
         result->issue = (double)r.issued / r.schedulers / (clocks > 0 ? clocks : 1);
         for (unsigned unit = 0; unit < VM_UNITS; unit++)
             result->unit[unit] = r.unit_busy[unit] / r.schedulers / (clocks > 0 ? clocks : 1);
-        result->shared = r.shared_busy / (clocks > 0 ? clocks : 1);
+        result->shared = (r.memory_busy + r.engine_busy) / (clocks > 0 ? clocks : 1);
         result->l2_bytes = (double)r.traffic_l2;
         result->l2 = (double)r.traffic_l2 / r.l2_bytes / (clocks > 0 ? clocks : 1);
         result->dram = (double)r.traffic_dram / r.dram_bytes / (clocks > 0 ? clocks : 1);

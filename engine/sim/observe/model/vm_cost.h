@@ -31,7 +31,7 @@ typedef enum vm_act {
     VM_ACT_BARRIER,
     VM_ACT_BRANCH,
     VM_ACT_FENCE,   /* orders memory accesses; costs only its instruction */
-    VM_ACT_PRODUCT, /* wgmma: the tensor core works while the warp goes on */
+    VM_ACT_PRODUCT, /* wgmma: the tensor core works while the warp continues */
     VM_ACT_ENGINE,  /* a bulk copy, or something with an mbarrier, as its record says */
     VM_ACT_COMMIT,  /* the open work of a queue becomes a group */
     VM_ACT_WAIT     /* waits until at most `pending` groups of a queue are not complete */
@@ -56,8 +56,8 @@ typedef struct vm_cost_insn {
     uint32_t region, leader;                    /* leader: the combined load that includes this one */
 } vm_cost_insn;
 
-/* Instructions that are scheduled together: basic blocks, and those that short forward branches join, since these
- * become predicates. */
+/* Instructions that are scheduled together. They are a basic block, or several basic blocks that short forward branches
+ * join, because such branches become predicates. */
 typedef struct vm_region {
     uint32_t first, count;
     uint32_t order; /* place in vm_cost.order, with `count` instructions */

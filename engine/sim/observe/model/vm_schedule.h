@@ -5,6 +5,6 @@
 #include "vm_cost.h"
 
 /* Finds regions, loads that become one, and an order for each region; the function's instructions begin at `first` in
- * cost->insns, with their prices. False: out of memory. */
+ * cost->insns, with their costs. Returns false if memory runs out. */
 bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model);
 #endif

@@ -10,7 +10,7 @@ typedef struct vm_time_launch {
     const sim_model *model;
     const struct vm_trace *trace;
     const vm_cost *cost;
-    vm_device *device;    /* finds the allocations behind the lines */
+    vm_device *device;    /* finds the allocation to which a line belongs */
     uint64_t block_count; /* blocks of the whole launch */
     uint32_t resident;    /* resident blocks per SM */
     uint64_t at_once;     /* blocks of whole clusters that are resident on the device; 0: no clusters */

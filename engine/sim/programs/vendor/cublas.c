@@ -1,8 +1,8 @@
 /* cublas.c - libcublas for the simulated device: handles, levels 1 to 3 and the products with types, over the host's BLAS.
  *
  * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work finds the host's
- * pointers of the matrices when it runs, because a graph may run it later. Sums are those of the host's BLAS: they differ from
- * the sums of a GPU by rounding. Any thread may use a handle, if no two threads use one handle at once, as in cuBLAS.
+ * pointers of the matrices when it runs, because a graph may run it later. The host's BLAS rounds sums in its own way, so
+ * they differ from the sums of a GPU in the last digits. Any thread may use a handle, if no two threads use one handle at once, as in cuBLAS.
  *
  * Names that are missing are in cublas_absent.c: they return CUBLAS_STATUS_NOT_SUPPORTED. */
 #include "cublas.h"
@@ -416,7 +416,7 @@ static bool unpack(const work *w, const matrix *v, size_t size, const char *copy
     }
 ALL_TYPES(LEVEL_1)
 
-/* Writes the result of a reduction: to the host's memory, or to that of the device. */
+/* Writes the result of a reduction to the memory of the host or of the device. */
 static bool put_result(const work *w, const void *value, size_t size)
 {
     void *to = w->device_scalars ? vendor_reach(w->result, size, true, w->name) : w->result;
@@ -462,7 +462,7 @@ NORM_CALL(Dasum, d, double, double, asum)
 NORM_CALL(Scasum, c, complex8, float, asum)
 NORM_CALL(Dzasum, z, complex16, double, asum)
 
-/* The place of the element of the largest or smallest size, from 1 on; 0: there is none. A complex number counts by the sum of
+/* Returns the place of the element of the largest or smallest size, counted from 1, or 0 for an empty vector. A complex number counts by the sum of
  * its parts' sizes, as in BLAS. The first of equal ones wins. */
 static int find_extreme(const double *sizes, int64_t n, bool largest)
 {
@@ -971,14 +971,20 @@ static double read_element(const void *at, int64_t index, int type)
     }
 }
 
+/* Sums wrap, as on the device. A product of other types may be infinite, or no number: it becomes 0. */
+static int32_t wrap(double value)
+{
+    return isfinite(value) ? (int32_t)(uint32_t)(int64_t)fmod(value, 4294967296.0) : 0;
+}
+
 static void write_element(void *at, int64_t index, int type, double value)
 {
     switch (type) {
     case R_16F: ((uint16_t *)at)[index] = double_to_half(value); break;
     case R_16BF: ((uint16_t *)at)[index] = float_to_bfloat((float)value); break;
     case R_32F: ((float *)at)[index] = (float)value; break;
-    case R_32I: ((int32_t *)at)[index] = (int32_t)(uint32_t)(int64_t)value; break; /* sums wrap, as on the device */
-    case R_8I: ((int8_t *)at)[index] = (int8_t)(value < -128 ? -128 : value > 127 ? 127 : nearbyint(value)); break;
+    case R_32I: ((int32_t *)at)[index] = wrap(value); break;
+    case R_8I: ((int8_t *)at)[index] = (int8_t)(value > 127 ? 127 : value >= -128 ? nearbyint(value) : -128); break;
     default: ((double *)at)[index] = value; break;
     }
 }

@@ -1,5 +1,5 @@
 /* device.c - work of the stand-ins in the order of streams. A stand-in computes in a host function of the stream
- * (cuLaunchHostFunc). So events, waits and graphs see its work as they see that of a kernel. */
+ * (cuLaunchHostFunc). So its work has an order in events, waits and graphs, like a kernel. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

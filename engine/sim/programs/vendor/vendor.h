@@ -32,8 +32,8 @@ bool vendor_copy(const vendor_box *box, bool waits, void *stream);
 
 /* ---- host.c: libraries of the host ---- */
 
-/* Finds a function of the host's BLAS (cblas_sgemm, ...): of the library that $KILN_BLAS names, or else OpenBLAS, BLIS or the
- * reference BLAS. NULL: there is no such library, or it lacks the function. */
+/* Finds a function of the host's BLAS, such as cblas_sgemm. The library is the one that $KILN_BLAS names. If the variable is not
+ * set, it is OpenBLAS, BLIS or the reference BLAS. Returns NULL if there is no such library, or if it lacks the function. */
 typedef void vendor_function(void);
 vendor_function *vendor_find_blas(const char *name);
 

@@ -47,10 +47,11 @@ l1_lines_per_clock: 1                   # assumed
 l2_latency: 188                         # bench
 l2_bytes_per_clock_sm: 64               # assumed
 l2_bytes_per_clock: 800                 # bench: 1270 GB/s
-l2_write_sectors_per_clock: 12          # assumed: as the H200, by the rates of reading
+l2_writes_per_clock: 12          # assumed: as the H200, by the rates of reading
 l2_atomics_per_clock: 16                # assumed
 atomic_clocks: 1                        # h200
 dram_latency: 296                       # bench
+dram_loaded_latency: 650                # assumed: 2.2 times dram_latency, as on the H200
 dram_gb_per_second: 320                 # whitepaper
 dram_efficiency: 0.75                   # assumed
 dram_access_bytes: 64                   # assumed
@@ -105,7 +106,7 @@ l1_lines_per_clock: 1                   # assumed
 l2_latency: 188                         # bench
 l2_bytes_per_clock_sm: 64               # assumed
 l2_bytes_per_clock: 800                 # bench: 1270 GB/s
-l2_write_sectors_per_clock: 12          # assumed: as the H200, by the rates of reading
+l2_writes_per_clock: 12          # assumed: as the H200, by the rates of reading
 l2_atomics_per_clock: 16                # assumed
 atomic_clocks: 1                        # h200
 dram_latency: 296                       # bench

@@ -1,0 +1,224 @@
+/* The analyses of a whole module take time in proportion to its size. The work is counted in visits of pages: the module's
+ * memory is closed, a visit of a page opens it, and only the last OPEN pages that were visited stay open. An analysis that
+ * reads a function once for each of its registers comes back to each page again and again. */
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "code_internal.h"
+#include "vm_check.h"
+#include "vm_checks_internal.h"
+#include "vm_count.h"
+
+#define HEAD ".version 8.0\n.target sm_90a\n.address_size 64\n"
+#define PARAMS "(.param .u64 in)\n"
+enum { OPEN = 16, PASSES = 100, ROOM = 1 << 28 };
+
+/* The memory of a device and its module. The handler of the signal has no other way to know it. */
+static struct {
+    unsigned char *base, *open[OPEN];
+    size_t used, closed, page; /* closed: the first bytes, whose visits are counted */
+    unsigned next;
+    volatile size_t visits, most;
+} room;
+
+/* Gives memory that is never used again, and never moves from the room. */
+static void *resize_in_room(void *user, void *pointer, size_t size)
+{
+    (void)user;
+    size_t *head = pointer ? (size_t *)pointer - 2 : NULL; /* the size stands before the bytes, which stay aligned */
+    if (size == 0)
+        return NULL;
+    if (head && *head >= size)
+        return pointer;
+    size_t *made = (size_t *)(void *)(room.base + room.used);
+    room.used += 2 * sizeof *made + (size + 63) / 64 * 64;
+    if (room.used > ROOM)
+        abort();
+    *made = size;
+    if (head)
+        memcpy(made + 2, pointer, *head);
+    return made + 2;
+}
+
+/* Opens a page that is visited. Above the limit it opens all pages, so that the analysis ends soon. */
+static void visit(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    const size_t at = (size_t)((unsigned char *)info->si_addr - room.base);
+    if (at >= room.closed) {
+        signal(number, SIG_DFL); /* another fault: it happens again, and ends the process */
+        return;
+    }
+    if (++room.visits > room.most) {
+        mprotect(room.base, room.closed, PROT_READ | PROT_WRITE);
+        return;
+    }
+    if (room.open[room.next])
+        mprotect(room.open[room.next], room.page, PROT_NONE);
+    room.open[room.next] = room.base + at / room.page * room.page;
+    mprotect(room.open[room.next], room.page, PROT_READ | PROT_WRITE);
+    room.next = (room.next + 1) % OPEN;
+}
+
+static struct sigaction before;
+
+/* Begins to count the visits of all memory that was given so far. */
+static void begin_count(void)
+{
+    struct sigaction action = {.sa_sigaction = visit, .sa_flags = SA_SIGINFO};
+    memset(room.open, 0, sizeof room.open);
+    room.used = room.closed = (room.used + room.page - 1) / room.page * room.page;
+    room.visits = 0;
+    room.most = room.closed / room.page * PASSES;
+    sigaction(SIGSEGV, &action, &before);
+    mprotect(room.base, room.closed, PROT_NONE);
+}
+
+/* Ends the count. An analysis may read all memory PASSES times. */
+static void end_count(void)
+{
+    mprotect(room.base, room.closed, PROT_READ | PROT_WRITE);
+    sigaction(SIGSEGV, &before, NULL);
+    CU_ASSERT(room.visits > 0);
+    CU_ASSERT(room.visits <= room.most);
+    room.closed = 0;
+}
+
+typedef struct bench {
+    vm_device *device;
+    vm_module *module;
+} bench;
+
+static bench bench_new(kiln__text *text)
+{
+    static const kiln_allocator mem = {resize_in_room, NULL}; /* the module keeps its address */
+    const vm_limits limits = {.memory = 64u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 24, .cc = 90};
+    bench b = {0};
+    kiln__text log = {0};
+    ptx_module *ptx = NULL;
+    room.page = (size_t)sysconf(_SC_PAGESIZE);
+    room.base = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CU_ASSERT_FATAL(room.base != MAP_FAILED);
+    room.used = 0;
+    b.device = vm_device_new(&mem, &limits);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(b.device);
+    ptx_result result = ptx_parse(&mem, text->data, text->length, &ptx, &log);
+    if (result == PTX_OK)
+        result = vm_module_load(b.device, ptx, &b.module, &log);
+    if (result != PTX_OK)
+        fprintf(stderr, "%s", kiln__text_get(&log));
+    CU_ASSERT_EQUAL_FATAL(result, PTX_OK);
+    kiln__text_free(&log);
+    kiln__text_free(text);
+    return b;
+}
+
+static void bench_end(bench *b)
+{
+    vm_module_unload(b->device, b->module);
+    vm_device_free(b->device);
+    munmap(room.base, ROOM);
+}
+
+/* Whether the result of an atomic is used is found without a look at the whole function. */
+static void test_results_of_atomics(void)
+{
+    enum { ATOMICS = 3000 };
+    kiln__text text = {0};
+    kiln__text_printf(&text, HEAD ".visible .entry k" PARAMS "{ .reg .b32 %%r<%u>; .shared .u32 s;\n", ATOMICS);
+    for (unsigned k = 0; k < ATOMICS; k++)
+        kiln__text_printf(&text, "atom.shared.add.u32 %%r%u, [s], 1;\n", k);
+    kiln__text_printf(&text, "ret; }\n");
+    bench b = bench_new(&text);
+    begin_count();
+    vm_profile *profile = vm_profile_new(NULL, b.module);
+    end_count();
+    CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
+    CU_ASSERT(profile->joined[0] && profile->joined[ATOMICS - 1]);
+    vm_profile_free(profile);
+    bench_end(&b);
+}
+
+/* A chain of copies of a product's register. The last copy of the text is the first one of the chain. */
+static void test_copies_of_a_register(void)
+{
+    enum { COPIES = 3000 };
+    kiln__text text = {0};
+    kiln__text_printf(&text,
+                      HEAD ".visible .entry k" PARAMS "{ .reg .f32 %%f<%u>, %%g<3>; .reg .b64 %%d; mov.u64 %%d, 0;\n",
+                      COPIES + 1);
+    kiln__text_printf(
+        &text, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%%f0,%%g0,%%g1,%%g2}, %%d, %%d, 1, 1, 1, 0, 0;\n");
+    for (unsigned k = COPIES; k-- > 0;)
+        kiln__text_printf(&text, "mov.f32 %%f%u, %%f%u;\n", k + 1, k);
+    kiln__text_printf(&text, "ret; }\n");
+    bench b = bench_new(&text);
+    begin_count();
+    CU_ASSERT(vm_check_analyse_module(b.module, NULL));
+    end_count();
+    CU_ASSERT_EQUAL(b.module->check->reg_count, COPIES + 4);
+    bench_end(&b);
+}
+
+/* Many accesses to local variables: each variable's end is found without a look at the whole function. */
+static void test_many_local_accesses(void)
+{
+    enum { STORES = 3000 };
+    kiln__text text = {0};
+    kiln__text_printf(&text, HEAD ".visible .entry k" PARAMS "{ .reg .b64 %%l, %%m; .reg .b32 %%r;\n"
+                                  ".local .align 4 .b8 l[64]; mov.u64 %%l, l; add.u64 %%m, %%l, 16;\n");
+    for (unsigned k = 0; k < STORES; k++)
+        kiln__text_printf(&text, "st.local.u32 [%%m], %%r;\n");
+    kiln__text_printf(&text, "ret; }\n");
+    bench b = bench_new(&text);
+    begin_count();
+    CU_ASSERT(vm_check_analyse_module(b.module, NULL));
+    end_count();
+    CU_ASSERT_EQUAL(b.module->check->pieces[2].start, 16);
+    CU_ASSERT_EQUAL(b.module->check->pieces[STORES + 1].end, 64);
+    bench_end(&b);
+}
+
+/* A variable's name in which a number may begin at every second character: a finding reads the name once. */
+static void test_long_name_of_a_variable(void)
+{
+    enum { PARTS = 100000 };
+    kiln__text text = {0};
+    kiln__text name = {0};
+    for (unsigned k = 0; k < PARTS; k++)
+        kiln__text_add(&name, "E1", 2);
+    kiln__text_printf(&text,
+                      HEAD ".shared .b8 _ZZ%s[16];\n.visible .entry k" PARAMS "{ .reg .b32 %%r;\n"
+                           "ld.shared.u8 %%r, [_ZZ%s]; ret; }\n",
+                      kiln__text_get(&name), kiln__text_get(&name));
+    kiln__text_free(&name);
+    bench b = bench_new(&text);
+    vm_check *check = vm_check_new(NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(check);
+    vm_check_attach(b.device, check);
+    const uint64_t params = 0;
+    struct vm_watch watch = {.checks = &vm_check_hooks};
+    const vm_launch launch = {.module = b.module,
+                              .kernel = vm_module_kernel(b.module, "k"),
+                              .grid = {1, 1, 1},
+                              .block = {1, 1, 1},
+                              .params = &params,
+                              .hooks = &vm_watch_hooks,
+                              .watch = &watch};
+    vm_counters counters;
+    vm_fault fault;
+    begin_count();
+    CU_ASSERT_EQUAL(vm_run(b.device, &launch, &counters, &fault), VM_OK);
+    end_count();
+    CU_ASSERT_EQUAL(vm_check_count(check), 1);
+    bench_end(&b);
+    vm_check_free(check);
+}
+
+static const check_case cases[] = {{"results of atomics", test_results_of_atomics, CHECK_ONE_THREAD},
+                                   {"copies of a register", test_copies_of_a_register, CHECK_ONE_THREAD},
+                                   {"many local accesses", test_many_local_accesses, CHECK_ONE_THREAD},
+                                   {"long name of a variable", test_long_name_of_a_variable, CHECK_ONE_THREAD}};
+KILN_SUITE("analyses of a module", cases)
