@@ -71,7 +71,7 @@ static void test_module_target(void)
     }
 }
 
-/* Every line is true, and every row, form and suffix of ops.def that needs a target has a line that shows it. */
+/* Every line of the file is true. */
 static void test_targets(void)
 {
     FILE *file = fopen(KILN_TEST_DATA "/targets.txt", "r");
