@@ -340,7 +340,7 @@ static unsigned find_errors(const char *body, char text[512])
 #define BEGIN "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], 1; begun: bar.sync 0;\n"
 #define ARRIVE "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
 
-/* The checks count a commit as an arrival: two phases of an mbarrier complete, and a phase without a commit does not. */
+/* The checks count a commit as an arrival. So two phases of an mbarrier complete. A phase without a commit stays open. */
 static void test_checks(void)
 {
     char text[512];
