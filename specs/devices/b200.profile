@@ -59,10 +59,11 @@ l2_latency: 295                         # cc: 150 ns in the near half
 l2_bytes_per_clock_sm: 64               # assumed: as published of Volta and Ampere
 l2_bytes_per_clock: 3600                # assumed: the H100's rate for each SM
 l2_copy_bytes_per_clock: 8000           # assumed: the H200's measured rate for each SM
-l2_write_sectors_per_clock: 37          # assumed: the H200's measured rate for each SM
+l2_writes_per_clock: 37                 # assumed: the H200's measured rate for each SM
 l2_atomics_per_clock: 96                # assumed: as Hopper
 atomic_clocks: 1                        # h200
 dram_latency: 600                       # assumed: the H100's, and the way between the halves
+dram_loaded_latency: 1320               # assumed: 2.2 times dram_latency, as on the H200
 dram_gb_per_second: 8000                # datasheet
 dram_efficiency: 0.9                    # assumed
 dram_access_bytes: 64                   # assumed
