@@ -308,7 +308,7 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 
 /* ---- the engine ---- */
 
-/* Each returns 0, or the exit code after an error message. */
+/* Functions of this section that return an int return 0, or the exit code after an error message. */
 /* The log of an engine, and its user data; it may be called from any thread. */
 void cli_log(void *user, kiln_log_level level, const char *message);
 void *cli_log_to(const cli *c);

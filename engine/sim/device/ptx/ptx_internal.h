@@ -324,7 +324,7 @@ bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, 
 /* names */
 /* binds in the current scope */
 ptx_binding *ptx_bind(ptx_parser *p, ptx_name *name, ptx_binding_kind kind, uint32_t index);
-ptx_binding *ptx_lookup(ptx_parser *p, ptx_name *name); /* NULL: unknown, or memory */
+ptx_binding *ptx_lookup(ptx_parser *p, ptx_name *name); /* returns NULL if the name is unknown or memory runs out */
 bool ptx_declare_range(ptx_parser *p, ptx_name *prefix, ptx_type type, uint32_t count);
 bool ptx_declare_reg(ptx_parser *p, ptx_name *name, ptx_type type);
 bool ptx_scope_push(ptx_parser *p);
