@@ -85,6 +85,16 @@ with tempfile.TemporaryDirectory() as folder:
     check(f"without checks: {code}\n{text}", code == 0 and "2 passed" in text and "kiln checks" not in text)
     code, text = run("-k", "host")
     check(f"without the option: {code}\n{text}", code == 0 and "1 passed" in text and "kiln" not in text.replace(folder, ""))
+    for options, message in ((["--kiln-sim", "test_project.py"], "--kiln-sim=generic test_project.py"),
+                             (["--kiln-sim-sarif", "x"], "--kiln-sim-sarif needs --kiln-sim"),
+                             (["--kiln-sim-no-check"], "--kiln-sim-no-check needs --kiln-sim")):
+        code, text = run(*options)
+        check(f"options {options}: {code}\n{text}", code == 4 and message in text)
+    code, text = run("--kiln-sim", "h2000")
+    check(f"no such profile: {code}\n{text}", code == 125 and "no device profile 'h2000'" in text)
+    environment |= {"KILN": "/nowhere/kiln"}
+    code, text = run("--kiln-sim")
+    check(f"no program: {code}\n{text}", code == 4 and "/nowhere/kiln" in text and "Traceback" not in text)
     environment |= {"KILN": "", "PATH": "/nowhere"}
     code, text = run("--kiln-sim")
     check(f"no command: {code}\n{text}", code == 4 and "install the package kiln-sim" in text)

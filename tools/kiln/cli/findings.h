@@ -44,7 +44,7 @@ void findings_summary(const findings *list);
 /* Writes the findings as SARIF 2.1.0 (OASIS), which code hosts show beside the source. Returns 0 or the exit code. */
 int findings_write_sarif(const cli *c, const findings *list, const char *path);
 
-/* Reads the rules of --suppress. Returns false after a message. */
+/* Reads the rules of --suppress. Returns false after a message, also if a rule begins with a kind that does not exist. */
 bool findings_read_rules(findings *list, const char *path);
 /* The name of a kernel in at most `most` characters: without its parameters, then without its template arguments. */
 const char *findings_short_name(const char *name, size_t most);

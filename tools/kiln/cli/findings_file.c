@@ -109,11 +109,52 @@ bool findings_read(findings *list, const char *path)
     return right;
 }
 
+/* The kind as a rule writes it: with dashes in place of spaces. */
+static const char *kind_word(kiln_check_kind kind)
+{
+    char *word = cli_printf("%s", kiln_check_text(kind));
+    for (char *at = word; *at; at++)
+        *at = *at == ' ' ? '-' : *at;
+    return word;
+}
+
+/* Tells whether the first word of a rule is a kind, or a pattern. A misspelt kind would match nothing. */
+static bool is_kind(const char *word)
+{
+    if (word[strcspn(word, "*?[\\")])
+        return true;
+    for (int k = 0; k < KILN_CHECK_KINDS; k++)
+        if (strcmp(word, kind_word((kiln_check_kind)k)) == 0)
+            return true;
+    return false;
+}
+
+/* Complains about a rule whose kind does not exist, with a list of all kinds. */
+static void refuse_kind(const char *path, size_t line, const char *word)
+{
+    const char *all = kind_word((kiln_check_kind)0);
+    for (int k = 1; k < KILN_CHECK_KINDS; k++)
+        all = cli_printf("%s, %s", all, kind_word((kiln_check_kind)k));
+    cli_complain(cli_printf("--suppress: %s:%s: there is no kind '%s'; a rule begins with one of: %s", path,
+                            cli_whole(line), word, all));
+}
+
 bool findings_read_rules(findings *list, const char *path)
 {
     enum { BYTES_MOST = 1 << 20 };
     list->rules = path ? cli_read_file(path, BYTES_MOST, NULL) : NULL;
     if (path && !list->rules)
         cli_complain(cli_printf("--suppress: %s: %s", path, strerror(errno)));
+    size_t line = 1;
+    for (const char *at = list->rules; at && *at; line++) {
+        const char *start = at + strspn(at, " \t\r");
+        const char *word = cli_printf("%.*s", (int)strcspn(start, " \t\r\n"), start);
+        if (*word && *word != '#' && !is_kind(word)) {
+            refuse_kind(path, line, word);
+            return false;
+        }
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+    }
     return !path || list->rules;
 }

@@ -1,5 +1,6 @@
 /* sim_run.c - kiln sim run and kiln sim env: a program, or a shell, whose CUDA libraries are the simulated device's. */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -112,9 +113,37 @@ static size_t settings(const cli *c, const char *folder, const record_files *fil
 
 static int no_libraries(void)
 {
-    fprintf(stderr, "kiln sim: there is no libcuda.so.1 beside this command: Kiln was built or installed without the "
-                    "simulated device's libraries (package kiln-sim)\n");
+    fprintf(stderr,
+            "kiln sim: there is no libcuda.so.1 beside this command: Kiln was built or installed without the "
+            "simulated device's libraries. Install the package kiln-sim, or in a clone run tools/build.sh release\n");
     return NOT_STARTED;
+}
+
+/* Returns true if libcuda knows the profile that KILN_SIM_DEVICE names; libcuda prints the message otherwise. A child
+ * process asks libcuda, because only libcuda knows where it looks for profiles. Without this question a program that ignores
+ * the error of CUDA would end with success, and the checks would have nothing to check. */
+static bool is_device(const char *folder)
+{
+    enum { UNKNOWN_DEVICE = 101 }; /* CUDA_ERROR_INVALID_DEVICE */
+    static const char *const recordings[] = {"KILN_SIM_CHECK", "KILN_SIM_PROFILE", "KILN_SIM_TRACE"};
+    const char *device = getenv("KILN_SIM_DEVICE");
+    if (!device || !*device)
+        return true;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        for (size_t i = 0; i < CLI_COUNT(recordings); i++)
+            unsetenv(recordings[i]); /* this process leaves no file */
+        void *library = dlopen(cli_printf("%s/libcuda.so.1", folder), RTLD_NOW | RTLD_LOCAL);
+        int (*start_driver)(unsigned) = NULL;
+        if (library)
+            *(void **)&start_driver = dlsym(library, "cuInit");
+        _exit(start_driver && start_driver(0) == UNKNOWN_DEVICE);
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return !(child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1);
 }
 
 /* In quotes of a shell. */
@@ -144,6 +173,10 @@ int sim_env(const cli *c)
     const char *to = args->output_to ? args->output_to : "kiln-profile.%p.json";
     const record_files files = {.profile = args->profile ? to : NULL, .trace = args->trace_to};
     size_t count = settings(c, folder, &files, all);
+    if (device_of(c))
+        setenv("KILN_SIM_DEVICE", device_of(c), 1);
+    if (!is_device(folder))
+        return NOT_STARTED;
     for (size_t i = 0; i < count; i++)
         out_printf("export %s=%s\n", all[i].name, quoted(all[i].value));
     return 0;
@@ -461,7 +494,8 @@ static const char *choose_program(const cli *c, const char *folder, program *p, 
         const char *dot = strrchr(word, '.');
         const bool source = dot && (strcmp(dot, ".cu") == 0 || strcmp(dot, ".cpp") == 0 || strcmp(dot, ".c") == 0);
         fprintf(stderr, "kiln sim run: %s: %s\n", word,
-                source ? "is a source and not a program: compile it first, for example with nvcc"
+                source ? "is a source and not a program: compile it first, for example with "
+                         "`nvcc -arch=sm_80 -lineinfo -cudart shared`"
                        : "there is no such program in $PATH; for a program in the current folder write ./NAME");
         return NULL;
     }
@@ -502,6 +536,11 @@ int sim_run_program(const cli *c)
     for (size_t i = 0; i < count; i++)
         setenv(all[i].name, all[i].value, 1);
     const char *path = choose_program(c, folder, &p, &code), *device = getenv("KILN_SIM_DEVICE");
+    if (path && !is_device(folder)) {
+        fprintf(stderr, "kiln sim run: %s was not started\n", words->items[1]);
+        path = NULL;
+        code = NOT_STARTED;
+    }
     if (!path) {
         if (files)
             rmdir(files);
@@ -515,6 +554,10 @@ int sim_run_program(const cli *c)
     char **arguments = cli_alloc((words->count + 1) * sizeof *arguments);
     for (size_t i = 1; i < words->count; i++)
         arguments[i - 1] = cli_printf("%s", words->items[i]);
+    for (size_t i = 1; i + 1 < words->count && !args->check && !c->output.quiet; i++)
+        if (strcmp(arguments[i], "--check") == 0)
+            cli_complain("sim run: the program gets the option --check, because it stands after the program; "
+                         "kiln's options stand before it");
     out_release();
     if (files)
         return run_recorded(c, files, to.findings != NULL, path, arguments);

@@ -27,6 +27,16 @@ def pytest_addoption(parser):
     group.addoption("--kiln-sim-suppress", metavar="FILE", help="a file of rules, one per line, that leave findings out")
 
 
+def refuse_options(options):
+    """Stops pytest if --kiln-sim is missing or took a test for its profile: the tests would run without the checks."""
+    given = [name for name in ("devices", "no_check", "sarif", "suppress") if getattr(options, "kiln_sim_" + name)]
+    if given and not options.kiln_sim:
+        raise pytest.UsageError(f"--kiln-sim-{given[0].replace('_', '-')} needs --kiln-sim")
+    profile = options.kiln_sim or ""
+    if profile.split("::")[0].endswith(".py"):
+        raise pytest.UsageError(f"--kiln-sim takes '{profile}' for the name of a profile; write --kiln-sim=generic {profile}")
+
+
 def make_command(options, arguments):
     """The command line of `kiln sim run` for these options. A relative path stays right, as pytest keeps its folder."""
     command = [find_command(), "sim", "run", "--quiet", "--device", options.kiln_sim]
@@ -44,11 +54,15 @@ def make_command(options, arguments):
 def pytest_load_initial_conftests(early_config, parser, args):
     """Replaces this process before it has imported anything of the project."""
     options = early_config.known_args_namespace
+    refuse_options(options)
     if not options.kiln_sim or os.environ.get(INSIDE):
         return
     command = make_command(options, [str(a) for a in early_config.invocation_params.args])
-    if not command[0]:
-        raise pytest.UsageError("--kiln-sim: there is no command `kiln`: install the package kiln-sim, or set $KILN")
+    if not os.access(command[0], os.X_OK):
+        if command[0]:
+            raise pytest.UsageError(f"--kiln-sim: $KILN is '{command[0]}', which is not a program")
+        raise pytest.UsageError("--kiln-sim: there is no command `kiln`: install the package kiln-sim, or set KILN to the "
+                                "path of the command")
     capture = early_config.pluginmanager.getplugin("capturemanager")
     if capture:
         capture.suspend_global_capture(in_=True)  # the new process gets the real standard output

@@ -78,8 +78,8 @@ static void choose_profile(void)
     if (is_path ? snprintf(path, sizeof path, "%s", wanted) >= (int)sizeof path : !find(name, path)) {
         fprintf(
             stderr,
-            "kiln: KILN_SIM_DEVICE: there is no device profile '%s'; give the name of one that `kiln devices` lists, "
-            "or a path\n",
+            "kiln: KILN_SIM_DEVICE: there is no device profile '%s'; give a name that `kiln devices` lists, such as "
+            "h200, or a path\n",
             wanted);
         return;
     }
