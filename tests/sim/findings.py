@@ -50,6 +50,9 @@ if len(sys.argv) > 3:  # as a program: `program SYMBOL,SYMBOL... FIRST-LINE HOW`
         sys.exit()
     if how == "quick":
         os._exit(6)
+    if how == "free":
+        cu.cuMemFree_v2(ctypes.c_uint64(memory.value + 8))
+        os._exit(0)
     for symbol in symbols:
         call("cuModuleGetFunction", ctypes.byref(kernel), module, symbol.encode())
         arguments = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(memory), ctypes.c_void_p))
@@ -160,6 +163,10 @@ check(f"unread: {code} {text}", code not in (0, 6) and "The findings of 1 proces
 # A process that ends at once, without findings, has used the device.
 code, text = run("exec " + command("k", 7, "quick"))
 check(f"quick: {code} {text}", code == 6 and "kiln checks: 0 findings, 0 notes\n" in text)
+
+# What the checks find in a call of the host is written before the call returns.
+code, text = run("exec " + command("k", 7, "free"))
+check(f"a wrong free: {code} {text}", code == 1 and "kiln checks: 1 finding, 0 notes\n" in text)
 
 # Details that cannot be written.
 if os.path.exists("/dev/full"):

@@ -367,8 +367,9 @@ static int write_details(const cli *c, const findings *found, int to)
     return cli_exit_code(KILN_ERROR_IO);
 }
 
-/* Returns the file that stands for findings without a line of a source, such as leaks: the first word of the command line
- * that is a file below the current folder, which may be the script of an interpreter. If there is none, the program. */
+/* Returns the file that stands for findings without a line of a source, such as leaks. It is the first word of the command
+ * line that names a file below the current folder, because the program may be an interpreter. Without such a word it is the
+ * program. */
 static const char *program_file(const cli *c)
 {
     struct stat info;

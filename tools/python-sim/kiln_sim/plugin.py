@@ -98,12 +98,12 @@ def describe(finding):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Fails a test in which the checks found something new. The checks count a place once in a process, so a later test that
-    errs at the same place does not fail again."""
+    """Fails a test in which the checks found something new, in the test itself or in its fixtures. The checks count a place once
+    in a process, so a later test that errs at the same place does not fail again."""
     outcome = yield
     report = outcome.get_result()
     config = item.config
-    if call.when != "call" or not os.environ.get(INSIDE) or config.getoption("kiln_sim_no_check", True):
+    if not os.environ.get(INSIDE) or config.getoption("kiln_sim_no_check", True):
         return
     wait_for_device()
     found = read_findings()

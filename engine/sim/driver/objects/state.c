@@ -350,8 +350,10 @@ CUresult sim_begin_process(sim_context **context)
 
 CUresult(sim_end_work)(sim_context *context, CUresult result)
 {
-    if (context)
+    if (context) {
         context->clock_ns = sim_clock(context);
+        sim_report_new(context);
+    }
     pthread_mutex_unlock(&sim.state);
     pthread_mutex_unlock(&sim.work);
     return result;
