@@ -98,6 +98,8 @@ with tempfile.TemporaryDirectory() as folder:
     check(f"suppressed: {code}\n{text}", code == 0 and "4 passed" in text and "1 suppressed" in text)
     code, text = run("--kiln-sim", "--kiln-sim-no-check", "-k", "right or host")
     check(f"without checks: {code}\n{text}", code == 0 and "2 passed" in text and "kiln checks" not in text)
+    code, text = run("--kiln-sim", "test_project.py::test_host")
+    check(f"tests as a profile: {code}\n{text}", code == 4 and "--kiln-sim=generic test_project.py::test_host" in text)
     code, text = run("-k", "host")
     check(f"without the option: {code}\n{text}", code == 0 and "1 passed" in text and "kiln" not in text.replace(folder, ""))
     environment |= {"KILN": "", "PATH": "/nowhere"}

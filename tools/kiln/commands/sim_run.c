@@ -460,8 +460,10 @@ static int run_recorded(const cli *c, const char *folder, bool with_findings, co
                               .findings = with_findings};
     const int sarif = args->sarif_to ? open_result(args->sarif_to)
                                      : STDERR_FILENO; /* an error is told before the run */
-    if (to.profile < 0 || (args->trace_to && to.trace < 0) || (args->details_to && to.details < 0) || sarif < 0)
+    if (to.profile < 0 || (args->trace_to && to.trace < 0) || (args->details_to && to.details < 0) || sarif < 0) {
+        rmdir(folder);
         return NOT_STARTED;
+    }
     if (sarif != STDERR_FILENO)
         close(sarif);
     sim_end end = {0};

@@ -46,6 +46,9 @@ def pytest_load_initial_conftests(early_config, parser, args):
     options = early_config.known_args_namespace
     if not options.kiln_sim or os.environ.get(INSIDE):
         return
+    if os.path.exists(options.kiln_sim.partition("::")[0]):
+        raise pytest.UsageError(f"--kiln-sim takes '{options.kiln_sim}' as the profile of the device: write the tests first, or "
+                                f"--kiln-sim=generic {options.kiln_sim}")
     command = make_command(options, [str(a) for a in early_config.invocation_params.args])
     if not command[0]:
         raise pytest.UsageError("--kiln-sim: there is no command `kiln`: install the package kiln-sim, or set $KILN")
