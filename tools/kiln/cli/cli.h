@@ -361,6 +361,7 @@ void out_release(void);
 void out_json(const char *text);
 void out_keep_json(void);        /* after this call js_print() keeps the last object instead of writing it, */
 const char *out_kept_json(void); /* until this function returns the object; NULL: there was no object */
+int out_error(void);             /* errno of the first write that failed; 0: none failed */
 void out_start(void);            /* checks the terminal and the locale, once */
 bool out_utf8(void);
 int out_character_columns(uint32_t code); /* columns of a character on a terminal; negative: it cannot be shown */
