@@ -57,10 +57,10 @@ static void test_equal(void)
     CHECK(real_at(row, "seconds") > (whole + sampled) * (1 - 1e-12) &&
           real_at(row, "seconds") < (whole + sampled) * (1 + 1e-12));
     CHECK(whole > sampled * (1 - 1e-12) && whole < sampled * (1 + 1e-12));
-    /* The launch, and eight megabytes read at 0.9 of 4800 GB/s (what is written stays in the L2); and less than a
-     * microsecond of latency. */
+    /* The launch, and eight megabytes read at 0.9 of 4800 GB/s (what is written stays in the L2); and less than
+     * 1.5 microseconds of latency, which grows with the load of the memory. */
     const double least = 3.2e-6 + 8.0 * N / 4.32e12;
-    CHECK(whole > least && whole < least + 1e-6);
+    CHECK(whole > least && whole < least + 1.5e-6);
     CHECK_TEXT(json_string_value(json_object_get(row, "bound")), "launch");
     json_decref(row);
     row = row_at(file, 1);
